@@ -1,0 +1,54 @@
+# make run    set everything up and open the app on the demo dataset
+# make test   set everything up (Chromium and PostgreSQL included), check and test
+# make demo   draw the demo dataset anew;  make models  train the embedded models anew
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PORT ?= 7860
+export GRADIO_ANALYTICS_ENABLED := False
+export HF_HUB_DISABLE_TELEMETRY := 1
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: run test check install install-dev system-packages models demo screenshots clean
+
+run: install
+	$(BIN)/python app.py serve --port $(PORT)
+
+test: install-dev system-packages check
+	$(BIN)/python -m pytest
+
+check: install-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+install: $(VENV)/installed
+install-dev: $(VENV)/installed-dev
+
+# A stamp a requirements file: pip runs again only when the file has changed.
+$(VENV)/installed: requirements.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
+	touch $@
+
+$(VENV)/installed-dev: requirements.txt requirements-dev.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
+	touch $(VENV)/installed $@
+
+# Chromium for the browser tests, PostgreSQL for the store's tests. Only what is missing is
+# installed, by apt where there is one; elsewhere the message says what to install.
+system-packages:
+	@tests/system_packages.sh
+
+models: install
+	$(BIN)/python -m backend.scenes.train
+
+demo: install
+	$(BIN)/python -m backend.scenes.demo
+
+screenshots: install-dev
+	$(BIN)/python -m tests.browser.screenshots
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache

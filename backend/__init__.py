@@ -1,0 +1,1 @@
+"""The engine: scores, trajectories, detection, correction. Knows nothing of the user interface."""

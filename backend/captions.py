@@ -1,0 +1,89 @@
+"""A caption and its words, as spans of the user's own text.
+
+Everything that highlights, deletes or replaces words speaks in these spans, so that what is shown
+and exported is the user's text, byte for byte; nothing is ever re-joined from a list of tokens.
+
+A *word* is a run of characters between white space, shown without the punctuation around it. Text
+written without spaces (Han, kana, Hangul is spaced, Thai is not) is split per character where we
+can tell: each Han or kana character is a word. A word *owns* its chunk: itself, the punctuation
+attached to it and the white space up to the next word. Deleting a word deletes its chunk:
+
+>>> caption = Caption.parse("A dog, running.")
+>>> caption.words
+('A', 'dog', 'running')
+>>> caption.without([1])
+'A running.'
+>>> caption.replace({1: "cat"})
+'A cat, running.'
+"""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+# Han (with extensions), Hiragana, Katakana: written without spaces, a character is a word here.
+_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+_CHUNK = re.compile(rf"[{_UNSPACED}][^\s\w]*|[^\s{_UNSPACED}]+")
+_CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Caption:
+    """A caption's text and where its words are.
+
+    `spans[i]` is the half-open character range of word i (what is highlighted); `starts[i]` is
+    where its chunk begins (what is deleted), reaching to `starts[i + 1]` or the end of the text.
+    """
+
+    text: str
+    spans: tuple[tuple[int, int], ...]
+    starts: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> "Caption":
+        """Find the words of `text`. Text without any letter or digit has no words."""
+        spans: list[tuple[int, int]] = []
+        starts: list[int] = []
+        for chunk in _CHUNK.finditer(text):
+            core = _CORE.search(chunk.group())
+            if core is None:
+                continue  # a lone dash or emoji belongs to the word before it
+            spans.append((chunk.start() + core.start(), chunk.start() + core.end()))
+            starts.append(chunk.start() if starts else 0)
+        return cls(text, tuple(spans), tuple(starts))
+
+    def __len__(self) -> int:
+        return len(self.spans)
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        return tuple(self.text[start:end] for start, end in self.spans)
+
+    @cached_property
+    def chunks(self) -> tuple[str, ...]:
+        ends = (*self.starts, len(self.text))[1:]
+        return tuple(self.text[a:b] for a, b in zip(self.starts, ends, strict=True))
+
+    def without(self, removed: Collection[int]) -> str:
+        """The text with the chunks of the words at `removed` left out, outer white space trimmed.
+
+        Without all of its words a caption is the empty string.
+        """
+        gone = set(removed)
+        return "".join(c for i, c in enumerate(self.chunks) if i not in gone).strip()
+
+    def replace(self, replacements: Mapping[int, str]) -> str:
+        """The text with each word i of `replacements` exchanged, everything else untouched.
+
+        An empty replacement deletes the word's chunk.
+        """
+        pieces: list[str] = []
+        for i, chunk in enumerate(self.chunks):
+            if i not in replacements:
+                pieces.append(chunk)
+            elif replacements[i]:
+                start, end = self.spans[i]
+                offset = self.starts[i]
+                pieces.append(chunk[: start - offset] + replacements[i] + chunk[end - offset :])
+        return "".join(pieces).strip()

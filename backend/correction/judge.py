@@ -1,0 +1,72 @@
+"""Score proposals, drop those that do not improve, rank the rest."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from backend.captions import Caption
+from backend.correction import from_trajectory, guided_infill
+from backend.correction.captioner import Captioner
+from backend.correction.suggestion import Case, Suggestion
+from backend.scoring.protocol import Scorer
+from backend.trajectories.driver import run_trajectories
+from backend.trajectories.trajectory import Trajectory
+
+#: Gains in s below this share of the scale are noise, not an improvement worth a click.
+SMALLEST_GAIN = 1e-3
+
+ProbabilityOf = Callable[[Sequence[Trajectory]], Sequence[float]]
+
+
+def suggest(
+    scorer: Scorer,
+    case: Case,
+    captioner: Captioner | None = None,
+    probability_of: ProbabilityOf | None = None,
+    count: int = 3,
+) -> list[Suggestion]:
+    """At most `count` corrections of one pair, best s first, each better than the caption it would
+    replace. `probability_of` adds the probability of error before and after."""
+    proposals = dict.fromkeys(from_trajectory.propose(case.trajectory), from_trajectory.PROPOSER)
+    if captioner is not None:
+        for caption in guided_infill.propose(case, captioner):
+            proposals.setdefault(caption, guided_infill.PROPOSER)
+    return judge(scorer, case, proposals, probability_of, count)
+
+
+def judge(
+    scorer: Scorer,
+    case: Case,
+    proposals: Mapping[str, str],
+    probability_of: ProbabilityOf | None = None,
+    count: int = 3,
+) -> list[Suggestion]:
+    """Score `proposals` (caption -> proposer) against the case's image and keep the best.
+
+    A refilled caption tells more than a shortened one: if both improve, at least one refilled
+    caption is among those kept.
+    """
+    captions = [caption for caption in proposals if caption.strip()]
+    if not captions:
+        return []
+    s_before = float(case.trajectory.scores[0])
+    scores = scorer.score([(case.state, captions)])[0]
+    improved = sorted(
+        (
+            (float(s), caption)
+            for caption, s in zip(captions, scores, strict=True)
+            if float(s) > s_before + SMALLEST_GAIN
+        ),
+        reverse=True,
+    )
+    kept = improved[:count]
+    refilled = [pair for pair in improved if proposals[pair[1]] != from_trajectory.PROPOSER]
+    if refilled and not any(pair in kept for pair in refilled):
+        kept = [*kept[: count - 1], refilled[0]]
+    after: Sequence[float | None] = [None] * len(kept)
+    if probability_of is not None and kept:
+        pairs = [(case.state, Caption.parse(caption)) for _, caption in kept]
+        trajectories = dict(run_trajectories(scorer, pairs))
+        after = list(probability_of([trajectories[i] for i in range(len(kept))]))
+    return [
+        Suggestion(caption, proposals[caption], s_before, s, case.p_error, p_after)
+        for (s, caption), p_after in zip(kept, after, strict=True)
+    ]

@@ -1,0 +1,59 @@
+"""What a proposer is given, and what a curator is shown."""
+
+from dataclasses import dataclass
+
+from PIL import Image
+
+from backend.captions import Caption
+from backend.detection.types import SuspectWord
+from backend.scoring.protocol import ImageState
+from backend.trajectories.trajectory import Trajectory
+
+#: Words at least this suspect are replaced or deleted by the proposers. Half of the scale: see
+#: `backend.detection.localisation` for what a suspect score means.
+SUSPECT_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True)
+class Case:
+    """One pair whose caption may be wrong, with what the engine knows about it."""
+
+    image: Image.Image
+    state: ImageState
+    trajectory: Trajectory
+    suspects: tuple[SuspectWord, ...]
+    p_error: float | None = None
+
+    @property
+    def caption(self) -> Caption:
+        return self.trajectory.caption
+
+    def suspect_positions(self, at_most: int) -> tuple[int, ...]:
+        """Word indices to change, most suspect first, at most `at_most` of them.
+
+        If no word reaches the threshold, the most suspect one alone: a curator who asks for a
+        suggestion wants to see one.
+        """
+        index_of = {span: i for i, span in enumerate(self.caption.spans)}
+        ranked = sorted(self.suspects, key=lambda suspect: -suspect.score)
+        positions = [
+            index_of[suspect.start, suspect.end]
+            for suspect in ranked
+            if suspect.score >= SUSPECT_THRESHOLD and (suspect.start, suspect.end) in index_of
+        ]
+        if not positions and ranked and (ranked[0].start, ranked[0].end) in index_of:
+            positions = [index_of[ranked[0].start, ranked[0].end]]
+        return tuple(positions[:at_most])
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A corrected caption; `s_*` in the scorer's units (higher is better), `p_*` probabilities of
+    error (lower is better), None where there is no trained detector."""
+
+    caption: str
+    proposer: str
+    s_before: float
+    s_after: float
+    p_before: float | None = None
+    p_after: float | None = None

@@ -1,0 +1,80 @@
+"""The models of a session, loaded once and used by one thread at a time.
+
+Loading is lazy: the first page is there before the first model is.
+"""
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from PIL import Image
+
+from backend import concreteness
+from backend.captions import Caption
+from backend.correction.captioner import Captioner, load_captioner
+from backend.errors import ModelUnavailable
+from backend.scoring.loading import load_scorer
+from backend.scoring.protocol import ImageState, Scorer
+from backend.settings import Settings
+from backend.trajectories.driver import run_trajectories
+from backend.trajectories.trajectory import Trajectory
+
+
+@dataclass
+class Engine:
+    """Scorer, captioner and concreteness behind one lock.
+
+    Models are not made for several threads, and two of them at once only fight for the same cores:
+    whoever holds `lock` computes.
+    """
+
+    settings: Settings
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    _scorer: Scorer | None = None
+    _captioner: Captioner | None = None
+    _captioner_problem: str = ""
+
+    @property
+    def scorer(self) -> Scorer:
+        """The scorer; raises ModelUnavailable if it cannot be loaded."""
+        with self.lock:
+            if self._scorer is None:
+                self._scorer = load_scorer(
+                    self.settings.model, self.settings.kind, self.settings.device
+                )
+            return self._scorer
+
+    @property
+    def captioner(self) -> Captioner | None:
+        """The captioner, or None with `captioner_problem` saying why there is none.
+
+        Suggestions from the trajectory work without it, so a missing captioner stops nothing.
+        """
+        with self.lock:
+            name = self.settings.captioner_model
+            if self._captioner is None and name and not self._captioner_problem:
+                try:
+                    self._captioner = load_captioner(name, self.scorer.info.device)
+                except ModelUnavailable as problem:
+                    self._captioner_problem = str(problem)
+            return self._captioner
+
+    @property
+    def captioner_problem(self) -> str:
+        return self._captioner_problem
+
+    def concreteness(self, captions: Sequence[str]) -> list[float]:
+        """ICC of each caption in [0, 1]; higher is more concrete."""
+        with self.lock:
+            return concreteness.score_captions(list(captions), self.settings.concreteness)
+
+    def trajectories(self, pairs: Sequence[tuple[ImageState, str]]) -> list[Trajectory]:
+        """One trajectory per (image state, caption), in order."""
+        with self.lock:
+            parsed = ((state, Caption.parse(caption)) for state, caption in pairs)
+            found = dict(run_trajectories(self.scorer, parsed))
+        return [found[index] for index in range(len(pairs))]
+
+    def encode(self, images: Sequence[Image.Image]) -> list[ImageState]:
+        with self.lock:
+            return self.scorer.encode_images(images)
