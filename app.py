@@ -1,0 +1,408 @@
+"""TRACED Curator on the command line: serve (default), import, score, train, export.
+
+Results go to standard output, everything else (progress, warnings, errors) to standard error, so
+that `--json` can be piped. Exit status: 0 done; 2 wrong usage or setting; 3 dataset; 4 model;
+5 training; 6 export; 7 database; 8 not found; 1 anything unexpected; 130 interrupted.
+"""
+
+import contextlib
+import dataclasses
+import json
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+# Before gradio is imported anywhere: nothing here calls home.
+os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
+os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from backend.errors import SettingsError, TracedError, explain
+from backend.settings import DEMO, Settings, default_data_directory, load_settings
+from backend.version import VERSION
+
+app = typer.Typer(
+    name="traced",
+    help="Find, understand and fix wrong captions in image-text datasets. Without a command the "
+    "app opens in the browser on the demo dataset.",
+    no_args_is_help=False,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+console = Console(stderr=True, highlight=False)
+
+DATABASE = Annotated[
+    str | None,
+    typer.Option("--db", metavar="URL", help="Where verdicts and scores live: any SQLAlchemy URL. "
+                 "Default: a SQLite file in your user data folder (printed at start)."),
+]  # fmt: skip
+MODEL = Annotated[
+    str | None,
+    typer.Option("--model", metavar="NAME_OR_DIR", help="The model that scores image against "
+                 "caption: a Hugging Face name (openai/clip-vit-base-patch32, "
+                 "Salesforce/blip-itm-base-coco, …) or a directory. Default: the embedded one, "
+                 "which knows drawn scenes only."),
+]  # fmt: skip
+KIND = Annotated[
+    str | None,
+    typer.Option("--scorer", metavar="KIND", help="clip, blip-itc or blip-itm. Default: what the "
+                 "model is made for (BLIP: blip-itm)."),
+]  # fmt: skip
+CAPTIONER = Annotated[
+    str | None,
+    typer.Option(metavar="NAME_OR_DIR", help="BLIP captioner that refills suspect words, or "
+                 "'none'. Default: the embedded one beside the embedded scorer."),
+]  # fmt: skip
+DEVICE = Annotated[str | None, typer.Option(help="cuda, mps or cpu. Default: the best there is.")]
+AS_JSON = Annotated[
+    bool, typer.Option("--json", help="Print one JSON object on standard output, for programs.")
+]
+CAPTION_COLUMN = Annotated[
+    str | None, typer.Option(help="Column with the captions. Default: found by its name.")
+]
+IMAGE_COLUMN = Annotated[
+    str | None, typer.Option(help="Column with the image paths. Default: found by its name.")
+]
+ID_COLUMN = Annotated[
+    str | None, typer.Option(help="Column with your own ids. Default: found by its name.")
+]
+SPLIT_COLUMN = Annotated[
+    str | None, typer.Option(help="Column with train/validation/test. Default: found by its name.")
+]
+IMAGE_ROOT = Annotated[
+    Path | None,
+    typer.Option(help="Folder that image paths are relative to. Default: the file's own folder."),
+]
+
+
+@app.callback(invoke_without_command=True)
+def main(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    if version:
+        print(VERSION)
+        raise typer.Exit()
+    if context.invoked_subcommand is None:
+        serve()
+
+
+@app.command()
+def serve(
+    data: Annotated[
+        str | None,
+        typer.Option(help="Dataset to review: a folder, a metadata file, or a name in the "
+                     "database. It is imported and scored first if needed. Default: the demo."),
+    ] = None,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    captioner: CAPTIONER = None,
+    device: DEVICE = None,
+    host: Annotated[
+        str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1, this machine.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 7860.")] = None,
+    author: Annotated[
+        str | None, typer.Option(help="Name that your verdicts bear. Default: curator.")
+    ] = None,
+    allow_public: Annotated[
+        bool,
+        typer.Option(help="Listen on a public address although there are no accounts: whoever "
+                     "reaches the port can give verdicts."),
+    ] = False,
+) -> None:  # fmt: skip
+    """Open the app: review, playground, datasets, retraining, export."""
+    with reported(False):
+        settings = load_settings(
+            {"database": db, "model": model, "kind": scorer, "captioner": captioner,
+             "device": device, "host": host, "port": port, "author": author}
+        )  # fmt: skip
+        if settings.host not in ("127.0.0.1", "localhost", "::1") and not allow_public:
+            raise SettingsError(
+                f"{settings.host} can be reached from other machines and the app has no accounts "
+                "yet. Use --host 127.0.0.1, or add --allow-public if that is what you want."
+            )
+        # Imported here: the other commands need no web server.
+        from traced_ui.server import serve as serve_app
+
+        workspace = open_workspace(settings)
+        console.print(f"Database:  {escape(shown_database(settings))}")
+        console.print(f"Caches:    {escape(str(settings.data_directory))}")
+        console.print(f"Model:     {escape(settings.model)}")
+        start_dataset = workspace.prepare(data or str(DEMO))
+        console.print(f"Open       http://{settings.host}:{settings.port}/   (stop with Ctrl-C)")
+        serve_app(workspace, settings, dataset_id=start_dataset)
+
+
+@app.command("import")
+def import_(
+    path: Annotated[
+        str,
+        typer.Argument(help="A folder of images with metadata.jsonl or metadata.csv, or a CSV, "
+                       "TSV, JSONL or Parquet file with an image path and a caption a row."),
+    ],
+    name: Annotated[
+        str | None, typer.Option(help="Name in the database. Default: the folder's or file's name.")
+    ] = None,
+    image_column: IMAGE_COLUMN = None,
+    caption_column: CAPTION_COLUMN = None,
+    id_column: ID_COLUMN = None,
+    split_column: SPLIT_COLUMN = None,
+    image_root: IMAGE_ROOT = None,
+    strict: Annotated[
+        bool, typer.Option(help="End with status 3 if any row was left out.")
+    ] = False,
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Bring a dataset in. Bad rows are listed and left out, the good ones go in."""
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        with progress("Reading pairs") as update:
+            report = workspace.import_dataset(
+                path, name=name, image_column=image_column, caption_column=caption_column,
+                id_column=id_column, split_column=split_column, image_root=image_root,
+                progress=update,
+            )  # fmt: skip
+        for problem in report.first_problems:
+            row = f", row {problem.row}" if problem.row is not None else ""
+            console.print(f"[yellow]left out[/] {escape(problem.file)}{row}: "
+                          f"{escape(problem.message)}")  # fmt: skip
+        hidden = report.problems - len(report.first_problems)
+        if hidden > 0:
+            console.print(f"… and {hidden} more; all are on the Datasets page of the app.")
+        emit(
+            report, as_json,
+            f"Dataset '{report.name}': {report.added} pairs added, {report.already_there} were "
+            f"there already, {report.problems} rows left out.",
+        )  # fmt: skip
+        if (strict and report.problems) or report.added + report.already_there == 0:
+            raise typer.Exit(3)
+
+
+@app.command()
+def score(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, or a path to import.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Also write a row a pair (id, s_0, p_error, icc, suspects) to this "
+                     ".jsonl or .parquet file."),
+    ] = None,
+    suggestions: Annotated[
+        bool, typer.Option(help="Prepare corrections for the pairs that look wrong.")
+    ] = True,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    captioner: CAPTIONER = None,
+    device: DEVICE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Compute trajectories, probability of error, suspect words and ICC of every pair.
+
+    Stop it whenever you like: the same command goes on where it was.
+    """
+    with reported(as_json):
+        settings = load_settings(
+            {"database": db, "model": model, "kind": scorer, "captioner": captioner,
+             "device": device}
+        )  # fmt: skip
+        workspace = open_workspace(settings)
+        if out is not None:
+            workspace.check_score_file(out)
+        dataset_id = workspace.find_or_import(dataset)
+        if limits := workspace.model_info().limits:
+            console.print(f"[yellow]Note:[/] {escape(limits)}")
+        with progress("Scoring") as update:
+            report = workspace.score(dataset_id, progress=update, suggestions=suggestions)
+        if out is not None:
+            rows = workspace.write_scores(dataset_id, out)
+            console.print(f"{rows} rows written to {escape(str(out))}")
+        emit(
+            report, as_json,
+            f"{report.scored} pairs scored, {report.skipped} had scores already, "
+            f"{report.unreadable} images unreadable, {report.truncated} captions longer than the "
+            f"model reads; {report.seconds:.0f} s.",
+        )  # fmt: skip
+
+
+@app.command()
+def train(
+    dataset: Annotated[str, typer.Argument(help="Name in the database.")],
+    adopt: Annotated[bool, typer.Option(help="Put the new classifier to use at once.")] = False,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    device: DEVICE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Train the detector on the verdicts so far and injected noise; compare with the one in use."""
+    with reported(as_json):
+        settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
+        workspace = open_workspace(settings)
+        dataset_id = workspace.find(dataset)
+        with progress("Training") as update:
+            report = workspace.train(dataset_id, progress=update)
+        if adopt:
+            workspace.adopt(report.classifier_id)
+        emit(report, as_json, training_summary(report, adopt))
+
+
+@app.command()
+def export(
+    dataset: Annotated[str, typer.Argument(help="Name in the database.")],
+    out: Annotated[Path, typer.Argument(help="Folder to write; it must not exist yet.")],
+    format: Annotated[
+        str, typer.Option(help="imagefolder, csv, jsonl or parquet.")
+    ] = "imagefolder",
+    drop_above: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Leave out undecided pairs whose probability of error "
+                     "is above this."),
+    ] = None,
+    abstract: Annotated[
+        str, typer.Option(help="Pairs decided 'abstract': 'leave out', 'tag' or 'keep'.")
+    ] = "leave out",
+    dropped: Annotated[
+        str, typer.Option(help="Pairs decided 'wrong: drop': 'leave out' or 'tag'.")
+    ] = "leave out",
+    unsure: Annotated[
+        str, typer.Option(help="Pairs decided 'unsure': 'keep' or 'leave out'.")
+    ] = "keep",
+    decided_only: Annotated[bool, typer.Option(help="Only pairs with a verdict.")] = False,
+    overwrite: Annotated[bool, typer.Option(help="Replace an earlier export.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Only count, write nothing.")] = False,
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Write the cleaned dataset, corrections applied, with a card that says what was removed."""
+    from backend.views import ExportChoice
+
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        dataset_id = workspace.find(dataset)
+        choice = ExportChoice(drop_above, abstract, dropped, unsure, decided_only)
+        counts = workspace.export_counts(dataset_id, choice)
+        summary = (
+            f"{counts.total} pairs: {counts.kept} stay ({counts.corrected} corrected, "
+            f"{counts.tagged} tagged), {sum(counts.left_out.values())} left out."
+        )
+        if dry_run:
+            emit(counts, as_json, summary + " Nothing written.")
+            return
+        with progress("Writing") as update:
+            report = workspace.export(
+                dataset_id, choice, out, format, overwrite=overwrite, progress=update
+            )
+        emit(report, as_json, f"{summary} Written to {report.out}.")
+
+
+def training_summary(report: Any, adopted: bool) -> str:
+    """Before and after in two lines."""
+    lines = [f"{report.name}, on {report.verdicts} verdicts and injected noise."]
+    for key, value in report.report.items():
+        if isinstance(value, float):
+            lines.append(f"  {key.replace('_', ' ')}: {value:.3f}")
+        elif isinstance(value, int | str):
+            lines.append(f"  {key.replace('_', ' ')}: {value}")
+    lines.append(
+        "In use now."
+        if adopted
+        else "Not in use yet: run again with --adopt, or decide on the Retrain page."
+    )
+    return "\n".join(lines)
+
+
+def open_workspace(settings: Settings) -> Any:
+    # Imported late: `--help` answers without loading torch.
+    from backend.workspace import Workspace
+
+    return Workspace(settings)
+
+
+def shown_database(settings: Settings) -> str:
+    """The database's URL without its password."""
+    from sqlalchemy.engine import make_url
+
+    return make_url(settings.database_url).render_as_string(hide_password=True)
+
+
+def emit(report: Any, as_json: bool, summary: str) -> None:
+    """The command's result: one JSON object, or a sentence for people."""
+    if as_json:
+        print(json.dumps(dataclasses.asdict(report), default=str, ensure_ascii=False))
+    else:
+        console.print(escape(summary))
+
+
+@contextlib.contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on standard error; yields update(done, total, message)."""
+    columns = (
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=not console.is_terminal) as bars:
+        task = bars.add_task(title, total=None)
+
+        def update(done: int, total: int, message: str = "") -> None:
+            bars.update(
+                task, completed=done, total=total or None, description=escape(message or title)
+            )
+
+        yield update
+
+
+@contextlib.contextmanager
+def reported(as_json: bool) -> Iterator[None]:
+    """Turn errors into one clear line, and into an exit status that scripts can trust."""
+    try:
+        yield
+    except TracedError as error:
+        fail(error, error.exit_status, as_json)
+    except KeyboardInterrupt:
+        console.print("Stopped. What was finished is kept; the same command goes on from there.")
+        raise typer.Exit(130) from None
+    except typer.Exit:
+        raise
+    except Exception as error:
+        log_unexpected()
+        fail(error, 1, as_json)
+
+
+def log_unexpected() -> None:
+    """Keep the traceback of an error nobody foresaw where a bug report can find it."""
+    path = default_data_directory() / "traced.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as log:
+        log.write(f"--- {datetime.now(UTC).isoformat()} {VERSION}\n{traceback.format_exc()}\n")
+    console.print(f"Details: {escape(str(path))}")
+
+
+def fail(error: BaseException, status: int, as_json: bool) -> None:
+    console.print(f"[red]Error:[/] {escape(explain(error))}", soft_wrap=True)
+    if as_json:
+        print(json.dumps({"error": explain(error), "exit_status": status}, ensure_ascii=False))
+    raise typer.Exit(status) from error
+
+
+if __name__ == "__main__":
+    sys.exit(app())

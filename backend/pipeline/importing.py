@@ -1,0 +1,97 @@
+"""Import: rows of a dataset become pairs of the store; what cannot go in is kept as a problem."""
+
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from backend.datasets.reading import SourcePair, read_dataset
+from backend.errors import DatasetNotFound, SettingsError
+from backend.pipeline import Progress, no_progress
+from backend.store import Store
+from backend.views import ImportReport, ProblemView
+from db.errors import MissingRow
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from db.queries.datasets import NewProblem
+from db.queries.pairs import NewPair
+
+#: Pairs a transaction: large enough to be fast, small enough to lose little.
+BATCH = 500
+
+#: Problems that a report carries itself; all of them are in the store.
+SHOWN_PROBLEMS = 20
+
+
+def import_dataset(
+    store: Store,
+    path: str | Path,
+    name: str | None = None,
+    progress: Progress = no_progress,
+    **columns: Any,
+) -> ImportReport:
+    """Read `path` into the dataset `name` (default: the folder's or file's name).
+
+    Importing again adds what is new and leaves everything else, verdicts included, as it is.
+    `columns` go to `backend.datasets.reading.read_dataset`. Raises DatasetNotFound and
+    DatasetFormatError before anything is written.
+    """
+    source = Path(path).expanduser()
+    if not source.exists():
+        raise DatasetNotFound(f"There is no file or folder '{source}'. Give a path that exists.")
+    source = source.resolve()
+    name = (name or (source.name if source.is_dir() else source.stem)).strip()
+    if not name:
+        raise SettingsError("A dataset needs a name: give one with --name.")
+    reader = read_dataset(source, **columns)
+    dataset_id = _dataset(store, name, source, reader.root)
+    rows = iter(reader)
+    added = already_there = 0
+    while batch := list(islice(rows, BATCH)):
+        with store.writing() as session:
+            result = pair_queries.add_pairs(
+                session, dataset_id, [_new_pair(pair, reader.root) for pair in batch]
+            )
+        added += result.added
+        already_there += result.already_there
+        progress(added + already_there, reader.total or 0, f"Reading {name}")
+    problems = [
+        ProblemView(p.file, p.row, p.kind, p.message, p.id or None) for p in reader.problems
+    ]
+    with store.writing() as session:
+        dataset_queries.clear_problems(session, dataset_id)
+        dataset_queries.add_problems(
+            session,
+            dataset_id,
+            [NewProblem(p.file, p.row, p.kind, p.message, p.external_id) for p in problems],
+        )
+    return ImportReport(
+        dataset_id, name, added, already_there, len(problems), tuple(problems[:SHOWN_PROBLEMS])
+    )
+
+
+def _dataset(store: Store, name: str, source: Path, root: Path) -> int:
+    """The dataset of that name; a new one if there is none. The same name for another folder is
+    refused: its image paths would point into the wrong root."""
+    with store.writing() as session:
+        try:
+            known = dataset_queries.get_dataset(session, name)
+        except MissingRow:
+            return dataset_queries.create_dataset(session, name, str(source), str(root)).id
+        if Path(known.root) != root:
+            raise SettingsError(
+                f"The name '{name}' belongs to a dataset in {known.root}. "
+                "Choose another name with --name."
+            )
+        return known.id
+
+
+def _new_pair(pair: SourcePair, root: Path) -> NewPair:
+    return NewPair(
+        external_id=pair.id,
+        image_path=pair.image_path.relative_to(root).as_posix(),
+        caption=pair.caption,
+        split=pair.split,
+        source_file=pair.file,
+        source_row=pair.row,
+        extra=pair.extra,
+    )

@@ -1,0 +1,378 @@
+"""Score a dataset: trajectories, concreteness, detection, suggestions.
+
+Each stage reads from the store what it still has to do, and commits batch by batch. So the same
+command resumes after a kill, and a second run finds nothing to do and changes nothing.
+"""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from backend.captions import Caption
+from backend.correction import judge
+from backend.correction.suggestion import Case
+from backend.datasets.images import load_image
+from backend.detection.classifier import Classifier
+from backend.detection.cold_start import cold_start
+from backend.detection.localisation import suspect_words
+from backend.detection.types import SuspectWord
+from backend.engine import Engine
+from backend.errors import ImageError, UnsafePath
+from backend.pipeline import Progress, no_progress
+from backend.pipeline.classifiers import classifier_in_use, probabilities
+from backend.pipeline.noisy_copies import TrajectoryCache
+from backend.pipeline.pictures import encode_images, inside
+from backend.store import Store
+from backend.trajectories.trajectory import Trajectory
+from backend.version import VERSION
+from backend.views import ScoreReport
+from db.queries import classifiers as classifier_queries
+from db.queries import concreteness as concreteness_queries
+from db.queries import datasets as dataset_queries
+from db.queries import detections as detection_queries
+from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries import suggestions as suggestion_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.datasets import NewProblem
+from db.queries.detections import DetectionRow
+from db.queries.pairs import PairRow
+from db.queries.runs import RunRow
+from db.queries.suggestions import NewSuggestion
+from db.queries.trajectories import TrajectoryRow
+
+#: Pairs encoded, scored and committed together: what a kill can cost at most.
+BATCH = 48
+
+#: Pairs that a cold start trains on; more brings little and costs a score each.
+COLD_START_PAIRS = 2000
+
+#: Corrections are prepared for pairs at least this likely to be wrong.
+SUGGEST_ABOVE = 0.5
+
+#: … and at most for so many, the most suspect first; the others get theirs when they are opened.
+SUGGEST_AT_MOST = 1000
+
+
+def score_dataset(
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    progress: Progress = no_progress,
+    suggestions: bool = True,
+) -> ScoreReport:
+    """Bring every pair of the dataset to the end of the line. Raises ModelUnavailable, NotFound."""
+    started = time.monotonic()
+    with store.reading() as session:
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        total = pair_queries.counts(session, dataset_id).total
+    root = Path(dataset.root)
+    run = _run(store, engine, dataset_id)
+    scored, unreadable = _trajectories(store, engine, run, root, total, progress)
+    _concreteness(store, engine, dataset_id, total, progress)
+    report = _detect(store, engine, run, root, progress)
+    offered = _suggestions(store, engine, run, root, progress) if suggestions else 0
+    with store.writing() as session:
+        run_queries.finish_run(session, run.id)
+    with store.reading() as session:
+        truncated = sum(p.truncated for p in pair_queries.iterate_pairs(session, dataset_id))
+    return ScoreReport(
+        dataset_id=dataset_id,
+        pairs=total,
+        scored=scored,
+        skipped=total - scored - unreadable,
+        unreadable=unreadable,
+        truncated=truncated,
+        suggestions=offered,
+        seconds=time.monotonic() - started,
+        run_id=run.id,
+        detector=report,
+    )
+
+
+# -------------------------------------------------------------------------------- stages
+
+
+def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
+    """The run under which this very model scores this dataset: an earlier one again, or a new."""
+    info = engine.scorer.info
+    what: dict[str, Any] = {
+        "kind": "score",
+        "dataset_id": dataset_id,
+        "scorer_kind": info.kind,
+        "model": info.model,
+        "revision": info.revision,
+        "explorer": "elimination",
+        "parameters": {"unit": "word", "limits": info.limits},
+    }
+    with store.writing() as session:
+        found = run_queries.find_run(session, **what)
+        if found is not None:
+            return found
+        return run_queries.start_run(session, **what, code_version=VERSION)
+
+
+def _trajectories(
+    store: Store, engine: Engine, run: RunRow, root: Path, total: int, progress: Progress
+) -> tuple[int, int]:
+    """Trajectories of all pairs that have none under this run; (scored, unreadable)."""
+    scored = unreadable = 0
+    problems: dict[str, str] = {}
+    for batch in _unscored(store, run):
+        states, broken = encode_images(engine, root, [pair.image_path for pair in batch])
+        problems |= broken
+        readable = [pair for pair in batch if pair.image_path in states]
+        trajectories = engine.trajectories(
+            [(states[pair.image_path], pair.caption) for pair in readable]
+        )
+        with store.writing() as session:
+            trajectory_queries.save_trajectories(
+                session,
+                run.id,
+                [
+                    to_row(pair.id, trajectory)
+                    for pair, trajectory in zip(readable, trajectories, strict=True)
+                ],
+            )
+        scored += len(readable)
+        unreadable += len(batch) - len(readable)
+        progress(scored + unreadable, total, "Caption trajectories")
+    if problems:
+        with store.writing() as session:
+            known = {
+                p.file
+                for p in dataset_queries.list_problems(session, run.dataset_id or 0, 0, 10**6)
+            }
+            dataset_queries.add_problems(
+                session,
+                run.dataset_id or 0,
+                [
+                    NewProblem(name, None, "unreadable image", message)
+                    for name, message in problems.items()
+                    if name not in known
+                ],
+            )
+    return scored, unreadable
+
+
+def _unscored(store: Store, run: RunRow) -> Iterator[list[PairRow]]:
+    """Batches of pairs without a trajectory of this run, in import order."""
+    after = 0
+    while True:
+        with store.reading() as session:
+            batch = pair_queries.pairs_after(session, run.dataset_id or 0, after, BATCH, run.id)
+        if not batch:
+            return
+        yield batch
+        after = batch[-1].id
+
+
+def _concreteness(
+    store: Store, engine: Engine, dataset_id: int, total: int, progress: Progress
+) -> None:
+    after = done = 0
+    while True:
+        with store.reading() as session:
+            batch = pair_queries.pairs_after(session, dataset_id, after, 500)
+        if not batch:
+            return
+        after = batch[-1].id
+        unknown = [pair for pair in batch if pair.icc is None]
+        if unknown:
+            scores = engine.concreteness([pair.caption for pair in unknown])
+            with store.writing() as session:
+                concreteness_queries.save_icc(
+                    session, {p.id: s for p, s in zip(unknown, scores, strict=True)}
+                )
+        done += len(batch)
+        progress(done, total, "Concreteness")
+
+
+def _detect(
+    store: Store, engine: Engine, run: RunRow, root: Path, progress: Progress
+) -> dict[str, object]:
+    """Probability of error and suspect words of every pair.
+
+    A dataset without a classifier of its own gets one by cold start; later pairs are judged by the
+    classifier in use, so that a curator's adopted one is never replaced behind their back.
+    """
+    dataset_id = run.dataset_id or 0
+    pairs, trajectories = scored_pairs(store, run)
+    if not pairs:
+        return {}
+    with store.reading() as session:
+        active = classifier_queries.active(session, dataset_id)
+        judged = active is not None and all(
+            (found := detection_queries.get_detection(session, pair.id)) is not None
+            and found.run_id == run.id
+            for pair in pairs
+        )
+    if judged and active is not None:
+        return dict(active.report)
+    classifier = classifier_in_use(store, dataset_id) if active is not None else None
+    if classifier is not None and active is not None and active.report.get("run") == run.id:
+        p_errors = probabilities(classifier, trajectories)
+        classifier_id, report = active.id, dict(active.report)
+    else:
+        progress(0, 0, "Training the detector on injected noise")
+        cache = TrajectoryCache(engine, root, [pair.image_path for pair in pairs])
+        result = cold_start(
+            [pair.caption for pair in pairs],
+            trajectories,
+            cache.score,
+            groups=[pair.image_path for pair in pairs],
+            maximum_pairs=COLD_START_PAIRS,
+            progress=progress,
+        )
+        p_errors = [float(p) for p in result.p_error]
+        report = {**result.report, "run": run.id, "verdicts": 0}
+        with store.writing() as session:
+            row = classifier_queries.add_classifier(
+                session,
+                dataset_id,
+                name="Cold start",
+                kind=result.classifier.kind,
+                basis="injected",
+                payload=result.classifier.to_bytes(),
+                report=report,
+            )
+            classifier_queries.activate(session, row.id)
+        classifier_id = row.id
+    save_detections(store, run, classifier_id, pairs, trajectories, p_errors)
+    return report
+
+
+def _suggestions(store: Store, engine: Engine, run: RunRow, root: Path, progress: Progress) -> int:
+    """Corrections for the pairs most likely to be wrong that have none yet."""
+    classifier = classifier_in_use(store, run.dataset_id or 0)
+    pairs, trajectories = scored_pairs(store, run)
+    likely = sorted(
+        (
+            (pair.p_error, pair, trajectory)
+            for pair, trajectory in zip(pairs, trajectories, strict=True)
+            if pair.p_error is not None and pair.p_error >= SUGGEST_ABOVE
+        ),
+        key=lambda item: -(item[0] or 0),
+    )[:SUGGEST_AT_MOST]
+    offered = 0
+    for done, (p_error, pair, trajectory) in enumerate(likely, 1):
+        with store.reading() as session:
+            known = suggestion_queries.list_suggestions(session, pair.id)
+        if not known:
+            try:
+                image = load_image(inside(root, pair.image_path))
+            except (ImageError, UnsafePath, OSError):
+                continue
+            suspects = suspect_words(trajectory, p_error)
+            offered += suggest_for(
+                store, engine, run.id, pair.id, image, trajectory, suspects, p_error, classifier
+            )
+        progress(done, len(likely), "Preparing corrections")
+    return offered
+
+
+# -------------------------------------------------------------------------------- shared steps
+
+
+def suggest_for(
+    store: Store,
+    engine: Engine,
+    run_id: int | None,
+    pair_id: int,
+    image: Image.Image,
+    trajectory: Trajectory,
+    suspects: tuple[SuspectWord, ...],
+    p_error: float | None,
+    classifier: Classifier | None,
+) -> int:
+    """Compute and store the suggestions of one pair; returns how many."""
+    with engine.lock:
+        state = engine.encode([image])[0]
+        offers = judge.suggest(
+            engine.scorer,
+            Case(image, state, trajectory, suspects, p_error),
+            engine.captioner,
+            (lambda ts: probabilities(classifier, ts)) if classifier is not None else None,
+        )
+    with store.writing() as session:
+        suggestion_queries.save_suggestions(
+            session,
+            [
+                NewSuggestion(
+                    pair_id, o.proposer, o.caption, o.s_before, o.s_after, o.p_before, o.p_after,
+                    run_id,
+                )
+                for o in offers
+            ],
+        )  # fmt: skip
+    return len(offers)
+
+
+def scored_pairs(store: Store, run: RunRow) -> tuple[list[PairRow], list[Trajectory]]:
+    """All pairs that have a trajectory under this run, with it, in import order."""
+    with store.reading() as session:
+        rows = {r.pair_id: r for r in trajectory_queries.iterate_trajectories(session, run.id)}
+        pairs = [
+            pair
+            for pair in pair_queries.iterate_pairs(session, run.dataset_id or 0)
+            if pair.id in rows
+        ]
+    return pairs, [to_trajectory(pair.caption, rows[pair.id]) for pair in pairs]
+
+
+def save_detections(
+    store: Store,
+    run: RunRow,
+    classifier_id: int,
+    pairs: list[PairRow],
+    trajectories: list[Trajectory],
+    p_errors: list[float],
+) -> None:
+    """Write p_error and suspect words of all pairs, in batches."""
+    for first in range(0, len(pairs), 500):
+        batch = [
+            DetectionRow(
+                pair.id,
+                p_error,
+                tuple((s.start, s.end, s.score) for s in suspect_words(trajectory, p_error)),
+                run.id,
+                classifier_id,
+            )
+            for pair, trajectory, p_error in zip(
+                pairs[first : first + 500],
+                trajectories[first : first + 500],
+                p_errors[first : first + 500],
+                strict=True,
+            )
+        ]
+        with store.writing() as session:
+            detection_queries.save_detections(session, batch)
+
+
+def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:
+    return TrajectoryRow(
+        pair_id,
+        trajectory.scores,
+        trajectory.similarities,
+        trajectory.removed,
+        trajectory.first_step_scores,
+        trajectory.truncated,
+    )
+
+
+def to_trajectory(caption: str, row: TrajectoryRow) -> Trajectory:
+    return Trajectory(
+        Caption.parse(caption),
+        row.scores,
+        row.similarities,
+        tuple(row.removed),
+        row.first_step_scores,
+        row.truncated,
+    )
+
+
+def to_suspects(row: DetectionRow) -> tuple[SuspectWord, ...]:
+    return tuple(SuspectWord(*suspect) for suspect in row.suspects)

@@ -1,0 +1,105 @@
+"""Retrain the detector on verdicts, compare, and let the curator decide.
+
+A newly trained classifier is a *candidate*: stored, with its figures beside those of the one in
+use, and not used until somebody adopts it. Earlier ones stay and can be adopted again.
+"""
+
+from pathlib import Path
+
+from backend.detection.retrain import retrain
+from backend.engine import Engine
+from backend.errors import TrainingError
+from backend.pipeline import Progress, no_progress
+from backend.pipeline.classifiers import classifier_in_use, probabilities, stored_classifier
+from backend.pipeline.noisy_copies import TrajectoryCache
+from backend.pipeline.scoring import COLD_START_PAIRS, scored_pairs
+from backend.store import Store
+from backend.views import TrainReport
+from db.queries import classifiers as classifier_queries
+from db.queries import datasets as dataset_queries
+from db.queries import detections as detection_queries
+from db.queries import runs as run_queries
+from db.queries.runs import RunRow
+
+#: What a verdict says about the caption: 1 wrong, 0 right. *Abstract* captions describe no image,
+#: so they are neither; *unsure* says nothing.
+LABELS = {"correct": 0, "correction": 1, "drop": 1}
+
+
+def train_candidate(
+    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+) -> TrainReport:
+    """Train on all verdicts that say right or wrong, and on injected noise.
+
+    Raises TrainingError if the dataset is not scored with this session's model, or if there are
+    too few verdicts; the message says what is missing.
+    """
+    run = scored_by_this_model(store, engine, dataset_id)
+    pairs, trajectories = scored_pairs(store, run)
+    with store.reading() as session:
+        root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+    labels = [LABELS.get(pair.decision or "") for pair in pairs]
+    verdicts = sum(label is not None for label in labels)
+    progress(0, 0, "Training on verdicts and injected noise")
+    result = retrain(
+        [pair.caption for pair in pairs],
+        trajectories,
+        labels,
+        TrajectoryCache(engine, root, [pair.image_path for pair in pairs]).score,
+        current=classifier_in_use(store, dataset_id),
+        current_p_error=[pair.p_error for pair in pairs],
+        groups=[pair.image_path for pair in pairs],
+        maximum_pairs=COLD_START_PAIRS,
+        progress=progress,
+    )
+    report = {**result.report, "run": run.id, "verdicts": verdicts}
+    with store.writing() as session:
+        number = len(classifier_queries.list_classifiers(session, dataset_id))
+        row = classifier_queries.add_classifier(
+            session,
+            dataset_id,
+            name=f"Retrained {number}",
+            kind=result.classifier.kind,
+            basis="verdicts",
+            payload=result.classifier.to_bytes(),
+            report=report,
+        )
+    return TrainReport(dataset_id, row.id, row.name, verdicts, report)
+
+
+def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) -> int:
+    """Use this classifier from now on, and give all scored pairs their probability by it.
+
+    The probabilities are computed first and written with the switch, so that no page ever shows
+    one classifier's name beside another's numbers.
+    """
+    row, classifier = stored_classifier(store, classifier_id)
+    with store.reading() as session:
+        run = run_queries.get_run(session, int(row.report["run"]))
+    pairs, trajectories = scored_pairs(store, run)
+    p_errors = probabilities(classifier, trajectories)
+    with store.writing() as session:
+        classifier_queries.activate(session, classifier_id)
+        detection_queries.save_probabilities(
+            session,
+            classifier_id,
+            {pair.id: p_error for pair, p_error in zip(pairs, p_errors, strict=True)},
+        )
+    progress(len(pairs), len(pairs), "Ranked")
+    return len(pairs)
+
+
+def scored_by_this_model(store: Store, engine: Engine, dataset_id: int) -> RunRow:
+    """The dataset's newest scoring run; TrainingError if there is none, or by another model."""
+    with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, "score")
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+    if run is None:
+        raise TrainingError(f"'{dataset.name}' is not scored yet. Score it first.")
+    info = engine.scorer.info
+    if (run.scorer_kind, run.revision) != (info.kind, info.revision):
+        raise TrainingError(
+            f"'{dataset.name}' was scored with {run.scorer_kind} {run.model}, this session uses "
+            f"{info.kind} {info.model}. Start with --model {run.model}, or score it again."
+        )
+    return run

@@ -1,0 +1,230 @@
+"""What the workspace hands to pages and to the command line: plain, frozen, complete."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from backend.detection.types import SuspectWord
+from backend.trajectories.trajectory import Trajectory
+
+#: The verdicts a curator can give, in the order in which they are shown.
+DECISIONS = ("correct", "correction", "drop", "abstract", "unsure")
+
+#: Verdicts that say "this caption was wrong".
+WRONG = ("correction", "drop")
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """Counts of one dataset. `errors_found` are verdicts that say the caption was wrong."""
+
+    id: int
+    name: str
+    source: str
+    root: str
+    total: int
+    scored: int
+    reviewed: int
+    errors_found: int
+    by_decision: dict[str, int]
+    problems: int = 0
+
+
+@dataclass(frozen=True)
+class SuggestionView:
+    """One correction on offer; higher s and lower p are better."""
+
+    id: int
+    caption: str
+    proposer: str
+    s_before: float
+    s_after: float
+    p_before: float | None
+    p_after: float | None
+
+
+@dataclass(frozen=True)
+class VerdictView:
+    """One row of a pair's history. `decision` None: the verdict before it was undone."""
+
+    decision: str | None
+    corrected_caption: str | None
+    author: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class PairView:
+    """Everything about one pair that a curator sees."""
+
+    pair_id: int
+    dataset_id: int
+    external_id: str
+    caption: str
+    split: str | None
+    image_name: str
+    image_size: tuple[int, int] | None
+    version: int
+    decision: str | None
+    corrected_caption: str | None
+    s_0: float | None
+    gain: float | None
+    p_error: float | None
+    icc: float | None
+    looks_abstract: bool
+    truncated: bool
+    words_read: int | None
+    suspects: tuple[SuspectWord, ...]
+    trajectory: Trajectory | None
+    suggestions: tuple[SuggestionView, ...]
+    #: What p_error rests on: "injected noise", "12 verdicts and injected noise", "not scored yet".
+    basis: str
+    #: The scorer that produced s, e.g. "blip-itm · scenes-blip-itm".
+    scored_by: str
+    #: Plain warning about the model, empty if there is none.
+    limits: str
+    history: tuple[VerdictView, ...] = ()
+
+
+@dataclass(frozen=True)
+class CaptionCheck:
+    """The curator's own edit, scored."""
+
+    caption: str
+    s: float
+    p_error: float | None
+    icc: float
+
+
+@dataclass(frozen=True)
+class PlaygroundResult:
+    """One image and one caption, everything out."""
+
+    caption: str
+    s_0: float
+    p_error: float | None
+    #: What the probability rests on, or why there is none.
+    p_note: str
+    icc: float
+    looks_abstract: bool
+    truncated: bool
+    suspects: tuple[SuspectWord, ...]
+    trajectory: Trajectory
+    suggestions: tuple[SuggestionView, ...]
+    scored_by: str
+    limits: str
+
+
+@dataclass(frozen=True)
+class ProblemView:
+    """A row that did not go in: where it is and what to do."""
+
+    file: str
+    row: int | None
+    kind: str
+    message: str
+    external_id: str | None = None
+
+
+@dataclass(frozen=True)
+class ImportReport:
+    dataset_id: int
+    name: str
+    added: int
+    already_there: int
+    problems: int
+    first_problems: tuple[ProblemView, ...] = ()
+
+
+@dataclass(frozen=True)
+class ScoreReport:
+    """`scored` pairs got a trajectory now; `skipped` had one; `unreadable` images were reported."""
+
+    dataset_id: int
+    pairs: int
+    scored: int
+    skipped: int
+    unreadable: int
+    truncated: int
+    suggestions: int
+    seconds: float
+    run_id: int
+    #: How the detector was made: figures by name, see `backend.detection.cold_start`.
+    detector: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ClassifierView:
+    """A trained classifier; `report` holds its cross-validated figures."""
+
+    id: int
+    name: str
+    kind: str
+    basis: str
+    active: bool
+    created_at: datetime
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class TrainReport:
+    """A candidate, trained but not yet adopted, beside the classifier in use."""
+
+    dataset_id: int
+    classifier_id: int
+    name: str
+    verdicts: int
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ExportChoice:
+    """What stays. Every field is one decision the curator takes."""
+
+    #: Undecided pairs with p_error above this leave; None keeps all undecided ones.
+    drop_above: float | None = None
+    #: Pairs with the verdict *abstract*: "leave out", "tag" (kept, tags column says so) or "keep".
+    abstract: str = "leave out"
+    #: Pairs with the verdict *wrong: drop*: "leave out" or "tag".
+    dropped: str = "leave out"
+    #: Pairs with the verdict *unsure*: "keep" or "leave out".
+    unsure: str = "keep"
+    #: Only pairs that a curator has decided.
+    decided_only: bool = False
+
+
+@dataclass(frozen=True)
+class ExportCounts:
+    """What an export would do, pair by pair: `total` is the sum of `kept` and `left_out`."""
+
+    total: int
+    kept: int
+    corrected: int
+    tagged: int
+    left_out: dict[str, int]
+    by_decision: dict[str, int]
+
+
+@dataclass(frozen=True)
+class ExportReport:
+    out: Path
+    format: str
+    counts: ExportCounts
+    written: int
+    card: str
+
+
+@dataclass(frozen=True)
+class JobView:
+    """Long work in the background. `status`: queued, running, done or failed."""
+
+    id: int
+    kind: str
+    dataset_id: int | None
+    status: str
+    done: int
+    total: int
+    message: str
+    result: dict[str, Any]
+    updated_at: datetime

@@ -1,0 +1,536 @@
+"""The one door through which pages and commands reach engine and store.
+
+Every method is a whole transaction or a whole question; what comes back is a frozen record from
+`backend.views`. Methods that only read the store answer at once; those that compute
+(`suggest`, `check_caption`, `playground`) wait for the engine's lock; the long ones (`score`,
+`train`, `export`) take a progress callback, or run as background jobs (`start_job`).
+"""
+
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from backend import concreteness
+from backend.captions import Caption
+from backend.correction import judge
+from backend.correction.suggestion import Case, Suggestion
+from backend.datasets import images
+from backend.detection.localisation import suspect_words
+from backend.engine import Engine
+from backend.errors import DatasetNotFound, ImageError, NotFound, SettingsError, UnsafePath
+from backend.jobs import JobRunner
+from backend.pipeline import (
+    Progress,
+    exporting,
+    importing,
+    no_progress,
+    scores_file,
+    scoring,
+    training,
+)
+from backend.pipeline.classifiers import classifier_in_use, probabilities
+from backend.pipeline.pictures import inside
+from backend.scoring.protocol import ScorerInfo
+from backend.settings import DEMO, Settings
+from backend.store import open_database
+from backend.trajectories.trajectory import Trajectory
+from backend.views import (
+    DECISIONS,
+    WRONG,
+    CaptionCheck,
+    ClassifierView,
+    DatasetSummary,
+    ExportChoice,
+    ExportCounts,
+    ExportReport,
+    ImportReport,
+    JobView,
+    PairView,
+    PlaygroundResult,
+    ProblemView,
+    ScoreReport,
+    SuggestionView,
+    TrainReport,
+    VerdictView,
+)
+from db.queries import classifiers as classifier_queries
+from db.queries import datasets as dataset_queries
+from db.queries import detections as detection_queries
+from db.queries import pairs as pair_queries
+from db.queries import queue as queue_queries
+from db.queries import runs as run_queries
+from db.queries import suggestions as suggestion_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries import verdicts as verdict_queries
+from db.queries.queue import QueueFilter, QueuePage
+
+__all__ = ["QueueFilter", "QueuePage", "Workspace"]
+
+#: A curator's own edit may be long, but not a book.
+LONGEST_EDIT = 20_000
+
+
+class Workspace:
+    """A store, the models of a session, and everything that can be done with both."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.store = open_database(settings.database_url)
+        self.engine = Engine(settings)
+        self._jobs: JobRunner | None = None
+
+    # ---------------------------------------------------------------- datasets
+
+    def datasets(self) -> list[DatasetSummary]:
+        with self.store.reading() as session:
+            return [_summary(session, row) for row in dataset_queries.list_datasets(session)]
+
+    def summary(self, dataset_id: int) -> DatasetSummary:
+        with self.store.reading() as session:
+            return _summary(session, dataset_queries.get_dataset(session, dataset_id))
+
+    def find(self, name: str) -> int:
+        """The id of the dataset of that name; raises DatasetNotFound naming those there are."""
+        try:
+            with self.store.reading() as session:
+                return dataset_queries.get_dataset(session, name).id
+        except NotFound as problem:
+            raise DatasetNotFound(str(problem)) from problem
+
+    def find_or_import(self, name_or_path: str, progress: Progress = no_progress) -> int:
+        """A dataset by its name, or by a path that is imported first (again: only what is new)."""
+        try:
+            return self.find(name_or_path)
+        except DatasetNotFound:
+            if not Path(name_or_path).expanduser().exists():
+                raise
+        return self.import_dataset(name_or_path, progress=progress).dataset_id
+
+    def import_dataset(
+        self,
+        path: str | Path,
+        name: str | None = None,
+        progress: Progress = no_progress,
+        **columns: Any,
+    ) -> ImportReport:
+        """See `backend.pipeline.importing.import_dataset`."""
+        return importing.import_dataset(self.store, path, name, progress, **columns)
+
+    def problems(self, dataset_id: int, offset: int = 0, limit: int = 50) -> list[ProblemView]:
+        """Rows that did not go in, in the order of the files."""
+        with self.store.reading() as session:
+            rows = dataset_queries.list_problems(session, dataset_id, offset, limit)
+        return [ProblemView(r.file, r.row, r.kind, r.message, r.external_id) for r in rows]
+
+    def prepare(self, name_or_path: str) -> int:
+        """Make a dataset ready to be opened: import it now if needed, score it in the background.
+
+        Returns its id. The first page does not wait for the scores.
+        """
+        dataset_id = self.find_or_import(name_or_path)
+        summary = self.summary(dataset_id)
+        if summary.scored < summary.total or not self.classifiers(dataset_id):
+            self.start_job("score", dataset_id)
+        return dataset_id
+
+    # ---------------------------------------------------------------- the queue
+
+    def queue_page(self, filter: QueueFilter, after: Any = None, limit: int = 24) -> QueuePage:
+        with self.store.reading() as session:
+            return queue_queries.page(session, filter, after, limit)
+
+    def queue_count(self, filter: QueueFilter) -> int:
+        with self.store.reading() as session:
+            return queue_queries.count(session, filter)
+
+    def first_pair(self, filter: QueueFilter) -> int | None:
+        rows = self.queue_page(filter, None, 1).rows
+        return rows[0].pair_id if rows else None
+
+    def neighbours(self, filter: QueueFilter, pair_id: int) -> tuple[int | None, int | None]:
+        """(previous, next) pair in the queue's order; the pair itself may have left the filter."""
+        with self.store.reading() as session:
+            return (
+                queue_queries.previous_pair(session, filter, pair_id),
+                queue_queries.next_pair(session, filter, pair_id),
+            )
+
+    # ---------------------------------------------------------------- one pair
+
+    def open_pair(self, pair_id: int) -> PairView:
+        """Everything about one pair, from the store alone: fast, no model is asked."""
+        with self.store.reading() as session:
+            pair = pair_queries.get_pair(session, pair_id)
+            dataset = dataset_queries.get_dataset(session, pair.dataset_id)
+            stored = trajectory_queries.get_trajectory(session, pair_id)
+            detection = detection_queries.get_detection(session, pair_id)
+            offers = suggestion_queries.list_suggestions(session, pair_id)
+            history = verdict_queries.history(session, pair_id)
+            run = run_queries.latest_run(session, pair.dataset_id, "score")
+            classifier = classifier_queries.active(session, pair.dataset_id)
+        trajectory = scoring.to_trajectory(pair.caption, stored) if stored is not None else None
+        return PairView(
+            pair_id=pair.id,
+            dataset_id=pair.dataset_id,
+            external_id=pair.external_id,
+            caption=pair.caption,
+            split=pair.split,
+            image_name=pair.image_path,
+            image_size=_image_size(dataset, pair.image_path),
+            version=pair.verdict_version,
+            decision=pair.decision,
+            corrected_caption=pair.corrected_caption,
+            s_0=pair.s_0,
+            gain=pair.gain,
+            p_error=pair.p_error,
+            icc=pair.icc,
+            looks_abstract=_looks_abstract(pair.icc),
+            truncated=bool(pair.truncated),
+            words_read=len(trajectory.first_step_scores) if trajectory is not None else None,
+            suspects=scoring.to_suspects(detection) if detection is not None else (),
+            trajectory=trajectory,
+            suggestions=tuple(_suggestion(row) for row in offers),
+            basis=_basis(pair.p_error, classifier),
+            scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
+            limits=str(run.parameters.get("limits", "")) if run is not None else "",
+            history=tuple(
+                VerdictView(v.decision, v.corrected_caption, v.author, v.created_at)
+                for v in history
+            ),
+        )
+
+    def image_path(self, pair_id: int) -> Path:
+        """The pair's image file, checked to lie inside its dataset's root."""
+        with self.store.reading() as session:
+            pair = pair_queries.get_pair(session, pair_id)
+            dataset = dataset_queries.get_dataset(session, pair.dataset_id)
+        return inside(Path(dataset.root), pair.image_path)
+
+    def thumbnail(self, pair_id: int, size: int = 160) -> bytes:
+        """A small JPEG of the pair's image, cached beside the store."""
+        path = self.image_path(pair_id)
+        return images.cached_thumbnail(path, size, self.settings.data_directory / "thumbnails")
+
+    # ---------------------------------------------------------------- verdicts
+
+    def decide(
+        self,
+        pair_id: int,
+        expected_version: int,
+        decision: str,
+        corrected_caption: str | None = None,
+        suggestion_id: int | None = None,
+        author: str | None = None,
+    ) -> PairView:
+        """Write a verdict; committed when this returns.
+
+        `expected_version` is the version the curator saw. Raises VerdictConflict, with nothing
+        written, if somebody decided in between, and SettingsError for a verdict that makes no
+        sense.
+        """
+        if decision not in DECISIONS:
+            raise SettingsError(f"'{decision}' is no verdict; use one of {', '.join(DECISIONS)}.")
+        if decision == "correction":
+            corrected_caption = self._corrected(pair_id, corrected_caption, suggestion_id)
+        else:
+            corrected_caption = suggestion_id = None
+        with self.store.writing() as session:
+            verdict_queries.add_verdict(
+                session,
+                pair_id,
+                expected_version,
+                decision,
+                corrected_caption=corrected_caption,
+                suggestion_id=suggestion_id,
+                author=author or self.settings.author,
+            )
+        return self.open_pair(pair_id)
+
+    def undo(self, dataset_id: int, author: str | None = None) -> PairView | None:
+        """Take back the author's newest verdict; None if there is none left."""
+        with self.store.writing() as session:
+            row = verdict_queries.undo_last(session, dataset_id, author or self.settings.author)
+        return self.open_pair(row.pair_id) if row is not None else None
+
+    def redo(self, dataset_id: int, author: str | None = None) -> PairView | None:
+        """Give back the verdict that was undone last; None if there is none."""
+        with self.store.writing() as session:
+            row = verdict_queries.redo_last(session, dataset_id, author or self.settings.author)
+        return self.open_pair(row.pair_id) if row is not None else None
+
+    def _corrected(self, pair_id: int, text: str | None, suggestion_id: int | None) -> str:
+        """The corrected caption of a verdict: the edit's text, or the suggestion's."""
+        with self.store.reading() as session:
+            pair = pair_queries.get_pair(session, pair_id)
+            offers = suggestion_queries.list_suggestions(session, pair_id)
+        if text is None and suggestion_id is not None:
+            text = next((row.caption for row in offers if row.id == suggestion_id), None)
+        text = (text or "").strip()
+        if not text:
+            raise SettingsError("The corrected caption is empty. Type one, or choose 'drop'.")
+        if len(text) > LONGEST_EDIT or "\0" in text:
+            raise SettingsError(f"The corrected caption is longer than {LONGEST_EDIT} characters.")
+        if text == pair.caption:
+            raise SettingsError("The corrected caption is the caption as it was: nothing changed.")
+        return text
+
+    # ---------------------------------------------------------------- asking the models
+
+    def model_info(self) -> ScorerInfo:
+        return self.engine.scorer.info
+
+    def suggest(self, pair_id: int) -> tuple[SuggestionView, ...]:
+        """Corrections for one pair: those in the store, or computed now and stored."""
+        with self.store.reading() as session:
+            offers = suggestion_queries.list_suggestions(session, pair_id)
+        if not offers:
+            view = self.open_pair(pair_id)
+            if view.trajectory is None:
+                return ()
+            scoring.suggest_for(
+                self.store,
+                self.engine,
+                None,
+                pair_id,
+                self._opened(pair_id),
+                view.trajectory,
+                view.suspects,
+                view.p_error,
+                classifier_in_use(self.store, view.dataset_id),
+            )
+            with self.store.reading() as session:
+                offers = suggestion_queries.list_suggestions(session, pair_id)
+        return tuple(_suggestion(row) for row in offers)
+
+    def check_caption(self, pair_id: int, caption: str) -> CaptionCheck:
+        """Score the curator's own edit of a pair's caption."""
+        with self.store.reading() as session:
+            pair = pair_queries.get_pair(session, pair_id)
+        state = self.engine.encode([self._opened(pair_id)])[0]
+        trajectory = self.engine.trajectories([(state, caption[:LONGEST_EDIT])])[0]
+        return CaptionCheck(
+            caption=caption,
+            s=float(trajectory.scores[0]),
+            p_error=self._p_error(pair.dataset_id, trajectory),
+            icc=self.engine.concreteness([caption])[0],
+        )
+
+    def playground(self, image: Image.Image, caption: str) -> PlaygroundResult:
+        """One image, one caption, everything out; nothing is stored.
+
+        The probability comes from the classifier of the dataset scored last with this very model;
+        without one there is none, and `p_note` says so.
+        """
+        if not Caption.parse(caption).words:
+            raise SettingsError("Type a caption first: it has no words yet.")
+        image = images.to_rgb(image)
+        with self.engine.lock:
+            state = self.engine.encode([image])[0]
+            trajectory = self.engine.trajectories([(state, caption[:LONGEST_EDIT])])[0]
+            found = self._classifier_for_model()
+            classifier, note = found if found is not None else (None, "")
+            p_error = probabilities(classifier, [trajectory])[0] if classifier else None
+            suspects = suspect_words(trajectory, p_error)
+            offers = judge.suggest(
+                self.engine.scorer,
+                Case(image, state, trajectory, suspects, p_error),
+                self.engine.captioner,
+                (lambda ts: probabilities(classifier, ts)) if classifier else None,
+            )
+            icc = self.engine.concreteness([caption])[0]
+        info = self.model_info()
+        return PlaygroundResult(
+            caption=caption,
+            s_0=float(trajectory.scores[0]),
+            p_error=p_error,
+            p_note=note or "no probability: no dataset has been scored with this model yet",
+            icc=icc,
+            looks_abstract=_looks_abstract(icc),
+            truncated=trajectory.truncated,
+            suspects=suspects,
+            trajectory=trajectory,
+            suggestions=tuple(_offer(number, offer) for number, offer in enumerate(offers)),
+            scored_by=f"{info.kind} · {Path(info.model).name}",
+            limits=info.limits,
+        )
+
+    def _opened(self, pair_id: int) -> Image.Image:
+        return images.load_image(self.image_path(pair_id))
+
+    def _p_error(self, dataset_id: int, trajectory: Trajectory) -> float | None:
+        classifier = classifier_in_use(self.store, dataset_id)
+        return probabilities(classifier, [trajectory])[0] if classifier is not None else None
+
+    def _classifier_for_model(self) -> tuple[Any, str] | None:
+        """The classifier in use of the newest dataset that was scored with this session's model."""
+        info = self.model_info()
+        with self.store.reading() as session:
+            for dataset in reversed(dataset_queries.list_datasets(session)):
+                run = run_queries.latest_run(session, dataset.id, "score")
+                row = classifier_queries.active(session, dataset.id)
+                if run is not None and row is not None and run.revision == info.revision:
+                    break
+            else:
+                return None
+        classifier = classifier_in_use(self.store, dataset.id)
+        return classifier, f"{_basis(0.5, row)}, dataset '{dataset.name}'"
+
+    # ---------------------------------------------------------------- long work
+
+    def score(
+        self,
+        dataset_id: int,
+        progress: Progress = no_progress,
+        suggestions: bool = True,
+    ) -> ScoreReport:
+        """See `backend.pipeline.scoring.score_dataset`."""
+        return scoring.score_dataset(self.store, self.engine, dataset_id, progress, suggestions)
+
+    def train(self, dataset_id: int, progress: Progress = no_progress) -> TrainReport:
+        """See `backend.pipeline.training.train_candidate`."""
+        return training.train_candidate(self.store, self.engine, dataset_id, progress)
+
+    def classifiers(self, dataset_id: int) -> list[ClassifierView]:
+        """All classifiers of a dataset, newest first."""
+        with self.store.reading() as session:
+            rows = classifier_queries.list_classifiers(session, dataset_id)
+        return [
+            ClassifierView(r.id, r.name, r.kind, r.basis, r.active, r.created_at, r.report)
+            for r in rows
+        ]
+
+    def adopt(self, classifier_id: int, progress: Progress = no_progress) -> int:
+        """Put a classifier to use (a new one, or an earlier one again) and rank all pairs by it.
+
+        Returns the number of pairs whose probability was written.
+        """
+        return training.adopt(self.store, classifier_id, progress)
+
+    def export_counts(self, dataset_id: int, choice: ExportChoice) -> ExportCounts:
+        return exporting.count(self.store, dataset_id, choice)
+
+    def export(
+        self,
+        dataset_id: int,
+        choice: ExportChoice,
+        out: str | Path,
+        format: str = "imagefolder",
+        overwrite: bool = False,
+        progress: Progress = no_progress,
+    ) -> ExportReport:
+        """See `backend.pipeline.exporting.export`."""
+        facts = exporting.facts(self.store, dataset_id)
+        target = Path(out).expanduser().resolve()
+        return exporting.export(
+            self.store, dataset_id, choice, target, format, facts, overwrite, progress
+        )
+
+    def check_score_file(self, out: Path) -> None:
+        """Raise before hours of scoring, not after, if `out` cannot be written."""
+        scores_file.check(out)
+
+    def write_scores(self, dataset_id: int, out: Path) -> int:
+        """A row a pair (id, s_0, p_error, icc, suspects) to .jsonl or .parquet; returns rows."""
+        return scores_file.write(self.store, dataset_id, out)
+
+    # ---------------------------------------------------------------- background jobs
+
+    @property
+    def jobs(self) -> JobRunner:
+        if self._jobs is None:
+            self._jobs = JobRunner(self.store)
+        return self._jobs
+
+    def start_job(self, kind: str, dataset_id: int | None = None, **arguments: Any) -> int:
+        """Start `import`, `score`, `train`, `adopt` or `export` in the background; its job id."""
+        works = {
+            "import": lambda progress: self.import_dataset(progress=progress, **arguments),
+            "score": lambda progress: self.score(dataset_id or 0, progress, **arguments),
+            "train": lambda progress: self.train(dataset_id or 0, progress),
+            "adopt": lambda progress: {"pairs": self.adopt(progress=progress, **arguments)},
+            "export": lambda progress: self.export(dataset_id or 0, progress=progress, **arguments),
+        }
+        if kind not in works:
+            raise SettingsError(f"There is no job '{kind}'.")
+        return self.jobs.start(kind, dataset_id, lambda progress: _figures(works[kind](progress)))
+
+    def job(self, job_id: int) -> JobView:
+        return self.jobs.job(job_id)
+
+    def running_jobs(self) -> list[JobView]:
+        return self.jobs.running()
+
+
+def _summary(session: Any, row: Any) -> DatasetSummary:
+    counts = pair_queries.counts(session, row.id)
+    return DatasetSummary(
+        id=row.id,
+        name=row.name,
+        source=row.source,
+        root=row.root,
+        total=counts.total,
+        scored=counts.scored,
+        reviewed=counts.reviewed,
+        errors_found=sum(counts.by_decision.get(decision, 0) for decision in WRONG),
+        by_decision=dict(counts.by_decision),
+        problems=dataset_queries.count_problems(session, row.id),
+    )
+
+
+def _image_size(dataset: Any, relative: str) -> tuple[int, int] | None:
+    """Width and height, or None if the image is gone: the page says so instead of failing."""
+    if dataset is None:
+        return None
+    try:
+        return images.image_size(inside(Path(dataset.root), relative))
+    except (ImageError, UnsafePath, OSError):
+        return None
+
+
+def _looks_abstract(icc: float | None) -> bool:
+    return icc is not None and icc < concreteness.ABSTRACT_THRESHOLD
+
+
+def _basis(p_error: float | None, classifier: Any) -> str:
+    """What a shown probability rests on, in words."""
+    if p_error is None or classifier is None:
+        return "not scored yet"
+    verdicts = int((classifier.report).get("verdicts", 0))
+    if verdicts:
+        return f"{verdicts} verdicts and injected noise"
+    return str((classifier.report).get("basis_note") or "injected noise, no verdicts yet")
+
+
+def _suggestion(row: Any) -> SuggestionView:
+    return SuggestionView(
+        row.id, row.caption, row.proposer, row.s_before, row.s_after, row.p_before, row.p_after
+    )
+
+
+def _offer(number: int, offer: Suggestion) -> SuggestionView:
+    return SuggestionView(
+        number, offer.caption, offer.proposer, offer.s_before, offer.s_after, offer.p_before,
+        offer.p_after,
+    )  # fmt: skip
+
+
+def _figures(result: Any) -> dict[str, Any]:
+    """A job's result as plain JSON values."""
+    plain = dataclasses.asdict(result) if dataclasses.is_dataclass(result) else dict(result)  # type: ignore[arg-type]
+    return {key: _plain(value) for key, value in plain.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)
+
+
+def is_demo(summary: DatasetSummary) -> bool:
+    """Whether a dataset is the demo that comes with the program."""
+    return Path(summary.root) == DEMO.resolve()

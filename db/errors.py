@@ -1,0 +1,61 @@
+"""What the store raises.
+
+    StoreProblem          the database cannot be opened, read or written
+    ├── NewerDatabase     it was made by a newer version of the program
+    └── UnstorableText    a text that no database can hold faithfully
+    AlreadyExists         a name that must be unique is taken
+    MissingRow            there is no such dataset, pair, run, classifier or job
+    VersionConflict       somebody else decided the pair in the meantime; carries what holds now
+
+Messages say what is wrong, where, and what to do; they are shown to people as they are.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+class StoreProblem(Exception):
+    """The database cannot be opened, read or written."""
+
+
+class NewerDatabase(StoreProblem):
+    """The database bears a schema revision that this program does not know."""
+
+
+class UnstorableText(StoreProblem):
+    """A text holds a NUL or half a surrogate pair, which PostgreSQL or SQLite would refuse."""
+
+
+class AlreadyExists(Exception):
+    """A name that must be unique is taken."""
+
+
+class MissingRow(Exception):
+    """There is no such row."""
+
+
+@dataclass(frozen=True)
+class PairState:
+    """What holds for a pair now. `decision` None: undecided, or undone back to undecided."""
+
+    pair_id: int
+    version: int
+    decision: str | None
+    corrected_caption: str | None
+    decided_by: str | None
+    decided_at: datetime | None
+
+
+class VersionConflict(Exception):
+    """A verdict was given on a state of the pair that no longer holds. Nothing was written."""
+
+    def __init__(self, expected_version: int, current: PairState) -> None:
+        self.expected_version = expected_version
+        self.current = current
+        now = "is undecided" if current.decision is None else f"is '{current.decision}'"
+        by = f" by {current.decided_by}" if current.decided_by else ""
+        super().__init__(
+            f"Pair {current.pair_id} changed while you looked at it: it now {now}{by} "
+            f"(version {current.version}, you saw version {expected_version}). "
+            "Look at it again, then decide."
+        )

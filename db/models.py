@@ -1,0 +1,316 @@
+"""The tables. Pages of a book that is only ever added to, beside an index of where it stands.
+
+* `verdicts` is the book: append-only (a trigger refuses changes), one row an act. Undo and redo
+  are acts like others. `pairs` carries the current state beside the caption, so that the queue of
+  a million pairs is one index scan.
+* `runs` says what produced which numbers; `trajectories` and `detections` are the numbers, packed
+  (see `blobs.py`): a row a pair, not a row a step.
+
+Deleting a dataset deletes what belongs to it in a fixed order (`queries/datasets.py`); there is no
+cascade that could reach further than meant.
+"""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import (
+    JSON,
+    Boolean,
+    CheckConstraint,
+    Double,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Text,
+    UniqueConstraint,
+    false,
+    text,
+)
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from db.types import UtcDateTime, now
+
+#: What a curator can say. NULL in a decision column: nothing (yet, or any more).
+DECISIONS = ("correct", "correction", "drop", "abstract", "unsure")
+#: Decisions that say the caption was wrong.
+ERROR_DECISIONS = ("correction", "drop")
+
+_DECISION_IS_KNOWN = "decision IN ('correct', 'correction', 'drop', 'abstract', 'unsure')"
+#: Three-valued logic does the rest: with decision NULL the comparison is NULL, which passes.
+_CORRECTION_HAS_CAPTION = "(decision = 'correction') = (corrected_caption IS NOT NULL)"
+
+
+class Base(DeclarativeBase):
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+class Dataset(Base):
+    """Where pairs come from. `root`: the directory that all image paths are relative to."""
+
+    __tablename__ = "datasets"
+    # Ids of a deleted dataset are never given again: a page left open must not hit another one.
+    __table_args__ = {"sqlite_autoincrement": True}
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(255), unique=True)
+    source: Mapped[str] = mapped_column(Text)
+    root: Mapped[str] = mapped_column(Text)
+    note: Mapped[str] = mapped_column(Text, server_default="")
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
+class Pair(Base):
+    """An image and its caption, with the newest scores and the verdict that holds."""
+
+    __tablename__ = "pairs"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
+    external_id: Mapped[str] = mapped_column(String(600))
+    image_path: Mapped[str] = mapped_column(Text)
+    caption: Mapped[str] = mapped_column(Text)
+    split: Mapped[str | None] = mapped_column(String(255))
+    source_file: Mapped[str] = mapped_column(Text, server_default="")
+    source_row: Mapped[int | None] = mapped_column(Integer)
+    extra: Mapped[dict[str, Any]] = mapped_column(JSON, server_default="{}")
+    # Newest numbers, each NULL until known.
+    words_read: Mapped[int | None] = mapped_column(Integer)
+    s_0: Mapped[float | None] = mapped_column(Double)
+    gain: Mapped[float | None] = mapped_column(Double)
+    p_error: Mapped[float | None] = mapped_column(Double)
+    icc: Mapped[float | None] = mapped_column(Double)
+    truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    # The verdict that holds. `verdict_version` counts acts; `standing_version` names the act whose
+    # decision holds (0: undecided), which after an undo is an earlier one.
+    verdict_version: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    standing_version: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    decision: Mapped[str | None] = mapped_column(String(16))
+    corrected_caption: Mapped[str | None] = mapped_column(Text)
+    decided_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    decided_by: Mapped[str | None] = mapped_column(String(255))
+
+    __table_args__ = (
+        UniqueConstraint("dataset_id", "external_id"),
+        CheckConstraint(_DECISION_IS_KNOWN, name="decision_is_known"),
+        CheckConstraint(_CORRECTION_HAS_CAPTION, name="correction_has_caption"),
+        {"sqlite_autoincrement": True},
+    )
+
+
+# One index an order of the queue: (dataset, value, id) makes every page a short range scan,
+# whichever way it runs. The two most used filters have partial indexes of their own.
+Index("ix_pairs_position", Pair.dataset_id, Pair.id)
+Index("ix_pairs_p_error", Pair.dataset_id, Pair.p_error.desc(), Pair.id)
+Index("ix_pairs_gain", Pair.dataset_id, Pair.gain.desc(), Pair.id)
+Index("ix_pairs_s_0", Pair.dataset_id, Pair.s_0, Pair.id)
+Index("ix_pairs_icc", Pair.dataset_id, Pair.icc, Pair.id)
+Index("ix_pairs_split", Pair.dataset_id, Pair.split, Pair.p_error.desc(), Pair.id)
+Index(
+    "ix_pairs_unreviewed",
+    Pair.dataset_id,
+    Pair.p_error.desc(),
+    Pair.id,
+    sqlite_where=Pair.decision.is_(None),
+    postgresql_where=Pair.decision.is_(None),
+)
+Index(
+    "ix_pairs_decided",
+    Pair.dataset_id,
+    Pair.decision,
+    Pair.p_error.desc(),
+    Pair.id,
+    sqlite_where=Pair.decision.is_not(None),
+    postgresql_where=Pair.decision.is_not(None),
+)
+
+
+class ImportProblem(Base):
+    """A row that could not go in, or an image that could not be read: where, and what to do."""
+
+    __tablename__ = "import_problems"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
+    file: Mapped[str] = mapped_column(Text)
+    row: Mapped[int | None] = mapped_column(Integer)
+    kind: Mapped[str] = mapped_column(String(64))
+    message: Mapped[str] = mapped_column(Text)
+    external_id: Mapped[str | None] = mapped_column(Text)
+
+
+class Run(Base):
+    """What produced which numbers."""
+
+    __tablename__ = "runs"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(String(64))
+    dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id"), index=True)
+    scorer_kind: Mapped[str] = mapped_column(String(64))
+    model: Mapped[str] = mapped_column(Text)
+    revision: Mapped[str] = mapped_column(String(255))
+    explorer: Mapped[str] = mapped_column(String(64))
+    parameters: Mapped[dict[str, Any]] = mapped_column(JSON)
+    code_version: Mapped[str] = mapped_column(String(64))
+    started_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    finished_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
+    status: Mapped[str] = mapped_column(String(16))
+
+    __table_args__ = (
+        CheckConstraint("status IN ('running', 'done', 'failed')", name="status_is_known"),
+    )
+
+
+class Trajectory(Base):
+    """One pair's trajectory under one run, packed; see `queries/trajectories.py`."""
+
+    __tablename__ = "trajectories"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    scores: Mapped[bytes] = mapped_column(LargeBinary)
+    similarities: Mapped[bytes] = mapped_column(LargeBinary)
+    removed: Mapped[bytes] = mapped_column(LargeBinary)
+    first_step_scores: Mapped[bytes] = mapped_column(LargeBinary)
+    truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
+
+
+Index("ix_trajectories_run", Trajectory.run_id, Trajectory.pair_id)
+
+
+class Classifier(Base):
+    """A trained classifier in its library's own safe format. At most one a dataset is active."""
+
+    __tablename__ = "classifiers"
+    __table_args__ = {"sqlite_autoincrement": True}
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"), index=True)
+    name: Mapped[str] = mapped_column(String(255))
+    kind: Mapped[str] = mapped_column(String(64))
+    basis: Mapped[str] = mapped_column(String(255))
+    payload: Mapped[bytes] = mapped_column(LargeBinary)
+    report: Mapped[dict[str, Any]] = mapped_column(JSON)
+    active: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
+Index(
+    "uq_classifiers_active",
+    Classifier.dataset_id,
+    unique=True,
+    sqlite_where=Classifier.active,
+    postgresql_where=Classifier.active,
+)
+
+
+class Detection(Base):
+    """What detection says about one pair. `suspects`: packed (start, end, score)."""
+
+    __tablename__ = "detections"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"))
+    classifier_id: Mapped[int | None] = mapped_column(ForeignKey("classifiers.id"))
+    p_error: Mapped[float | None] = mapped_column(Double)
+    suspects: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+class Suggestion(Base):
+    """A corrected caption on offer. `caption_digest` stands in for the caption in the unique
+    index, because PostgreSQL cannot index texts of more than about 2,700 bytes."""
+
+    __tablename__ = "suggestions"
+    __table_args__ = (UniqueConstraint("pair_id", "proposer", "caption_digest"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"))
+    proposer: Mapped[str] = mapped_column(String(64))
+    caption: Mapped[str] = mapped_column(Text)
+    caption_digest: Mapped[bytes] = mapped_column(LargeBinary(16))
+    s_before: Mapped[float] = mapped_column(Double)
+    s_after: Mapped[float] = mapped_column(Double)
+    p_before: Mapped[float | None] = mapped_column(Double)
+    p_after: Mapped[float | None] = mapped_column(Double)
+    run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
+class Verdict(Base):
+    """One act on one pair: a decision, an undo or a redo. Never changed.
+
+    Acts of a pair are numbered 1, 2, …: `version`. `replaces` is the version that stood before,
+    `stands` the version whose decision holds after it (0: undecided). An undo names in `undoes`
+    the version it takes back, a redo in `redoes` the version it gives again; both carry the
+    decision that holds after them.
+    """
+
+    __tablename__ = "verdicts"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"))
+    version: Mapped[int] = mapped_column(Integer)
+    decision: Mapped[str | None] = mapped_column(String(16))
+    corrected_caption: Mapped[str | None] = mapped_column(Text)
+    suggestion_id: Mapped[int | None] = mapped_column(ForeignKey("suggestions.id"), index=True)
+    author: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    replaces: Mapped[int] = mapped_column(Integer)
+    stands: Mapped[int] = mapped_column(Integer)
+    undoes: Mapped[int | None] = mapped_column(Integer)
+    redoes: Mapped[int | None] = mapped_column(Integer)
+
+    __table_args__ = (
+        UniqueConstraint("pair_id", "version"),
+        CheckConstraint(_DECISION_IS_KNOWN, name="decision_is_known"),
+        CheckConstraint(_CORRECTION_HAS_CAPTION, name="correction_has_caption"),
+        {"sqlite_autoincrement": True},
+    )
+
+
+Index("ix_verdicts_author", Verdict.author, Verdict.id)
+
+
+class Job(Base):
+    """Long work in the background. `owner` names the process that does it."""
+
+    __tablename__ = "jobs"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    kind: Mapped[str] = mapped_column(String(64))
+    dataset_id: Mapped[int | None] = mapped_column(ForeignKey("datasets.id"), index=True)
+    status: Mapped[str] = mapped_column(String(16), index=True)
+    done: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    total: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    message: Mapped[str] = mapped_column(Text, server_default="")
+    result: Mapped[dict[str, Any]] = mapped_column(JSON, server_default="{}")
+    owner: Mapped[str] = mapped_column(String(255), server_default="")
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    updated_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+    __table_args__ = (
+        CheckConstraint(
+            "status IN ('queued', 'running', 'done', 'failed', 'cancelled')",
+            name="status_is_known",
+        ),
+    )
+
+
+class Setting(Base):
+    """A value by name, for what belongs to the database and not to a machine."""
+
+    __tablename__ = "settings"
+
+    key: Mapped[str] = mapped_column(String(255), primary_key=True)
+    value: Mapped[Any] = mapped_column(JSON)

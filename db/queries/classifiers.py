@@ -1,0 +1,106 @@
+"""Trained classifiers; earlier ones stay and can be brought back."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from db.errors import MissingRow
+from db.models import Classifier, Dataset
+from db.queries.statements import record
+
+
+@dataclass(frozen=True)
+class ClassifierRow:
+    """All but the payload. `basis` says what it was trained on, `report` how well it does."""
+
+    id: int
+    dataset_id: int
+    name: str
+    kind: str
+    basis: str
+    report: dict[str, Any]
+    active: bool
+    created_at: datetime
+
+
+_COLUMNS = (
+    Classifier.id,
+    Classifier.dataset_id,
+    Classifier.name,
+    Classifier.kind,
+    Classifier.basis,
+    Classifier.report,
+    Classifier.active,
+    Classifier.created_at,
+)
+
+
+def add_classifier(
+    session: Session,
+    dataset_id: int,
+    *,
+    name: str,
+    kind: str,
+    basis: str,
+    payload: bytes,
+    report: dict[str, Any],
+) -> ClassifierRow:
+    """Keep a classifier in its library's own safe format. It is not active yet."""
+    classifier_id = session.execute(
+        insert(Classifier)
+        .values(
+            dataset_id=dataset_id, name=name, kind=kind, basis=basis, payload=payload, report=report
+        )
+        .returning(Classifier.id)
+    ).scalar_one()
+    return get_classifier(session, classifier_id)
+
+
+def get_classifier(session: Session, classifier_id: int) -> ClassifierRow:
+    """Raises `MissingRow`."""
+    row = session.execute(select(*_COLUMNS).where(Classifier.id == classifier_id)).one_or_none()
+    if row is None:
+        raise MissingRow(f"There is no classifier {classifier_id}.")
+    return record(ClassifierRow, row)
+
+
+def activate(session: Session, classifier_id: int) -> ClassifierRow:
+    """Make a classifier the one its dataset uses, instead of the one before."""
+    dataset_id = get_classifier(session, classifier_id).dataset_id
+    # The dataset's row is the lock: two curators who adopt at once do it one after the other.
+    session.execute(select(Dataset.id).where(Dataset.id == dataset_id).with_for_update())
+    session.execute(
+        update(Classifier)
+        .where(Classifier.dataset_id == dataset_id, Classifier.active)
+        .values(active=False)
+    )
+    session.execute(update(Classifier).where(Classifier.id == classifier_id).values(active=True))
+    return get_classifier(session, classifier_id)
+
+
+def active(session: Session, dataset_id: int) -> ClassifierRow | None:
+    """The classifier that a dataset uses, None before the first."""
+    row = session.execute(
+        select(*_COLUMNS).where(Classifier.dataset_id == dataset_id, Classifier.active)
+    ).one_or_none()
+    return None if row is None else record(ClassifierRow, row)
+
+
+def list_classifiers(session: Session, dataset_id: int) -> list[ClassifierRow]:
+    """Newest first."""
+    query = select(*_COLUMNS).where(Classifier.dataset_id == dataset_id)
+    rows = session.execute(query.order_by(Classifier.id.desc()))
+    return [record(ClassifierRow, row) for row in rows]
+
+
+def get_payload(session: Session, classifier_id: int) -> bytes:
+    """The classifier itself. Raises `MissingRow`."""
+    payload = session.execute(
+        select(Classifier.payload).where(Classifier.id == classifier_id)
+    ).scalar_one_or_none()
+    if payload is None:
+        raise MissingRow(f"There is no classifier {classifier_id}.")
+    return payload

@@ -1,0 +1,162 @@
+"""Datasets and the problems found while importing or scoring them."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, func, insert, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from db.errors import AlreadyExists, MissingRow
+from db.models import (
+    Classifier,
+    Dataset,
+    Detection,
+    ImportProblem,
+    Job,
+    Pair,
+    Run,
+    Suggestion,
+    Trajectory,
+    Verdict,
+)
+from db.queries.statements import check_text, record
+
+
+@dataclass(frozen=True)
+class DatasetRow:
+    """`root`: the directory that image paths are relative to. `source`: what was imported."""
+
+    id: int
+    name: str
+    source: str
+    root: str
+    note: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class NewProblem:
+    """A row that did not go in: where it is, what is wrong with it."""
+
+    file: str
+    row: int | None
+    kind: str
+    message: str
+    external_id: str | None = None
+
+
+_COLUMNS = (
+    Dataset.id,
+    Dataset.name,
+    Dataset.source,
+    Dataset.root,
+    Dataset.note,
+    Dataset.created_at,
+)
+
+
+def create_dataset(
+    session: Session, name: str, source: str, root: str, note: str = ""
+) -> DatasetRow:
+    """Raises `AlreadyExists` if the name is taken; then the whole transaction is rolled back."""
+    check_text(name, "The dataset's name", 255)
+    try:
+        session.execute(insert(Dataset).values(name=name, source=source, root=root, note=note))
+    except IntegrityError as error:
+        session.rollback()
+        raise AlreadyExists(
+            f"There is already a dataset named '{name}'. Choose another name, or add to that one."
+        ) from error
+    return get_dataset(session, name)
+
+
+def list_datasets(session: Session) -> list[DatasetRow]:
+    """All datasets, oldest first."""
+    return [
+        record(DatasetRow, row) for row in session.execute(select(*_COLUMNS).order_by(Dataset.id))
+    ]
+
+
+def get_dataset(session: Session, name_or_id: str | int) -> DatasetRow:
+    """Raises `MissingRow` with the names that exist."""
+    matches = (
+        Dataset.id == name_or_id if isinstance(name_or_id, int) else Dataset.name == name_or_id
+    )
+    row = session.execute(select(*_COLUMNS).where(matches)).one_or_none()
+    if row is None:
+        names = ", ".join(f"'{dataset.name}'" for dataset in list_datasets(session)[:10])
+        raise MissingRow(
+            f"There is no dataset '{name_or_id}' in this database. "
+            + (f"It has {names}." if names else "It has none yet: import one first.")
+        )
+    return record(DatasetRow, row)
+
+
+def delete_dataset(session: Session, dataset_id: int) -> None:
+    """Delete a dataset and everything known about it, verdicts included. Images are not touched."""
+    get_dataset(session, dataset_id)
+    pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
+    for of_pair in (Verdict, Suggestion, Detection, Trajectory):
+        session.execute(
+            delete(of_pair).where(of_pair.pair_id.in_(pairs)),
+            execution_options={"synchronize_session": False},
+        )
+    for of_dataset in (Pair, ImportProblem, Classifier, Job, Run):
+        session.execute(
+            delete(of_dataset).where(of_dataset.dataset_id == dataset_id),
+            execution_options={"synchronize_session": False},
+        )
+    session.execute(delete(Dataset).where(Dataset.id == dataset_id))
+
+
+def add_problems(session: Session, dataset_id: int, problems: Sequence[NewProblem]) -> None:
+    """Report rows that did not go in. Text is kept as it can be: unstorable characters are
+    replaced, because a report must never fail over the very thing it reports."""
+    if problems:
+        session.execute(
+            insert(ImportProblem),
+            [
+                {"dataset_id": dataset_id}
+                | {
+                    key: _storable(value) if isinstance(value, str) else value
+                    for key, value in asdict(problem).items()
+                }
+                for problem in problems
+            ],
+        )
+
+
+def list_problems(
+    session: Session, dataset_id: int, offset: int = 0, limit: int = 100
+) -> list[NewProblem]:
+    """In the order in which they were found."""
+    rows = session.execute(
+        select(
+            ImportProblem.file,
+            ImportProblem.row,
+            ImportProblem.kind,
+            ImportProblem.message,
+            ImportProblem.external_id,
+        )
+        .where(ImportProblem.dataset_id == dataset_id)
+        .order_by(ImportProblem.id)
+        .offset(offset)
+        .limit(limit)
+    )
+    return [record(NewProblem, row) for row in rows]
+
+
+def count_problems(session: Session, dataset_id: int) -> int:
+    query = select(func.count()).select_from(ImportProblem)
+    return session.execute(query.where(ImportProblem.dataset_id == dataset_id)).scalar_one()
+
+
+def clear_problems(session: Session, dataset_id: int) -> None:
+    """Forget the problems, before the same source is imported again."""
+    session.execute(delete(ImportProblem).where(ImportProblem.dataset_id == dataset_id))
+
+
+def _storable(value: str) -> str:
+    return value.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,110 @@
+"""Detections: probability of error and suspect words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.orm import Session
+
+from db.blobs import decode_suspects, encode_suspects
+from db.models import Detection, Pair
+from db.queries.statements import insert_for, table_of
+
+
+@dataclass(frozen=True)
+class DetectionRow:
+    """`p_error`: probability that the caption is wrong, in [0, 1], None without a classifier.
+    `suspects`: (start, end, score) in characters of the caption; scores in [0, 1] are kept in
+    steps of 1/255. Higher is worse for both."""
+
+    pair_id: int
+    p_error: float | None
+    suspects: tuple[tuple[int, int, float], ...]
+    run_id: int | None = None
+    classifier_id: int | None = None
+
+
+def save_detections(session: Session, batch: Sequence[DetectionRow]) -> None:
+    """Save the newest detections, one a pair, and set p_error of their pairs."""
+    if not batch:
+        return
+    for detection in batch:
+        _check_probability(detection.pair_id, detection.p_error)
+    ordered = sorted(batch, key=lambda detection: detection.pair_id)
+    insert = insert_for(session, Detection)
+    upsert = insert.on_conflict_do_update(
+        index_elements=["pair_id"],
+        set_={
+            name: insert.excluded[name]
+            for name in ("run_id", "classifier_id", "p_error", "suspects")
+        },
+    )
+    session.connection().execute(
+        upsert,
+        [
+            {
+                "pair_id": detection.pair_id,
+                "run_id": detection.run_id,
+                "classifier_id": detection.classifier_id,
+                "p_error": detection.p_error,
+                "suspects": encode_suspects(detection.suspects),
+            }
+            for detection in ordered
+        ],
+    )
+    _set_on_pairs(session, {detection.pair_id: detection.p_error for detection in ordered})
+
+
+def save_probabilities(
+    session: Session, classifier_id: int | None, probabilities: Mapping[int, float]
+) -> None:
+    """Give pairs that have a detection a new p_error, as when another classifier is adopted;
+    suspect words stay as they are."""
+    if not probabilities:
+        return
+    for pair_id, p_error in probabilities.items():
+        _check_probability(pair_id, p_error)
+    ordered = dict(sorted(probabilities.items()))
+    detections = table_of(Detection)
+    session.connection().execute(
+        update(detections)
+        .where(detections.c.pair_id == bindparam("pair"))
+        .values(p_error=bindparam("probability"), classifier_id=classifier_id),
+        [{"pair": pair_id, "probability": p_error} for pair_id, p_error in ordered.items()],
+    )
+    _set_on_pairs(session, ordered)
+
+
+def get_detection(session: Session, pair_id: int) -> DetectionRow | None:
+    """None if the pair was not looked at yet."""
+    row = session.execute(
+        select(
+            Detection.pair_id,
+            Detection.p_error,
+            Detection.suspects,
+            Detection.run_id,
+            Detection.classifier_id,
+        ).where(Detection.pair_id == pair_id)
+    ).one_or_none()
+    if row is None:
+        return None
+    return DetectionRow(
+        pair_id=row.pair_id,
+        p_error=row.p_error,
+        suspects=decode_suspects(row.suspects),
+        run_id=row.run_id,
+        classifier_id=row.classifier_id,
+    )
+
+
+def _set_on_pairs(session: Session, probabilities: Mapping[int, float | None]) -> None:
+    pairs = table_of(Pair)
+    session.connection().execute(
+        update(pairs).where(pairs.c.id == bindparam("pair")).values(p_error=bindparam("value")),
+        [{"pair": pair_id, "value": p_error} for pair_id, p_error in probabilities.items()],
+    )
+
+
+def _check_probability(pair_id: int, p_error: float | None) -> None:
+    if p_error is not None and not 0.0 <= p_error <= 1.0:
+        raise ValueError(f"p_error of pair {pair_id} must lie in [0, 1], not {p_error}")

@@ -1,0 +1,213 @@
+"""Pairs: adding many, finding one, walking through all, counting."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import exists, func, select
+from sqlalchemy.orm import Session
+
+from db.errors import MissingRow
+from db.models import ERROR_DECISIONS, Pair, Trajectory
+from db.queries.statements import check_text, chunks, insert_for, record
+
+
+@dataclass(frozen=True)
+class NewPair:
+    """A pair to add. `external_id` is the reader's own id, unique in its dataset;
+    `image_path` is relative to the dataset's root; `extra` holds the source's other columns."""
+
+    external_id: str
+    image_path: str
+    caption: str
+    split: str | None = None
+    source_file: str = ""
+    source_row: int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class AddedPairs:
+    added: int
+    already_there: int
+
+
+@dataclass(frozen=True)
+class PairRow:
+    """A pair as it stands. `s_0`: higher is a better match; `gain` (max s_t - s_0), `p_error`:
+    higher is worse; `icc`: higher is more concrete. Each is None until known."""
+
+    id: int
+    dataset_id: int
+    external_id: str
+    image_path: str
+    caption: str
+    split: str | None
+    source_file: str
+    source_row: int | None
+    extra: dict[str, Any]
+    words_read: int | None
+    s_0: float | None
+    gain: float | None
+    p_error: float | None
+    icc: float | None
+    truncated: bool
+    verdict_version: int
+    decision: str | None
+    corrected_caption: str | None
+    decided_at: datetime | None
+    decided_by: str | None
+
+
+@dataclass(frozen=True)
+class DatasetCounts:
+    """`scored`: have s_0. `errors_found`: verdicts that say the caption was wrong."""
+
+    total: int
+    scored: int
+    reviewed: int
+    errors_found: int
+    by_decision: dict[str, int]
+
+
+_COLUMNS = (
+    Pair.id,
+    Pair.dataset_id,
+    Pair.external_id,
+    Pair.image_path,
+    Pair.caption,
+    Pair.split,
+    Pair.source_file,
+    Pair.source_row,
+    Pair.extra,
+    Pair.words_read,
+    Pair.s_0,
+    Pair.gain,
+    Pair.p_error,
+    Pair.icc,
+    Pair.truncated,
+    Pair.verdict_version,
+    Pair.decision,
+    Pair.corrected_caption,
+    Pair.decided_at,
+    Pair.decided_by,
+)
+
+_INSERT_AT_ONCE = 5000
+
+
+def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> AddedPairs:
+    """Add pairs; those whose external id is there already are left as they are.
+
+    So an interrupted import is simply run again. All rows are checked before any is written:
+    raises `UnstorableText` naming the first that cannot be kept byte for byte.
+    """
+    for row in rows:
+        where = f"{row.source_file or 'the source'}, row {row.source_row}"
+        check_text(row.external_id, f"The id in {where}", 600)
+        check_text(row.caption, f"The caption in {where}")
+        check_text(row.image_path, f"The image path in {where}")
+        check_text(row.split or "", f"The split in {where}", 255)
+    added = 0
+    statement = insert_for(session, Pair).on_conflict_do_nothing(
+        index_elements=["dataset_id", "external_id"]
+    )
+    # The raw connection, not the session: its unit of work costs more than the insert itself.
+    connection = session.connection()
+    for part in chunks(rows, _INSERT_AT_ONCE):
+        result = connection.execute(
+            statement,
+            [
+                {
+                    "dataset_id": dataset_id,
+                    "external_id": row.external_id,
+                    "image_path": row.image_path,
+                    "caption": row.caption,
+                    "split": row.split,
+                    "source_file": row.source_file,
+                    "source_row": row.source_row,
+                    "extra": row.extra,
+                }
+                for row in part
+            ],
+        )
+        added += result.rowcount
+    return AddedPairs(added, len(rows) - added)
+
+
+def get_pair(session: Session, pair_id: int) -> PairRow:
+    """Raises `MissingRow`."""
+    row = session.execute(select(*_COLUMNS).where(Pair.id == pair_id)).one_or_none()
+    if row is None:
+        raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
+    return record(PairRow, row)
+
+
+def get_pair_by_external_id(session: Session, dataset_id: int, external_id: str) -> PairRow:
+    """Raises `MissingRow`."""
+    row = session.execute(
+        select(*_COLUMNS).where(Pair.dataset_id == dataset_id, Pair.external_id == external_id)
+    ).one_or_none()
+    if row is None:
+        raise MissingRow(f"There is no pair with the id '{external_id}' in this dataset.")
+    return record(PairRow, row)
+
+
+def pairs_after(
+    session: Session,
+    dataset_id: int,
+    after_id: int = 0,
+    limit: int = 1000,
+    only_unscored_by_run: int | None = None,
+) -> list[PairRow]:
+    """The next `limit` pairs in import order behind `after_id`; empty at the end.
+
+    For long work: one short session a batch, so that no transaction stays open for hours. With
+    `only_unscored_by_run`, only pairs that have no trajectory of that run.
+    """
+    query = select(*_COLUMNS).where(Pair.dataset_id == dataset_id, Pair.id > after_id)
+    if only_unscored_by_run is not None:
+        query = query.where(
+            ~exists().where(
+                Trajectory.pair_id == Pair.id, Trajectory.run_id == only_unscored_by_run
+            )
+        )
+    rows = session.execute(query.order_by(Pair.id).limit(limit))
+    return [record(PairRow, row) for row in rows]
+
+
+def iterate_pairs(
+    session: Session,
+    dataset_id: int,
+    only_unscored_by_run: int | None = None,
+    batch: int = 1000,
+) -> Iterator[PairRow]:
+    """All pairs in import order, `batch` at a time in memory. The session stays open meanwhile;
+    see `pairs_after` for work that takes long."""
+    after_id = 0
+    while rows := pairs_after(session, dataset_id, after_id, batch, only_unscored_by_run):
+        yield from rows
+        after_id = rows[-1].id
+
+
+def counts(session: Session, dataset_id: int) -> DatasetCounts:
+    """Totals of one dataset."""
+    in_dataset = Pair.dataset_id == dataset_id
+    total = session.execute(select(func.count()).where(in_dataset)).scalar_one()
+    unscored = session.execute(
+        select(func.count()).where(in_dataset, Pair.s_0.is_(None))
+    ).scalar_one()
+    decided = session.execute(
+        select(Pair.decision, func.count())
+        .where(in_dataset, Pair.decision.is_not(None))
+        .group_by(Pair.decision)
+    )
+    by_decision = {decision: number for decision, number in decided if decision is not None}
+    return DatasetCounts(
+        total=total,
+        scored=total - unscored,
+        reviewed=sum(by_decision.values()),
+        errors_found=sum(by_decision.get(decision, 0) for decision in ERROR_DECISIONS),
+        by_decision=by_decision,
+    )

@@ -1,0 +1,277 @@
+"""The queue: pairs in the order in which a curator sees them, page by page and one by one.
+
+Pages are found by *keyset*: not "skip 480,000 rows" but "what follows this value and this id",
+which an index answers at once and which stays right while rows are decided under the reader's
+hands. Pairs without a value come last in either direction. To let the index do all the work, an
+order is cut into segments, each a plain range of one index:
+
+    after (p = 0.7, id 12), most likely wrong first:
+        p = 0.7 and id > 12   by id          the rest of the ties
+        p < 0.7               by p, id       what follows
+        p unknown             by id          the unscored ones
+
+Ties run in the direction of the index (`_TIES_ASCEND`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import ColumnElement, func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from db.errors import MissingRow
+from db.models import DECISIONS, Pair
+from db.queries.statements import record
+
+#: The column behind each order; 'position' is the order of import.
+_COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
+    "p_error": Pair.p_error,
+    "s_0": Pair.s_0,
+    "gain": Pair.gain,
+    "icc": Pair.icc,
+    "position": None,
+}
+ORDERS = tuple(_COLUMN_OF)
+REVIEWS = ("all", "unreviewed", "decided")
+
+#: Whether ids ascend where the values descend, as the order's index was made (`models.py`).
+_TIES_ASCEND_WHEN_DESCENDING = {"p_error": True, "gain": True, "s_0": False, "icc": False}
+
+
+@dataclass(frozen=True)
+class QueueFilter:
+    """What is in the queue and in which order.
+
+    `minimum_p` and `maximum_p` are inclusive and leave out pairs without a probability.
+    `abstract_below_icc` keeps only pairs whose ICC is below it (those that look abstract).
+    `text` is looked for in captions, case aside. Worst first: p_error, gain descending; s_0, icc
+    ascending.
+    """
+
+    dataset_id: int
+    review: str = "all"
+    decision: str | None = None
+    split: str | None = None
+    minimum_p: float | None = None
+    maximum_p: float | None = None
+    text: str | None = None
+    abstract_below_icc: float | None = None
+    truncated: bool | None = None
+    order: str = "p_error"
+    descending: bool = True
+
+    def __post_init__(self) -> None:
+        if self.review not in REVIEWS:
+            raise ValueError(f"review must be one of {', '.join(REVIEWS)}, not '{self.review}'")
+        if self.order not in _COLUMN_OF:
+            raise ValueError(f"order must be one of {', '.join(ORDERS)}, not '{self.order}'")
+        if self.decision is not None and self.decision not in DECISIONS:
+            raise ValueError(f"'{self.decision}' is no decision; there are {', '.join(DECISIONS)}")
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A place in an order: behind this pair. Only meaningful with the filter it came from."""
+
+    value: float | None
+    pair_id: int
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    """What the queue shows of a pair; see `PairRow` for which way is worse."""
+
+    pair_id: int
+    external_id: str
+    image_path: str
+    caption: str
+    p_error: float | None
+    s_0: float | None
+    gain: float | None
+    icc: float | None
+    decision: str | None
+    corrected_caption: str | None
+    split: str | None
+    truncated: bool
+    verdict_version: int
+
+
+@dataclass(frozen=True)
+class QueuePage:
+    """`next_cursor` is None on the last page."""
+
+    rows: tuple[QueueRow, ...]
+    next_cursor: Cursor | None
+
+
+_COLUMNS = (
+    Pair.id.label("pair_id"),
+    Pair.external_id,
+    Pair.image_path,
+    Pair.caption,
+    Pair.p_error,
+    Pair.s_0,
+    Pair.gain,
+    Pair.icc,
+    Pair.decision,
+    Pair.corrected_caption,
+    Pair.split,
+    Pair.truncated,
+    Pair.verdict_version,
+)
+
+
+def page(
+    session: Session, filter: QueueFilter, after: Cursor | None = None, limit: int = 24
+) -> QueuePage:
+    """The next `limit` pairs behind `after`, or the first ones."""
+    rows: list[QueueRow] = []
+    for segment in _segments(filter, after):
+        found = session.execute(
+            select(*_COLUMNS)
+            .where(*_conditions(filter), *segment.conditions)
+            .order_by(*segment.order)
+            .limit(limit + 1 - len(rows))
+        )
+        rows += [record(QueueRow, row) for row in found]
+        if len(rows) > limit:
+            break
+    more = len(rows) > limit
+    rows = rows[:limit]
+    return QueuePage(tuple(rows), _cursor(filter, rows[-1]) if more and rows else None)
+
+
+def count(session: Session, filter: QueueFilter) -> int:
+    """How many pairs the filter lets through."""
+    return session.execute(select(func.count(Pair.id)).where(*_conditions(filter))).scalar_one()
+
+
+def first_pair(session: Session, filter: QueueFilter) -> int | None:
+    """The pair at the head of the queue."""
+    return _first_id(session, filter, _segments(filter, None))
+
+
+def next_pair(session: Session, filter: QueueFilter, after_pair_id: int) -> int | None:
+    """The pair that follows in the queue; None at the end.
+
+    The given pair itself need not be in the queue (any more): a pair just decided still tells
+    where the curator is. Raises `MissingRow` if it does not exist.
+    """
+    return _first_id(session, filter, _segments(filter, _place(session, filter, after_pair_id)))
+
+
+def previous_pair(session: Session, filter: QueueFilter, before_pair_id: int) -> int | None:
+    """The pair that precedes in the queue; None at the head. Otherwise as `next_pair`."""
+    place = _place(session, filter, before_pair_id)
+    return _first_id(session, filter, _segments(filter, place, backwards=True))
+
+
+def position_of(session: Session, filter: QueueFilter, pair_id: int) -> int:
+    """How many pairs of the queue come before this one (0 at the head)."""
+    place = _place(session, filter, pair_id)
+    return sum(
+        session.execute(
+            select(func.count(Pair.id)).where(*_conditions(filter), *segment.conditions)
+        ).scalar_one()
+        for segment in _segments(filter, place, backwards=True)
+    )
+
+
+@dataclass(frozen=True)
+class _Segment:
+    conditions: tuple[ColumnElement[bool], ...]
+    order: tuple[ColumnElement[Any], ...]
+
+
+def _segments(
+    filter: QueueFilter, place: Cursor | None, backwards: bool = False
+) -> Iterator[_Segment]:
+    """The ranges that follow (or, backwards, precede) a place, nearest first."""
+    column = _COLUMN_OF[filter.order]
+    if column is None:
+        yield _by_id((), (not filter.descending) != backwards, place)
+        return
+    values_descend = filter.descending != backwards
+    ties_ascend = values_descend == _TIES_ASCEND_WHEN_DESCENDING[filter.order]
+    unknown_ascend = not backwards
+    known = (column.is_not(None),)
+    by_value = (
+        column.desc() if values_descend else column.asc(),
+        Pair.id.asc() if ties_ascend else Pair.id.desc(),
+    )
+    if place is None:
+        yield _Segment(known, by_value)
+        yield _by_id((column.is_(None),), unknown_ascend, None)
+    elif place.value is None:
+        yield _by_id((column.is_(None),), unknown_ascend, place)
+        if backwards:
+            yield _Segment(known, by_value)
+    else:
+        yield _by_id((column == place.value,), ties_ascend, place)
+        beyond = column < place.value if values_descend else column > place.value
+        yield _Segment((beyond,), by_value)
+        if not backwards:
+            yield _by_id((column.is_(None),), unknown_ascend, None)
+
+
+def _by_id(
+    conditions: tuple[ColumnElement[bool], ...], ascending: bool, place: Cursor | None
+) -> _Segment:
+    if place is not None:
+        beyond = Pair.id > place.pair_id if ascending else Pair.id < place.pair_id
+        conditions = (*conditions, beyond)
+    return _Segment(conditions, (Pair.id.asc() if ascending else Pair.id.desc(),))
+
+
+def _conditions(filter: QueueFilter) -> list[ColumnElement[bool]]:
+    conditions: list[ColumnElement[bool]] = [Pair.dataset_id == filter.dataset_id]
+    if filter.review == "unreviewed":
+        conditions.append(Pair.decision.is_(None))
+    elif filter.review == "decided":
+        conditions.append(Pair.decision.is_not(None))
+    if filter.decision is not None:
+        conditions.append(Pair.decision == filter.decision)
+    if filter.split is not None:
+        conditions.append(Pair.split == filter.split)
+    if filter.minimum_p is not None:
+        conditions.append(Pair.p_error >= filter.minimum_p)
+    if filter.maximum_p is not None:
+        conditions.append(Pair.p_error <= filter.maximum_p)
+    if filter.abstract_below_icc is not None:
+        conditions.append(Pair.icc < filter.abstract_below_icc)
+    if filter.truncated is not None:
+        conditions.append(Pair.truncated == filter.truncated)
+    if filter.text and filter.text.strip():
+        conditions.append(Pair.caption.icontains(filter.text.strip(), autoescape=True))
+    return conditions
+
+
+def _first_id(session: Session, filter: QueueFilter, segments: Iterator[_Segment]) -> int | None:
+    for segment in segments:
+        found = session.execute(
+            select(Pair.id)
+            .where(*_conditions(filter), *segment.conditions)
+            .order_by(*segment.order)
+            .limit(1)
+        ).scalar_one_or_none()
+        if found is not None:
+            return found
+    return None
+
+
+def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
+    column = _COLUMN_OF[filter.order]
+    row = session.execute(
+        select(Pair.id, (Pair.id if column is None else column).label("value")).where(
+            Pair.id == pair_id, Pair.dataset_id == filter.dataset_id
+        )
+    ).one_or_none()
+    if row is None:
+        raise MissingRow(f"There is no pair {pair_id} in this dataset.")
+    return Cursor(None if column is None else row.value, pair_id)
+
+
+def _cursor(filter: QueueFilter, row: QueueRow) -> Cursor:
+    value = None if filter.order == "position" else getattr(row, filter.order)
+    return Cursor(value, row.pair_id)

@@ -1,0 +1,145 @@
+"""Runs: what produced which numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import insert, select, update
+from sqlalchemy.orm import Session
+
+from db.errors import MissingRow
+from db.models import Run, Trajectory
+from db.queries.statements import chunks, record
+from db.types import now
+
+
+@dataclass(frozen=True)
+class RunRow:
+    """`status`: running, done or failed. A run killed in the middle stays 'running' and is
+    continued by whoever finds it with `find_run`."""
+
+    id: int
+    kind: str
+    dataset_id: int | None
+    scorer_kind: str
+    model: str
+    revision: str
+    explorer: str
+    parameters: dict[str, Any]
+    code_version: str
+    started_at: datetime
+    finished_at: datetime | None
+    status: str
+
+
+_COLUMNS = (
+    Run.id,
+    Run.kind,
+    Run.dataset_id,
+    Run.scorer_kind,
+    Run.model,
+    Run.revision,
+    Run.explorer,
+    Run.parameters,
+    Run.code_version,
+    Run.started_at,
+    Run.finished_at,
+    Run.status,
+)
+
+
+def start_run(
+    session: Session,
+    *,
+    kind: str,
+    dataset_id: int | None,
+    scorer_kind: str,
+    model: str,
+    revision: str,
+    explorer: str,
+    parameters: dict[str, Any],
+    code_version: str,
+) -> RunRow:
+    """A new run with the status 'running'."""
+    result = session.execute(
+        insert(Run)
+        .values(
+            kind=kind,
+            dataset_id=dataset_id,
+            scorer_kind=scorer_kind,
+            model=model,
+            revision=revision,
+            explorer=explorer,
+            parameters=parameters,
+            code_version=code_version,
+            status="running",
+        )
+        .returning(Run.id)
+    )
+    return get_run(session, result.scalar_one())
+
+
+def get_run(session: Session, run_id: int) -> RunRow:
+    """Raises `MissingRow`."""
+    row = session.execute(select(*_COLUMNS).where(Run.id == run_id)).one_or_none()
+    if row is None:
+        raise MissingRow(f"There is no run {run_id}.")
+    return record(RunRow, row)
+
+
+def finish_run(session: Session, run_id: int, status: str = "done") -> RunRow:
+    """End a run as 'done' or 'failed', or set it 'running' again."""
+    ended = None if status == "running" else now()
+    session.execute(update(Run).where(Run.id == run_id).values(status=status, finished_at=ended))
+    return get_run(session, run_id)
+
+
+def find_run(
+    session: Session,
+    *,
+    kind: str,
+    dataset_id: int | None,
+    scorer_kind: str,
+    model: str,
+    revision: str,
+    explorer: str,
+    parameters: dict[str, Any],
+    code_version: str | None = None,
+) -> RunRow | None:
+    """The newest run that would give the same numbers, whatever its status: so work resumes.
+
+    `code_version` None: of any version of the program.
+    """
+    query = select(*_COLUMNS).where(
+        Run.kind == kind,
+        Run.dataset_id == dataset_id if dataset_id is not None else Run.dataset_id.is_(None),
+        Run.scorer_kind == scorer_kind,
+        Run.model == model,
+        Run.revision == revision,
+        Run.explorer == explorer,
+    )
+    if code_version is not None:
+        query = query.where(Run.code_version == code_version)
+    for row in session.execute(query.order_by(Run.id.desc())):
+        if row.parameters == parameters:
+            return record(RunRow, row)
+    return None
+
+
+def latest_run(session: Session, dataset_id: int, kind: str) -> RunRow | None:
+    """The newest run of a kind over a dataset."""
+    query = select(*_COLUMNS).where(Run.dataset_id == dataset_id, Run.kind == kind)
+    row = session.execute(query.order_by(Run.id.desc()).limit(1)).one_or_none()
+    return None if row is None else record(RunRow, row)
+
+
+def scored_pair_ids(session: Session, run_id: int, among: Sequence[int] | None = None) -> set[int]:
+    """Pairs that have a trajectory of this run; with `among`, only those of them."""
+    query = select(Trajectory.pair_id).where(Trajectory.run_id == run_id)
+    if among is None:
+        return set(session.execute(query).scalars())
+    found: set[int] = set()
+    for part in chunks(among, 1000):
+        found |= set(session.execute(query.where(Trajectory.pair_id.in_(part))).scalars())
+    return found

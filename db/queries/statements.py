@@ -1,0 +1,63 @@
+"""Small helpers that the query files share."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, TypeVar
+
+from sqlalchemy import Row, Table
+from sqlalchemy.dialects.postgresql import Insert as PostgresqlInsert
+from sqlalchemy.dialects.postgresql import insert as postgresql_insert
+from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
+from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.orm import DeclarativeBase, Session
+
+from db.errors import UnstorableText
+
+Item = TypeVar("Item")
+Record = TypeVar("Record")
+
+
+def insert_for(session: Session, table: type[DeclarativeBase]) -> SqliteInsert | PostgresqlInsert:
+    """An INSERT of the session's own dialect, which knows ON CONFLICT."""
+    if session.get_bind().dialect.name == "sqlite":
+        return sqlite_insert(table)
+    return postgresql_insert(table)
+
+
+def table_of(model: type[DeclarativeBase]) -> Table:
+    """The model's table, for statements that run many times without the ORM's bookkeeping."""
+    table = model.__table__
+    assert isinstance(table, Table)
+    return table
+
+
+def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
+    """Slices of at most `size`, in order."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
+
+
+def record(kind: type[Record], row: Row[*tuple[Any, ...]]) -> Record:
+    """`kind` from a row whose columns bear the names of its fields."""
+    return kind(**row._mapping)
+
+
+def check_text(value: str, what: str, longest: int | None = None) -> None:
+    """Refuse what one of the two databases would refuse or change silently."""
+    if "\x00" in value:
+        raise UnstorableText(f"{what} holds a NUL character. Remove it and try again.")
+    if not value.isascii():
+        try:
+            value.encode("utf-8")
+        except UnicodeEncodeError:
+            raise UnstorableText(
+                f"{what} holds half a surrogate pair, which is no character. Repair its encoding."
+            ) from None
+    if longest is not None and len(value) > longest:
+        raise UnstorableText(f"{what} is {len(value):,} characters long; {longest} are possible.")
+
+
+def check_number(value: float | None, what: str) -> None:
+    """Refuse NaN and infinities: they have no place in an order."""
+    if value is not None and not math.isfinite(value):
+        raise ValueError(f"{what} must be a finite number, not {value}")

@@ -1,0 +1,94 @@
+"""Suggestions: corrected captions on offer, with their scores before and after."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from hashlib import blake2b
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from db.models import Suggestion
+from db.queries.statements import check_number, check_text, insert_for, record
+from db.types import now
+
+
+@dataclass(frozen=True)
+class NewSuggestion:
+    """`s_*`: the scorer's units, higher is better; `p_*`: probability of error, lower is better,
+    None without a classifier."""
+
+    pair_id: int
+    proposer: str
+    caption: str
+    s_before: float
+    s_after: float
+    p_before: float | None = None
+    p_after: float | None = None
+    run_id: int | None = None
+
+
+@dataclass(frozen=True)
+class SuggestionRow:
+    id: int
+    pair_id: int
+    proposer: str
+    caption: str
+    s_before: float
+    s_after: float
+    p_before: float | None
+    p_after: float | None
+    run_id: int | None
+    created_at: datetime
+
+
+def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
+    """Save suggestions; the same caption by the same proposer keeps its id and gets the new
+    scores."""
+    for suggestion in batch:
+        check_text(suggestion.caption, f"A suggestion for pair {suggestion.pair_id}")
+        for name in ("s_before", "s_after", "p_before", "p_after"):
+            check_number(getattr(suggestion, name), f"{name} of a suggestion")
+    if not batch:
+        return
+    insert = insert_for(session, Suggestion)
+    upsert = insert.on_conflict_do_update(
+        index_elements=["pair_id", "proposer", "caption_digest"],
+        set_={
+            name: insert.excluded[name]
+            for name in ("s_before", "s_after", "p_before", "p_after", "run_id")
+        },
+    )
+    session.connection().execute(
+        upsert,
+        [
+            asdict(suggestion)
+            | {"caption_digest": _digest(suggestion.caption), "created_at": now()}
+            for suggestion in batch
+        ],
+    )
+
+
+def list_suggestions(session: Session, pair_id: int) -> list[SuggestionRow]:
+    """What is on offer for a pair, best score after first."""
+    rows = session.execute(
+        select(
+            Suggestion.id,
+            Suggestion.pair_id,
+            Suggestion.proposer,
+            Suggestion.caption,
+            Suggestion.s_before,
+            Suggestion.s_after,
+            Suggestion.p_before,
+            Suggestion.p_after,
+            Suggestion.run_id,
+            Suggestion.created_at,
+        )
+        .where(Suggestion.pair_id == pair_id)
+        .order_by(Suggestion.s_after.desc(), Suggestion.id)
+    )
+    return [record(SuggestionRow, row) for row in rows]
+
+
+def _digest(caption: str) -> bytes:
+    return blake2b(caption.encode("utf-8"), digest_size=16).digest()

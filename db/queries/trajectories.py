@@ -1,0 +1,139 @@
+"""Trajectories, packed on the way in and unpacked on the way out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy.orm import Session
+
+from db.blobs import decode_floats, decode_integers, encode_floats, encode_integers
+from db.models import Pair, Trajectory
+from db.queries.statements import insert_for, table_of
+
+FloatArray = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class TrajectoryRow:
+    """One pair's trajectory under one run.
+
+    * `scores`, `similarities`: s_0 … s_T and c_0 … c_T, shape [T + 1], float32.
+    * `removed`: word indices in the order of removal, length T.
+    * `first_step_scores`: shape [words read]; the score without word i.
+    """
+
+    pair_id: int
+    scores: FloatArray
+    similarities: FloatArray
+    removed: tuple[int, ...]
+    first_step_scores: FloatArray
+    truncated: bool = False
+
+
+_COLUMNS = (
+    Trajectory.pair_id,
+    Trajectory.scores,
+    Trajectory.similarities,
+    Trajectory.removed,
+    Trajectory.first_step_scores,
+    Trajectory.truncated,
+)
+
+
+def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryRow]) -> None:
+    """Save trajectories and set s_0, gain, words_read and truncated of their pairs.
+
+    Idempotent: what a batch saved before is overwritten by the same. Every trajectory needs at
+    least s_0; scores must be finite (ValueError otherwise, nothing is written).
+    """
+    if not batch:
+        return
+    for trajectory in batch:
+        if not len(trajectory.scores) or not np.isfinite(trajectory.scores).all():
+            raise ValueError(f"the scores of pair {trajectory.pair_id} are empty or not finite")
+    # In order of id, so that two programs never wait for each other crosswise.
+    ordered = sorted(batch, key=lambda trajectory: trajectory.pair_id)
+    insert = insert_for(session, Trajectory)
+    upsert = insert.on_conflict_do_update(
+        index_elements=["pair_id", "run_id"],
+        set_={
+            name: insert.excluded[name]
+            for name in ("scores", "similarities", "removed", "first_step_scores", "truncated")
+        },
+    )
+    connection = session.connection()
+    connection.execute(
+        upsert,
+        [
+            {
+                "pair_id": trajectory.pair_id,
+                "run_id": run_id,
+                "scores": encode_floats(trajectory.scores),
+                "similarities": encode_floats(trajectory.similarities),
+                "removed": encode_integers(trajectory.removed),
+                "first_step_scores": encode_floats(trajectory.first_step_scores),
+                "truncated": trajectory.truncated,
+            }
+            for trajectory in ordered
+        ],
+    )
+    pairs = table_of(Pair)
+    connection.execute(
+        update(pairs)
+        .where(pairs.c.id == bindparam("pair"))
+        .values(
+            s_0=bindparam("score"),
+            gain=bindparam("gained"),
+            words_read=bindparam("words"),
+            truncated=bindparam("cut"),
+        ),
+        [
+            {
+                "pair": trajectory.pair_id,
+                "score": float(trajectory.scores[0]),
+                "gained": float(np.max(trajectory.scores)) - float(trajectory.scores[0]),
+                "words": len(trajectory.first_step_scores),
+                "cut": trajectory.truncated,
+            }
+            for trajectory in ordered
+        ],
+    )
+
+
+def get_trajectory(
+    session: Session, pair_id: int, run_id: int | None = None
+) -> TrajectoryRow | None:
+    """The trajectory under `run_id`, or the newest; None if there is none."""
+    query = select(*_COLUMNS).where(Trajectory.pair_id == pair_id)
+    if run_id is not None:
+        query = query.where(Trajectory.run_id == run_id)
+    row = session.execute(query.order_by(Trajectory.run_id.desc()).limit(1)).one_or_none()
+    return None if row is None else _unpack(row)
+
+
+def iterate_trajectories(
+    session: Session, run_id: int, batch: int = 1000
+) -> Iterator[TrajectoryRow]:
+    """All trajectories of a run in order of pair id, `batch` at a time in memory."""
+    after_id = 0
+    while rows := session.execute(
+        select(*_COLUMNS)
+        .where(Trajectory.run_id == run_id, Trajectory.pair_id > after_id)
+        .order_by(Trajectory.pair_id)
+        .limit(batch)
+    ).all():
+        yield from map(_unpack, rows)
+        after_id = rows[-1].pair_id
+
+
+def _unpack(row: Row[int, bytes, bytes, bytes, bytes, bool]) -> TrajectoryRow:
+    return TrajectoryRow(
+        pair_id=row.pair_id,
+        scores=decode_floats(row.scores),
+        similarities=decode_floats(row.similarities),
+        removed=decode_integers(row.removed),
+        first_step_scores=decode_floats(row.first_step_scores),
+        truncated=row.truncated,
+    )

@@ -1,0 +1,169 @@
+"""Connections and transactions: the only place that knows how SQLite wants to be treated.
+
+`store.reading()` and `store.writing()` give short sessions. They differ for a reason:
+
+* On SQLite a transaction that reads first and writes later fails at once, without waiting, if
+  somebody wrote in between. So `writing()` starts with BEGIN IMMEDIATE, which queues for the
+  single writer's place (up to `BUSY_SECONDS`), and `reading()` refuses to write.
+* `reading()` sees one moment of the database throughout, on both databases.
+
+A pair of functions, `add_verdict` and its kin, commits by itself before it returns; everything
+else is committed when the `with` block ends, and rolled back when it raises.
+"""
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event, exc
+from sqlalchemy.engine import URL
+from sqlalchemy.orm import Session
+
+from db.errors import StoreProblem
+
+#: How long a writer waits for another writer before it gives up.
+BUSY_SECONDS = 10
+
+# synchronous=FULL: each commit reaches the disk before it is reported. In WAL mode NORMAL already
+# survives kill -9 of the process, but a power cut may take the last commits back, and a verdict
+# that was confirmed must never be lost. Curators commit a few times a minute and bulk work commits
+# in batches, so the price is one flush a commit.
+_SQLITE_PRAGMAS = {
+    "foreign_keys": "ON",
+    "synchronous": "FULL",
+    "cache_size": "-65536",  # KiB a connection
+    "mmap_size": "268435456",
+    "temp_store": "MEMORY",
+}
+
+
+class Store:
+    """An open database of the current schema. Safe to share between threads; get one from
+    `db.upgrade.open_store`."""
+
+    def __init__(self, engine: Engine, upgraded_from: str | None = None) -> None:
+        self.engine = engine
+        #: The schema revision found when opening, if the database was older; None if it was new
+        #: or already current.
+        self.upgraded_from = upgraded_from
+        self._reader = engine.execution_options(
+            traced_writes=False, **_postgresql_only(engine, postgresql_readonly=True)
+        ).execution_options(**_postgresql_only(engine, isolation_level="REPEATABLE READ"))
+        self._writer = engine.execution_options(traced_writes=True)
+
+    @property
+    def address(self) -> str:
+        """The URL without its password, fit for messages and logs."""
+        return self.engine.url.render_as_string(hide_password=True)
+
+    @property
+    def dialect(self) -> str:
+        """'sqlite' or 'postgresql'."""
+        return self.engine.dialect.name
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A session that sees one moment of the database and cannot write."""
+        with explained(self.address), Session(self._reader) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A session that commits when the block ends. On SQLite one at a time, the others wait:
+        keep it short, compute before you enter."""
+        with explained(self.address), Session(self._writer) as session:
+            yield session
+            session.commit()
+
+    def close(self) -> None:
+        """Give all connections back. The store may be used again; it then connects anew."""
+        self.engine.dispose()
+
+
+def _postgresql_only(engine: Engine, **options: Any) -> dict[str, Any]:
+    return options if engine.dialect.name == "postgresql" else {}
+
+
+def make_engine(url: URL) -> Engine:
+    """An engine for SQLite (a file) or PostgreSQL (psycopg), set up as this module says."""
+    if url.get_backend_name() == "postgresql":
+        return create_engine(url, pool_size=8, max_overflow=24, pool_pre_ping=True)
+    engine = create_engine(
+        url, pool_size=8, max_overflow=56, connect_args={"timeout": BUSY_SECONDS}
+    )
+    event.listen(engine, "connect", _prepare_sqlite)
+    event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
+    # The driver must never start a transaction on its own: `_begin_sqlite` says which kind.
+    connection.isolation_level = None
+    if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
+        _switch_to_wal(connection)
+    for name, value in _SQLITE_PRAGMAS.items():
+        connection.execute(f"PRAGMA {name} = {value}")
+
+
+def _switch_to_wal(connection: sqlite3.Connection) -> None:
+    """Once in a database's life. SQLite does not wait when two programs do this at once."""
+    deadline = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("traced_writes", True)
+    connection.exec_driver_sql(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+#: What SQLite and PostgreSQL say, and what a person can do about it.
+_ADVICE = {
+    "database is locked": "another program keeps writing to it. Close that program, or wait.",
+    "readonly database": "it may not be written to. Check the permissions of the file and of its "
+    "folder, or give another place with --db.",
+    "unable to open database file": "its folder does not exist or may not be entered. Check the "
+    "path given with --db.",
+    "database or disk is full": "the disk is full. Free some space, then do it again; everything "
+    "confirmed before is kept.",
+    "no space left on device": "the disk of the server is full.",
+    "disk i/o error": "the disk reports an error. Check it before you go on.",
+    "file is not a database": "the file exists but is something else. Give another path with --db.",
+    "malformed": "the file is damaged. Restore a backup.",
+    "connection refused": "no PostgreSQL server answers there. Start it, or check host and port.",
+    "password authentication failed": "the server refuses this user and password.",
+    "does not exist": "the server has no such database or user. Create it, or check the URL.",
+}
+
+
+@contextmanager
+def explained(address: str) -> Iterator[None]:
+    """Turn what a driver raises about the database as a whole into a StoreProblem.
+
+    Mistakes of the program (integrity, syntax) pass through unchanged.
+    """
+    try:
+        yield
+    except exc.TimeoutError as error:
+        raise StoreProblem(
+            f"The database {address} is overloaded: no connection became free. Try again."
+        ) from error
+    except (exc.IntegrityError, exc.ProgrammingError, exc.DataError):
+        raise
+    except exc.DBAPIError as error:
+        said = str(error.orig).strip()
+        for sign, advice in _ADVICE.items():
+            if sign in said.lower():
+                raise StoreProblem(
+                    f"The database {address} cannot be used: {advice} ({said})"
+                ) from error
+        raise StoreProblem(f"The database {address} cannot be used: {said}") from error

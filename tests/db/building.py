@@ -1,0 +1,48 @@
+"""Datasets to test with."""
+
+from collections.abc import Sequence
+
+from db import Store
+from db.queries import datasets, detections, pairs, runs
+from db.queries.detections import DetectionRow
+from db.queries.pairs import NewPair
+
+
+def add_dataset(store: Store, size: int, name: str = "photos") -> tuple[int, list[int]]:
+    """A dataset of `size` pairs 'photo-0', 'photo-1', …; its id and the ids of its pairs."""
+    with store.writing() as session:
+        dataset = datasets.create_dataset(session, name, f"/data/{name}", f"/data/{name}")
+        pairs.add_pairs(
+            session,
+            dataset.id,
+            [
+                NewPair(f"photo-{i}", f"images/{i}.jpg", f"photo number {i}", source_row=i)
+                for i in range(size)
+            ],
+        )
+        ids = [pair.id for pair in pairs.iterate_pairs(session, dataset.id)]
+    return dataset.id, ids
+
+
+def set_probabilities(store: Store, ids: Sequence[int], values: Sequence[float | None]) -> None:
+    """Give each pair its p_error, None for unknown."""
+    with store.writing() as session:
+        detections.save_detections(
+            session,
+            [DetectionRow(pair_id, p, ()) for pair_id, p in zip(ids, values, strict=True)],
+        )
+
+
+def start_run(store: Store, dataset_id: int, revision: str = "1") -> int:
+    with store.writing() as session:
+        return runs.start_run(
+            session,
+            kind="score",
+            dataset_id=dataset_id,
+            scorer_kind="clip",
+            model="some/model",
+            revision=revision,
+            explorer="elimination",
+            parameters={"batch": 8},
+            code_version="0.1",
+        ).id

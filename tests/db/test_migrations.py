@@ -1,0 +1,185 @@
+"""What `open_store` does to a database: new, current, old, newer, foreign, interrupted."""
+
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import create_engine, inspect, text
+
+from db import open_store, upgrade
+from db.errors import NewerDatabase, StoreProblem
+from db.models import Base
+from db.queries import pairs, verdicts
+from db.upgrade import head_revision, parse_url
+from tests.db.building import add_dataset
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_migrations_lead_exactly_to_the_models(url: str) -> None:
+    store = open_store(url)
+    with store.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        assert compare_metadata(context, Base.metadata) == []
+    store.close()
+
+
+def schema_of(path: Path) -> dict[str, list[str]]:
+    """Every table and index as SQLite wrote it down: clause by clause, their order aside."""
+    with sqlite3.connect(path) as connection:
+        rows = connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index') "
+            "AND sql IS NOT NULL AND name NOT IN ('alembic_version', 'sqlite_sequence')"
+        ).fetchall()
+    return {name: sorted(re.split(r",?\s*\n\s*", sql.strip())) for name, sql in rows}
+
+
+def test_migrations_give_the_very_statements_of_the_models(tmp_path: Path) -> None:
+    # Alembic's comparison does not look at CHECK constraints and partial indexes; this does.
+    open_store(f"sqlite:///{tmp_path}/migrated.db").close()
+    engine = create_engine(f"sqlite:///{tmp_path}/models.db")
+    Base.metadata.create_all(engine)
+    engine.dispose()
+    assert schema_of(tmp_path / "migrated.db") == schema_of(tmp_path / "models.db")
+
+
+def test_opening_again_changes_nothing(url: str) -> None:
+    first = open_store(url)
+    _, ids = add_dataset(first, 3)
+    first.close()
+    second = open_store(url)
+    assert second.upgraded_from is None
+    with second.reading() as session:
+        assert pairs.get_pair(session, ids[0]).external_id == "photo-0"
+    second.close()
+
+
+def test_the_folder_is_made(tmp_path: Path) -> None:
+    open_store(f"sqlite:///{tmp_path}/a/b/c.db").close()
+    assert (tmp_path / "a/b/c.db").exists()
+
+
+def with_second_migration(folder: Path, body: str) -> Path:
+    """A copy of the migrations with one more behind the newest."""
+    copy = folder / "migrations"
+    shutil.copytree(upgrade.MIGRATIONS, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "versions" / "v9999_later.py").write_text(
+        f"from alembic import op\nimport sqlalchemy as sa\n"
+        f"revision = '9999'\ndown_revision = '{head_revision()}'\n"
+        f"def upgrade():\n    {body}\n",
+        encoding="utf-8",
+    )
+    return copy
+
+
+ADD_A_COLUMN = "op.add_column('pairs', sa.Column('mood', sa.Text()))"
+REBUILD_A_TABLE = (
+    "op.execute(\"CREATE TABLE moods (mood TEXT)\")\n"
+    "    with op.batch_alter_table('datasets') as table:\n"
+    "        table.add_column(sa.Column('mood', sa.Text(), nullable=False, server_default='fine'))\n"
+)
+
+
+def fill(url: str) -> int:
+    """A database of this program's schema with ten pairs, one of them decided; its dataset."""
+    store = open_store(url)
+    dataset_id, ids = add_dataset(store, 10)
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[4], 0, "drop", author="Ada")
+    store.close()
+    return dataset_id
+
+
+@pytest.mark.parametrize("body", [ADD_A_COLUMN, REBUILD_A_TABLE])
+def test_an_older_database_is_upgraded_and_keeps_its_rows(
+    url: str, body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset_id, before = fill(url), head_revision()
+    monkeypatch.setattr(upgrade, "MIGRATIONS", with_second_migration(tmp_path, body))
+    store = open_store(url)
+    assert store.upgraded_from == before
+    with store.reading() as session:
+        assert [row.external_id for row in pairs.iterate_pairs(session, dataset_id)] == [
+            f"photo-{i}" for i in range(10)
+        ]
+        (decided,) = verdicts.iterate_verdicts(session, dataset_id)
+        assert (decided.external_id, decided.decision) == ("photo-4", "drop")
+    table = "pairs" if body == ADD_A_COLUMN else "datasets"
+    assert "mood" in {column["name"] for column in inspect(store.engine).get_columns(table)}
+    store.close()
+
+
+def test_a_migration_that_fails_leaves_the_database_as_it_was(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dataset_id = fill(url)
+    with monkeypatch.context() as patch:
+        body = f"{ADD_A_COLUMN}\n    raise RuntimeError('the power went')"
+        patch.setattr(upgrade, "MIGRATIONS", with_second_migration(tmp_path, body))
+        with pytest.raises(RuntimeError, match="the power went"):
+            open_store(url)
+    store = open_store(url)
+    assert store.upgraded_from is None
+    assert "mood" not in {column["name"] for column in inspect(store.engine).get_columns("pairs")}
+    with store.reading() as session:
+        assert pairs.counts(session, dataset_id).total == 10
+    store.close()
+
+
+def test_a_newer_database_is_refused_and_not_touched(
+    url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(url)
+    with monkeypatch.context() as patch:
+        patch.setattr(upgrade, "MIGRATIONS", with_second_migration(tmp_path, ADD_A_COLUMN))
+        open_store(url).close()
+    with pytest.raises(NewerDatabase, match="newer version of TRACED Curator.*'9999'"):
+        open_store(url)
+    engine = create_engine(parse_url(url))
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "9999"
+        assert connection.execute(text("SELECT count(*) FROM pairs")).scalar() == 10
+    engine.dispose()
+
+
+def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        connection.execute("CREATE TABLE runs (distance REAL)")
+    with pytest.raises(StoreProblem, match="belongs to another program.*'runs'"):
+        open_store(f"sqlite:///{tmp_path}/other.db")
+    with sqlite3.connect(tmp_path / "other.db") as connection:
+        assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("runs",)]
+
+
+def test_programs_that_start_at_once_make_one_database(url: str) -> None:
+    program = "import sys; from db import open_store; open_store(sys.argv[1]).close()"
+    starting = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, url], cwd=ROOT, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
+    problems = [process.communicate(timeout=60)[1] for process in starting]
+    assert [process.returncode for process in starting] == [0, 0, 0], problems
+    store = open_store(url)
+    assert store.upgraded_from is None
+    store.close()
+
+
+def test_the_alembic_command_works_by_hand(sqlite_url: str) -> None:
+    open_store(sqlite_url).close()
+    done = subprocess.run(
+        [sys.executable, "-m", "alembic", "-c", "db/migrations/alembic.ini"]
+        + ["-x", f"url={sqlite_url}", "current"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == f"{head_revision()} (head)"

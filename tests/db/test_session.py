@@ -1,0 +1,140 @@
+import sqlite3
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.exc import DBAPIError
+
+from db import Store, open_store
+from db import session as session_module
+from db.errors import StoreProblem
+from db.queries import datasets, pairs
+from tests.db.building import add_dataset
+
+
+def test_sqlite_is_set_up_to_lose_nothing(sqlite_store: Store) -> None:
+    with sqlite_store.engine.connect() as connection:
+        values = {
+            name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
+            for name in ("journal_mode", "foreign_keys", "synchronous", "busy_timeout")
+        }
+    assert values == {
+        "journal_mode": "wal",
+        "foreign_keys": 1,
+        "synchronous": 2,  # FULL
+        "busy_timeout": 10_000,
+    }
+
+
+def test_a_reading_session_cannot_write(store: Store) -> None:
+    with pytest.raises((StoreProblem, DBAPIError)), store.reading() as session:
+        datasets.create_dataset(session, "photos", "", "")
+    with store.writing() as session:  # and the connection it used can write again
+        datasets.create_dataset(session, "photos", "", "")
+    with store.reading() as session:
+        assert len(datasets.list_datasets(session)) == 1
+
+
+def test_a_reading_session_sees_one_moment(store: Store) -> None:
+    dataset_id, _ = add_dataset(store, 3)
+    with store.reading() as reader:
+        assert pairs.counts(reader, dataset_id).total == 3
+        with store.writing() as writer:
+            pairs.add_pairs(writer, dataset_id, [pairs.NewPair("late", "late.jpg", "late")])
+        assert pairs.counts(reader, dataset_id).total == 3
+    with store.reading() as reader:
+        assert pairs.counts(reader, dataset_id).total == 4
+
+
+def test_what_raises_is_rolled_back(store: Store) -> None:
+    def write_and_stumble() -> None:
+        with store.writing() as session:
+            datasets.create_dataset(session, "photos", "", "")
+            raise KeyError("stumbled")
+
+    with pytest.raises(KeyError):
+        write_and_stumble()
+    with store.reading() as session:
+        assert datasets.list_datasets(session) == []
+
+
+def test_foreign_keys_are_enforced(store: Store) -> None:
+    with pytest.raises(DBAPIError), store.writing() as session:
+        pairs.add_pairs(session, 12345, [pairs.NewPair("a", "a.jpg", "a")])
+
+
+def test_a_database_locked_by_another_program_is_told(
+    sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_module, "BUSY_SECONDS", 0.1)
+    store = open_store(sqlite_url)
+    other = sqlite3.connect(tmp_path / "store/traced.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreProblem, match="another program keeps writing"), store.writing() as s:
+        datasets.create_dataset(s, "photos", "", "")
+    with store.reading() as session:  # readers are not held up
+        assert datasets.list_datasets(session) == []
+    other.execute("ROLLBACK")
+    other.close()
+    with store.writing() as session:
+        datasets.create_dataset(session, "photos", "", "")
+    store.close()
+
+
+def test_a_full_disk_is_told_and_nothing_confirmed_is_lost(sqlite_store: Store) -> None:
+    dataset_id, _ = add_dataset(sqlite_store, 50)
+
+    def add_too_much() -> None:
+        with sqlite_store.writing() as session:
+            pages = session.execute(text("PRAGMA page_count")).scalar_one()
+            session.execute(text(f"PRAGMA max_page_count = {pages + 2}"))
+            rows = [pairs.NewPair(f"n{i}", f"{i}.jpg", "long " * 100) for i in range(500)]
+            pairs.add_pairs(session, dataset_id, rows)
+
+    with pytest.raises(StoreProblem, match="disk is full"):
+        add_too_much()
+    with sqlite_store.reading() as session:
+        assert pairs.counts(session, dataset_id).total == 50
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("nonsense", "is not a database URL"),
+        ("mysql://host/name", "'mysql' are not supported"),
+        ("sqlite://", "in memory would lose"),
+        ("sqlite:///:memory:", "in memory would lose"),
+    ],
+)
+def test_a_url_that_cannot_work_is_refused(url: str, message: str) -> None:
+    with pytest.raises(StoreProblem, match=message):
+        open_store(url)
+
+
+def test_a_file_that_is_no_database_is_told_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "notes.db"
+    path.write_text("not a database at all, but long enough to be looked at closely\n" * 50)
+    before = path.read_bytes()
+    with pytest.raises(StoreProblem, match="is something else"):
+        open_store(f"sqlite:///{path}")
+    assert path.read_bytes() == before
+
+
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(StoreProblem, match="folder"):
+        open_store(f"sqlite:///{tmp_path}/file/traced.db")
+
+
+def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
+    with pytest.raises(StoreProblem) as caught:
+        open_store("postgresql://ada:secret@127.0.0.1:1/traced")
+    assert "no PostgreSQL server answers" in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_missing_postgresql_database_is_told(postgresql_server: str) -> None:
+    engine = create_engine(postgresql_server.replace("postgresql://", "postgresql+psycopg://"))
+    url = engine.url.set(database="no_such_database").render_as_string(hide_password=False)
+    with pytest.raises(StoreProblem, match="no such database"):
+        open_store(url)
