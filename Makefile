@@ -20,7 +20,7 @@ test: install-dev system-packages check
 check: install-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	$(BIN)/mypy .
 
 install: $(VENV)/installed
 install-dev: $(VENV)/installed-dev

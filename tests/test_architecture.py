@@ -11,10 +11,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LEVELS = [
     {"app"},
     {"traced_ui"},
+    {"backend.evaluation"},
     {"backend.workspace"},
     {"backend.pipeline", "backend.jobs"},
     {"backend.engine"},
-    {"backend.evaluation"},
     {"backend.correction"},
     {"backend.detection"},
     {"backend.trajectories"},
@@ -40,7 +40,8 @@ def imports_of(path: Path) -> set[str]:
 
 
 def modules() -> list[tuple[str, Path]]:
-    paths = [ROOT / "app.py", *(p for d in ("traced_ui", "backend", "db") for p in (ROOT / d).rglob("*.py"))]  # fmt: skip
+    folders = (ROOT / name for name in ("traced_ui", "backend", "db"))
+    paths = [ROOT / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
     return [(".".join(p.relative_to(ROOT).with_suffix("").parts), p) for p in paths]
 
 

@@ -6,8 +6,19 @@ from hypothesis import strategies as st
 
 from backend.captions import Caption
 
-HOSTILE = ["", " ", "🙂🙂", "${7*6}", "<b>bold</b> <script>alert(1)</script>", "مرحبا بالعالم",
-           "日本の犬 runs", "a\u0000b", "a" * 10_000, "it's a well-known cat—no, dog!", "one\ntwo\tthree"]  # fmt: skip
+HOSTILE = [
+    "",
+    " ",
+    "🙂🙂",
+    "${7*6}",
+    "<b>bold</b> <script>alert(1)</script>",
+    "مرحبا بالعالم",
+    "日本の犬 runs",
+    "a\u0000b",
+    "a" * 10_000,
+    "it's a well-known cat—no, dog!",
+    "one\ntwo\tthree",
+]
 
 
 @pytest.mark.parametrize("text", HOSTILE)

@@ -19,7 +19,7 @@ def test_layers() -> None:
     "environment", [{"TRACED_PROT": "1"}, {"TRACED_PORT": "many"}, {"TRACED_PORT": "70000"}]
 )
 def test_nonsense_is_refused_by_name(environment: dict[str, str]) -> None:
-    with pytest.raises(SettingsError, match="port|TRACED_PORT"):
+    with pytest.raises(SettingsError, match=r"port|TRACED_PORT"):
         load_settings({}, environment)
 
 

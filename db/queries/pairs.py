@@ -110,8 +110,11 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
         check_text(row.image_path, f"The image path in {where}")
         check_text(row.split or "", f"The split in {where}", 255)
     added = 0
-    statement = insert_for(session, Pair).on_conflict_do_nothing(
-        index_elements=["dataset_id", "external_id"]
+    # Counted by what comes back: the drivers do not agree on the row count of a bulk insert.
+    statement = (
+        insert_for(session, Pair)
+        .on_conflict_do_nothing(index_elements=["dataset_id", "external_id"])
+        .returning(Pair.id)
     )
     # The raw connection, not the session: its unit of work costs more than the insert itself.
     connection = session.connection()
@@ -132,7 +135,7 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
                 for row in part
             ],
         )
-        added += result.rowcount
+        added += len(result.all())
     return AddedPairs(added, len(rows) - added)
 
 

@@ -196,22 +196,28 @@ def _segments(
     ties_ascend = values_descend == _TIES_ASCEND_WHEN_DESCENDING[filter.order]
     unknown_ascend = not backwards
     known = (column.is_not(None),)
+    # A range over the ordering column lets no unknown value through: nothing to look for there.
+    bounded = (
+        filter.order == "p_error" and (filter.minimum_p, filter.maximum_p) != (None, None)
+    ) or (filter.order == "icc" and filter.abstract_below_icc is not None)
     by_value = (
         column.desc() if values_descend else column.asc(),
         Pair.id.asc() if ties_ascend else Pair.id.desc(),
     )
     if place is None:
         yield _Segment(known, by_value)
-        yield _by_id((column.is_(None),), unknown_ascend, None)
+        if not bounded:
+            yield _by_id((column.is_(None),), unknown_ascend, None)
     elif place.value is None:
-        yield _by_id((column.is_(None),), unknown_ascend, place)
+        if not bounded:
+            yield _by_id((column.is_(None),), unknown_ascend, place)
         if backwards:
             yield _Segment(known, by_value)
     else:
         yield _by_id((column == place.value,), ties_ascend, place)
         beyond = column < place.value if values_descend else column > place.value
         yield _Segment((beyond,), by_value)
-        if not backwards:
+        if not backwards and not bounded:
             yield _by_id((column.is_(None),), unknown_ascend, None)
 
 

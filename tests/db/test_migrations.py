@@ -80,9 +80,9 @@ def with_second_migration(folder: Path, body: str) -> Path:
 
 ADD_A_COLUMN = "op.add_column('pairs', sa.Column('mood', sa.Text()))"
 REBUILD_A_TABLE = (
-    "op.execute(\"CREATE TABLE moods (mood TEXT)\")\n"
+    'op.execute("CREATE TABLE moods (mood TEXT)")\n'
     "    with op.batch_alter_table('datasets') as table:\n"
-    "        table.add_column(sa.Column('mood', sa.Text(), nullable=False, server_default='fine'))\n"
+    "        table.add_column(sa.Column('mood', sa.Text(), server_default='fine'))\n"
 )
 
 
@@ -139,11 +139,13 @@ def test_a_newer_database_is_refused_and_not_touched(
     with monkeypatch.context() as patch:
         patch.setattr(upgrade, "MIGRATIONS", with_second_migration(tmp_path, ADD_A_COLUMN))
         open_store(url).close()
-    with pytest.raises(NewerDatabase, match="newer version of TRACED Curator.*'9999'"):
+    with pytest.raises(NewerDatabase, match=r"newer version of TRACED Curator.*'9999'"):
         open_store(url)
     engine = create_engine(parse_url(url))
     with engine.connect() as connection:
-        assert connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "9999"
+        assert (
+            connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "9999"
+        )
         assert connection.execute(text("SELECT count(*) FROM pairs")).scalar() == 10
     engine.dispose()
 
@@ -151,7 +153,7 @@ def test_a_newer_database_is_refused_and_not_touched(
 def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "other.db") as connection:
         connection.execute("CREATE TABLE runs (distance REAL)")
-    with pytest.raises(StoreProblem, match="belongs to another program.*'runs'"):
+    with pytest.raises(StoreProblem, match=r"belongs to another program.*'runs'"):
         open_store(f"sqlite:///{tmp_path}/other.db")
     with sqlite3.connect(tmp_path / "other.db") as connection:
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("runs",)]
@@ -175,8 +177,10 @@ def test_programs_that_start_at_once_make_one_database(url: str) -> None:
 def test_the_alembic_command_works_by_hand(sqlite_url: str) -> None:
     open_store(sqlite_url).close()
     done = subprocess.run(
-        [sys.executable, "-m", "alembic", "-c", "db/migrations/alembic.ini"]
-        + ["-x", f"url={sqlite_url}", "current"],
+        [
+            *(sys.executable, "-m", "alembic", "-c", "db/migrations/alembic.ini"),
+            *("-x", f"url={sqlite_url}", "current"),
+        ],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -1,0 +1,137 @@
+"""A caption with an error in it, and how replacements are written into a user's text.
+
+>>> caption = Caption.parse("An orange cat, sleeping.")
+>>> rewrite(caption, (Replacement(1, 1, "black"),))
+('A black cat, sleeping.', ((2, 7),))
+
+The article before "orange" was repaired; it is not among the changed words, because it is not what
+makes the caption wrong. Every other byte is the user's.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from backend.captions import Caption
+
+#: Written with a vowel and spoken with a consonant, or the other way round.
+_SPOKEN_WITH_CONSONANT = re.compile(r"(?:uni|use|usu|eu|one\b|once|ufo|ukulele|utensil)")
+_SPOKEN_WITH_VOWEL = re.compile(r"(?:hour|honest|heir|honou?r)")
+
+
+@dataclass(frozen=True)
+class NoisyCaption:
+    """A caption that should be wrong for its image.
+
+    * `changed`: character spans in `text` of the words that were changed (for a swap: the whole
+      text). Repaired articles are not in it.
+    * `kind`: "random", "noun" or "fine_grained"; `kinds`: for fine-grained noise what was changed
+      ("colour", "number", …), in the order of the text; otherwise `(kind,)`.
+    * `original`: the caption as it was.
+    """
+
+    text: str
+    changed: tuple[tuple[int, int], ...]
+    kind: str
+    kinds: tuple[str, ...]
+    original: str
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """Words `first` … `last` (inclusive) become `text`, which is lower case and not empty."""
+
+    first: int
+    last: int
+    text: str
+
+
+def rewrite(
+    caption: Caption, replacements: Iterable[Replacement]
+) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The new text and the spans of the changed words in it.
+
+    Replacements must not overlap. A replacement of several words by as many marks only those that
+    differ; otherwise words that both share at the beginning or the end are left out of the marks.
+    """
+    wanted = sorted(replacements, key=lambda replacement: replacement.first)
+    repaired = [fixed for one in wanted if (fixed := _repaired_article(caption, one)) is not None]
+    taken = {word for one in wanted for word in range(one.first, one.last + 1)}
+    silent = [fixed for fixed in repaired if fixed.first not in taken]
+    pieces: list[str] = []
+    spans: list[tuple[int, int]] = []
+    length = position = 0
+    for one in sorted([*wanted, *silent], key=lambda replacement: replacement.first):
+        start, end = caption.spans[one.first][0], caption.spans[one.last][1]
+        new = _in_the_case_of(one.text, caption.words[one.first : one.last + 1])
+        pieces += [caption.text[position:start], new]
+        length += start - position
+        if one not in silent:
+            old = [word.lower() for word in caption.words[one.first : one.last + 1]]
+            spans += [(length + a, length + b) for a, b in _changed_words(old, new)]
+        length += len(new)
+        position = end
+    return "".join([*pieces, caption.text[position:]]), tuple(spans)
+
+
+def article_for(word: str) -> str:
+    """ "a" or "an", by the sound of the word that follows.
+
+    >>> article_for("umbrella"), article_for("unicycle"), article_for("hour"), article_for("dog")
+    ('an', 'a', 'an', 'a')
+    """
+    lower = word.lower()
+    if _SPOKEN_WITH_VOWEL.match(lower):
+        return "an"
+    if _SPOKEN_WITH_CONSONANT.match(lower):
+        return "a"
+    return "an" if lower[:1] in ("a", "e", "i", "o", "u") else "a"
+
+
+def match_case(word: str, model: str) -> str:
+    """Write `word` in the case of the word it replaces.
+
+    >>> match_case("cat", "Dog"), match_case("cat", "DOG"), match_case("cat", "dog")
+    ('Cat', 'CAT', 'cat')
+    """
+    if len(model) > 1 and model.isupper():
+        return word.upper()
+    return word[:1].upper() + word[1:] if model[:1].isupper() else word
+
+
+def _in_the_case_of(text: str, old: tuple[str, ...]) -> str:
+    letters = "".join(old)
+    if len(letters) > 1 and letters.isupper():
+        return text.upper()
+    return text[:1].upper() + text[1:] if old[0][:1].isupper() else text
+
+
+def _changed_words(old: list[str], new: str) -> list[tuple[int, int]]:
+    """Spans in `new` of the words that are not in `old` at the same place."""
+    parsed = Caption.parse(new)
+    words = [word.lower() for word in parsed.words]
+    if len(old) == len(words):
+        kept = [a != b for a, b in zip(old, words, strict=True)]
+    else:
+        front = 0
+        while front < min(len(old), len(words)) and old[front] == words[front]:
+            front += 1
+        back = 0
+        while back < min(len(old), len(words)) - front and old[-1 - back] == words[-1 - back]:
+            back += 1
+        kept = [front <= i < len(words) - back for i in range(len(words))]
+    if not any(kept):  # words were only deleted: what is left of them is what is wrong now
+        kept = [True] * len(words)
+    return [span for span, changed in zip(parsed.spans, kept, strict=True) if changed]
+
+
+def _repaired_article(caption: Caption, one: Replacement) -> Replacement | None:
+    """The article before a replacement, if it was right before and is wrong now."""
+    if one.first == 0:
+        return None
+    article = caption.words[one.first - 1].lower()
+    fits = article_for(one.text)
+    if article not in ("a", "an") or article == fits:
+        return None
+    was_right = article == article_for(caption.words[one.first])
+    return Replacement(one.first - 1, one.first - 1, fits) if was_right else None

@@ -1,0 +1,59 @@
+"""The rules of verdicts, undo and redo, written a second time as plainly as can be.
+
+No database, no versions compared: each pair has a stack of verdicts that stand on each other, each
+author a list of what they took back. `test_verdicts.py` lets both do the same and compares.
+"""
+
+from dataclasses import dataclass, field
+
+
+@dataclass
+class Decided:
+    number: int
+    pair: int
+    author: str
+    decision: str
+
+
+@dataclass
+class ReferenceVerdicts:
+    standing: dict[int, list[Decided]] = field(default_factory=dict)
+    taken_back: dict[str, list[Decided]] = field(default_factory=dict)
+    acts: dict[int, int] = field(default_factory=dict)
+    #: For each verdict taken back, how many acts its pair had then: more now, and it is too late.
+    acts_then: dict[int, int] = field(default_factory=dict)
+    given: int = 0
+
+    def decision(self, pair: int) -> str | None:
+        stack = self.standing.get(pair, [])
+        return stack[-1].decision if stack else None
+
+    def decide(self, pair: int, author: str, decision: str) -> None:
+        self.given += 1
+        self.standing.setdefault(pair, []).append(Decided(self.given, pair, author, decision))
+        self.acts[pair] = self.acts.get(pair, 0) + 1
+        self.taken_back[author] = []  # a new decision ends what could be redone
+
+    def undo(self, author: str) -> int | None:
+        """The pair that changed."""
+        tops = [stack[-1] for stack in self.standing.values() if stack]
+        own = [verdict for verdict in tops if verdict.author == author]
+        if not own:
+            return None
+        newest = max(own, key=lambda verdict: verdict.number)
+        self.standing[newest.pair].pop()
+        self.acts[newest.pair] += 1
+        self.acts_then[newest.number] = self.acts[newest.pair]
+        self.taken_back.setdefault(author, []).append(newest)
+        return newest.pair
+
+    def redo(self, author: str) -> int | None:
+        """The pair that changed."""
+        waiting = self.taken_back.setdefault(author, [])
+        for verdict in reversed(waiting):
+            if self.acts[verdict.pair] == self.acts_then[verdict.number]:
+                waiting.remove(verdict)
+                self.standing[verdict.pair].append(verdict)
+                self.acts[verdict.pair] += 1
+                return verdict.pair
+        return None

@@ -1,0 +1,77 @@
+import threading
+
+import pytest
+
+from db import Store
+from db.errors import MissingRow
+from db.queries import classifiers
+from tests.db.building import add_dataset
+
+
+def add(store: Store, dataset_id: int, name: str) -> int:
+    with store.writing() as session:
+        return classifiers.add_classifier(
+            session,
+            dataset_id,
+            name=name,
+            kind="xgboost",
+            basis="injected",
+            payload=name.encode() + b"\x00\xff",
+            report={"auc": 0.9, "folds": [1, 2]},
+        ).id
+
+
+def test_a_classifier_is_kept_and_not_used_before_it_is_adopted(store: Store) -> None:
+    dataset_id, _ = add_dataset(store, 0)
+    first, second = add(store, dataset_id, "first"), add(store, dataset_id, "second")
+    with store.reading() as session:
+        assert classifiers.active(session, dataset_id) is None
+        assert [c.id for c in classifiers.list_classifiers(session, dataset_id)] == [second, first]
+        assert classifiers.get_payload(session, first) == b"first\x00\xff"
+        assert classifiers.get_classifier(session, first).report == {"auc": 0.9, "folds": [1, 2]}
+
+
+def test_one_is_active_and_earlier_ones_come_back(store: Store) -> None:
+    dataset_id, _ = add_dataset(store, 0)
+    other_dataset, _ = add_dataset(store, 0, "other")
+    first, second = add(store, dataset_id, "first"), add(store, dataset_id, "second")
+    foreign = add(store, other_dataset, "foreign")
+    for chosen in (foreign, first, second, second, first):
+        with store.writing() as session:
+            assert classifiers.activate(session, chosen).active
+    with store.reading() as session:
+        for dataset, expected in ((dataset_id, first), (other_dataset, foreign)):
+            active = classifiers.active(session, dataset)
+            assert active is not None
+            assert active.id == expected
+
+
+def test_two_who_adopt_at_once_leave_one_active(store: Store) -> None:
+    dataset_id, _ = add_dataset(store, 0)
+    ids = [add(store, dataset_id, f"classifier {i}") for i in range(6)]
+    problems: list[Exception] = []
+
+    def adopt(classifier_id: int) -> None:
+        try:
+            for _ in range(5):
+                with store.writing() as session:
+                    classifiers.activate(session, classifier_id)
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=adopt, args=(i,)) for i in ids]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    with store.reading() as session:
+        found = classifiers.list_classifiers(session, dataset_id)
+    assert sum(classifier.active for classifier in found) == 1
+
+
+def test_an_unknown_classifier_is_told(store: Store) -> None:
+    with store.writing() as session:
+        for ask in (classifiers.activate, classifiers.get_payload, classifiers.get_classifier):
+            with pytest.raises(MissingRow, match="no classifier 7"):
+                ask(session, 7)

@@ -1,0 +1,136 @@
+import numpy as np
+import pytest
+
+from db import Store
+from db.errors import AlreadyExists, MissingRow
+from db.queries import (
+    classifiers,
+    concreteness,
+    datasets,
+    detections,
+    jobs,
+    pairs,
+    suggestions,
+    trajectories,
+    verdicts,
+)
+from db.queries.datasets import NewProblem
+from db.queries.detections import DetectionRow
+from db.queries.suggestions import NewSuggestion
+from db.queries.trajectories import TrajectoryRow
+from tests.db.building import add_dataset, start_run
+
+
+def test_a_dataset_is_found_by_name_and_by_id(store: Store) -> None:
+    with store.writing() as session:
+        made = datasets.create_dataset(session, "café", "/a/metadata.csv", "/a", note="of Ada")
+    with store.reading() as session:
+        assert datasets.get_dataset(session, "café") == made
+        assert datasets.get_dataset(session, made.id) == made
+        assert datasets.list_datasets(session) == [made]
+    assert made.created_at.utcoffset() is not None
+
+
+def test_a_name_is_given_once(store: Store) -> None:
+    add_dataset(store, 2)
+    with pytest.raises(AlreadyExists, match="'photos'"), store.writing() as session:
+        datasets.create_dataset(session, "photos", "", "")
+    with store.reading() as session:
+        assert len(datasets.list_datasets(session)) == 1
+
+
+def test_an_unknown_dataset_is_told_with_those_that_exist(store: Store) -> None:
+    with store.reading() as session, pytest.raises(MissingRow, match="none yet"):
+        datasets.get_dataset(session, "photos")
+    add_dataset(store, 0, "drawings")
+    with store.reading() as session, pytest.raises(MissingRow, match="It has 'drawings'"):
+        datasets.get_dataset(session, "photos")
+
+
+def fill(store: Store, name: str) -> int:
+    """A dataset with something in every table."""
+    dataset_id, ids = add_dataset(store, 5, name)
+    run_id = start_run(store, dataset_id)
+    scores = np.array([0.1, 0.2], np.float32)
+    with store.writing() as session:
+        trajectories.save_trajectories(
+            session, run_id, [TrajectoryRow(i, scores, scores, (0,), scores[:1]) for i in ids]
+        )
+        classifier = classifiers.add_classifier(
+            session, dataset_id, name="a", kind="cart", basis="injected", payload=b"x", report={}
+        )
+        classifiers.activate(session, classifier.id)
+        detections.save_detections(
+            session, [DetectionRow(i, 0.5, ((0, 5, 1.0),), run_id, classifier.id) for i in ids]
+        )
+        concreteness.save_icc(session, dict.fromkeys(ids, 0.5))
+        suggestions.save_suggestions(
+            session,
+            [NewSuggestion(i, "trajectory", "better", 0.1, 0.2, run_id=run_id) for i in ids],
+        )
+        offer = suggestions.list_suggestions(session, ids[0])[0]
+        datasets.add_problems(session, dataset_id, [NewProblem("a.csv", 3, "image", "unreadable")])
+        jobs.create_job(session, "score", dataset_id)
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[0], 0, "correction", "better", offer.id, author="Ada")
+        verdicts.add_verdict(session, ids[1], 0, "drop", author="Ada")
+        verdicts.undo_last(session, dataset_id, "Ada")
+    return dataset_id
+
+
+def test_deleting_a_dataset_takes_all_that_is_its_and_nothing_else(store: Store) -> None:
+    doomed, kept = fill(store, "doomed"), fill(store, "kept")
+    with store.writing() as session:
+        datasets.delete_dataset(session, doomed)
+    with store.reading() as session:
+        assert [dataset.id for dataset in datasets.list_datasets(session)] == [kept]
+        assert pairs.counts(session, doomed).total == 0
+        counts = pairs.counts(session, kept)
+        assert (counts.total, counts.scored, counts.reviewed) == (5, 5, 1)
+        for pair in pairs.iterate_pairs(session, kept):
+            assert trajectories.get_trajectory(session, pair.id) is not None
+            assert detections.get_detection(session, pair.id) is not None
+            assert len(suggestions.list_suggestions(session, pair.id)) == 1
+        assert datasets.count_problems(session, kept) == 1
+        assert classifiers.active(session, kept) is not None
+
+
+def test_ids_of_a_deleted_dataset_are_not_given_again(store: Store) -> None:
+    doomed, old_ids = add_dataset(store, 3)
+    with store.writing() as session:
+        datasets.delete_dataset(session, doomed)
+    again, new_ids = add_dataset(store, 3)
+    assert again != doomed
+    assert not set(old_ids) & set(new_ids)
+
+
+def test_deleting_an_unknown_dataset_is_told(store: Store) -> None:
+    with pytest.raises(MissingRow), store.writing() as session:
+        datasets.delete_dataset(session, 77)
+
+
+def test_problems_are_listed_in_order_and_page_by_page(store: Store) -> None:
+    dataset_id, _ = add_dataset(store, 0)
+    problems = [NewProblem("a.csv", row, "image", f"row {row}", f"id-{row}") for row in range(7)]
+    with store.writing() as session:
+        datasets.add_problems(session, dataset_id, problems)
+        datasets.add_problems(session, dataset_id, [])
+    with store.reading() as session:
+        assert datasets.list_problems(session, dataset_id, offset=5, limit=10) == problems[5:]
+        assert datasets.count_problems(session, dataset_id) == 7
+    with store.writing() as session:
+        datasets.clear_problems(session, dataset_id)
+        assert datasets.count_problems(session, dataset_id) == 0
+
+
+def test_a_problem_with_characters_that_cannot_be_stored_is_reported_all_the_same(
+    store: Store,
+) -> None:
+    dataset_id, _ = add_dataset(store, 0)
+    with store.writing() as session:
+        datasets.add_problems(
+            session, dataset_id, [NewProblem("a\x00.csv", None, "text", "half \ud83d of it")]
+        )
+    with store.reading() as session:
+        (problem,) = datasets.list_problems(session, dataset_id)
+    assert (problem.file, problem.message) == ("a\ufffd.csv", "half ? of it")

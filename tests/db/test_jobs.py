@@ -1,0 +1,83 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sqlalchemy import update
+
+from db import Store
+from db.errors import MissingRow
+from db.models import Job
+from db.queries import jobs, settings
+from db.types import now
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_job_tells_how_far_it_is(store: Store) -> None:
+    with store.writing() as session:
+        job = jobs.create_job(session, "score", message="waiting")
+        assert (job.status, job.done, job.total, job.result) == ("queued", 0, 0, {})
+        assert jobs.running_jobs(session) == [job]
+        job = jobs.update_job(session, job.id, status="running", done=3, total=9)
+        assert (job.status, job.done, job.total, job.message) == ("running", 3, 9, "waiting")
+        jobs.update_job(session, job.id, status="done", result={"pairs": 9}, message="")
+    with store.reading() as session:
+        done = jobs.get_job(session, job.id)
+        assert (done.status, done.result, done.message) == ("done", {"pairs": 9}, "")
+        assert done.updated_at >= done.created_at
+        assert jobs.running_jobs(session) == []
+        with pytest.raises(MissingRow):
+            jobs.get_job(session, 99)
+
+
+def test_jobs_of_a_killed_program_are_told_at_the_next_start(store: Store) -> None:
+    url = store.engine.url.render_as_string(hide_password=False)
+    program = """
+import os, signal, sys
+from db import open_store
+from db.queries import jobs
+store = open_store(sys.argv[1])
+with store.writing() as session:
+    job = jobs.create_job(session, "score")
+    jobs.update_job(session, job.id, status="running", done=40, total=100)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", program, url], cwd=ROOT, check=False)
+    with store.writing() as session:
+        mine = jobs.create_job(session, "train")
+        (stale,) = jobs.fail_stale_jobs(session)
+        assert jobs.running_jobs(session) == [mine]
+        assert jobs.fail_stale_jobs(session) == []
+    assert stale.status == "failed"
+    assert "running at 40 of 100" in stale.message
+
+
+@pytest.mark.parametrize(
+    ("owner", "silent", "alive"),
+    [
+        ("elsewhere:1:ab", False, True),  # another machine, heard of just now
+        ("elsewhere:1:ab", True, False),  # another machine, silent for long
+        ("", True, False),
+    ],
+)
+def test_jobs_of_other_machines_count_as_dead_after_a_silence(
+    store: Store, owner: str, silent: bool, alive: bool
+) -> None:
+    with store.writing() as session:
+        job = jobs.create_job(session, "score")
+        heard = now() - 2 * jobs.SILENCE if silent else now()
+        session.execute(update(Job).values(owner=owner, updated_at=heard))
+        assert (jobs.fail_stale_jobs(session) == []) == alive
+        assert (jobs.get_job(session, job.id).status == "queued") == alive
+
+
+def test_settings_are_kept(store: Store) -> None:
+    with store.writing() as session:
+        assert settings.get_setting(session, "theme", "light") == "light"
+        settings.set_setting(session, "theme", {"name": "dark"})
+        settings.set_setting(session, "theme", {"name": "darker"})
+        settings.set_setting(session, "nothing", None)
+    with store.reading() as session:
+        assert settings.get_setting(session, "theme") == {"name": "darker"}
+        assert settings.get_setting(session, "nothing", "default") is None

@@ -1,0 +1,268 @@
+"""The queue: the right pairs, in the right order, each exactly once, by the index."""
+
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from sqlalchemy import event
+
+from db import Store
+from db.errors import MissingRow
+from db.queries import concreteness, pairs, queue, trajectories, verdicts
+from db.queries.pairs import PairRow
+from db.queries.queue import ORDERS, Cursor, QueueFilter, QueueRow
+from db.queries.trajectories import TrajectoryRow
+from tests.db.building import add_dataset, set_probabilities, start_run
+
+SIZE = 60
+
+
+@pytest.fixture
+def dataset_id(store: Store) -> int:
+    """Pairs with many equal and many unknown values, some decided, in two splits; and a second
+    dataset that must never show."""
+    choose = random.Random(5)
+    made, _ = add_dataset(store, 0)
+    with store.writing() as session:
+        rows = [
+            pairs.NewPair(
+                f"photo-{i}",
+                f"{i}.jpg",
+                choose.choice(["A red DOG runs", "a cat", "50% off_", "ein Hund"]),
+                choose.choice(["train", "test", None]),
+            )
+            for i in range(SIZE)
+        ]
+        pairs.add_pairs(session, made, rows)
+        ids = [pair.id for pair in pairs.iterate_pairs(session, made)]
+    run_id = start_run(store, made)
+    with store.writing() as session:
+        trajectories.save_trajectories(
+            session,
+            run_id,
+            [
+                TrajectoryRow(
+                    i,
+                    np.array([choose.choice([0.25, 0.5]), choose.choice([0.5, 0.75])], np.float32),
+                    np.array([1, 0], np.float32),
+                    (0,),
+                    np.array([0.5], np.float32),
+                    choose.random() < 0.3,
+                )
+                for i in ids
+                if choose.random() < 0.8
+            ],
+        )
+        concreteness.save_icc(
+            session, {i: choose.choice([0.1, 0.4, 0.9]) for i in ids if choose.random() < 0.7}
+        )
+    set_probabilities(store, ids, [choose.choice([None, 0.25, 0.5, 0.5, 0.75, 1.0]) for _ in ids])
+    with store.writing() as session:
+        for i in ids:
+            if choose.random() < 0.4:
+                decision = choose.choice(["correct", "drop", "unsure"])
+                verdicts.add_verdict(session, i, 0, decision, author="Ada")
+    _, others = add_dataset(store, 10, "others")
+    set_probabilities(store, others, [0.5] * 10)
+    return made
+
+
+def all_pairs(store: Store, dataset_id: int) -> list[PairRow]:
+    with store.reading() as session:
+        return list(pairs.iterate_pairs(session, dataset_id))
+
+
+def walk(store: Store, filter: QueueFilter, limit: int) -> list[QueueRow]:
+    """All pages one after the other."""
+    rows: list[QueueRow] = []
+    cursor: Cursor | None = None
+    while True:
+        with store.reading() as session:
+            page = queue.page(session, filter, cursor, limit)
+        rows += page.rows
+        assert len(page.rows) <= limit
+        if page.next_cursor is None:
+            return rows
+        assert len(page.rows) == limit
+        cursor = page.next_cursor
+
+
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("order", ORDERS)
+def test_pages_are_complete_sorted_and_without_duplicates(
+    store: Store, dataset_id: int, order: str, descending: bool
+) -> None:
+    filter = QueueFilter(dataset_id, order=order, descending=descending)
+    walked = walk(store, filter, 7)
+    assert sorted(row.pair_id for row in walked) == [p.id for p in all_pairs(store, dataset_id)]
+    values = [row.pair_id if order == "position" else getattr(row, order) for row in walked]
+    known = [value for value in values if value is not None]
+    assert known == sorted(known, reverse=descending)
+    assert values[len(known) :] == [None] * (SIZE - len(known)), "unknown values come last"
+    if order != "position":
+        assert 0 < len(set(known)) < len(known) < SIZE, "the test needs ties and unknown values"
+    for limit in (1, 24, SIZE, 1000):
+        assert walk(store, filter, limit) == walked
+
+
+@pytest.mark.parametrize("descending", [True, False])
+@pytest.mark.parametrize("order", ORDERS)
+def test_next_previous_and_position_agree_with_the_pages(
+    store: Store, dataset_id: int, order: str, descending: bool
+) -> None:
+    filter = QueueFilter(dataset_id, review="unreviewed", order=order, descending=descending)
+    ids = [row.pair_id for row in walk(store, filter, 1000)]
+    with store.reading() as session:
+        assert queue.first_pair(session, filter) == ids[0]
+        assert [queue.next_pair(session, filter, i) for i in ids] == [*ids[1:], None]
+        assert [queue.previous_pair(session, filter, i) for i in ids] == [None, *ids[:-1]]
+        assert [queue.position_of(session, filter, i) for i in ids] == list(range(len(ids)))
+
+
+FILTERS: list[tuple[str, QueueFilter, Callable[[PairRow], bool]]] = [
+    ("all", QueueFilter(0), lambda p: True),
+    ("unreviewed", QueueFilter(0, review="unreviewed"), lambda p: p.decision is None),
+    ("decided", QueueFilter(0, review="decided"), lambda p: p.decision is not None),
+    ("decision", QueueFilter(0, decision="drop"), lambda p: p.decision == "drop"),
+    ("split", QueueFilter(0, split="test"), lambda p: p.split == "test"),
+    ("at least", QueueFilter(0, minimum_p=0.5), lambda p: (p.p_error or 0) >= 0.5),
+    (
+        "between",
+        QueueFilter(0, minimum_p=0.25, maximum_p=0.5),
+        lambda p: p.p_error is not None and 0.25 <= p.p_error <= 0.5,
+    ),
+    ("text", QueueFilter(0, text=" dog "), lambda p: "dog" in p.caption.lower()),
+    ("percent", QueueFilter(0, text="%"), lambda p: "%" in p.caption),
+    ("underscore", QueueFilter(0, text="ff_"), lambda p: "ff_" in p.caption),
+    ("blank text", QueueFilter(0, text="  "), lambda p: True),
+    ("no such text", QueueFilter(0, text="zebra"), lambda p: False),
+    ("abstract", QueueFilter(0, abstract_below_icc=0.4), lambda p: (p.icc or 1) < 0.4),
+    ("truncated", QueueFilter(0, truncated=True), lambda p: p.truncated),
+    (
+        "together",
+        QueueFilter(0, review="unreviewed", split="train", minimum_p=0.5, text="a"),
+        lambda p: (
+            p.decision is None
+            and p.split == "train"
+            and (p.p_error or 0) >= 0.5
+            and "a" in p.caption.lower()
+        ),
+    ),
+]
+
+
+@pytest.mark.parametrize(("filter", "keeps"), [f[1:] for f in FILTERS], ids=[f[0] for f in FILTERS])
+def test_a_filter_keeps_what_it_says(
+    store: Store, dataset_id: int, filter: QueueFilter, keeps: Callable[[PairRow], bool]
+) -> None:
+    expected = {pair.id for pair in all_pairs(store, dataset_id) if keeps(pair)}
+    for order in ("p_error", "s_0", "position"):
+        asked = replace(filter, dataset_id=dataset_id, order=order)
+        walked = [row.pair_id for row in walk(store, asked, 5)]
+        assert set(walked) == expected
+        assert len(walked) == len(expected)
+        with store.reading() as session:
+            assert queue.count(session, asked) == len(expected)
+
+
+def test_nothing_is_missed_or_seen_twice_while_pairs_are_decided(
+    store: Store, dataset_id: int
+) -> None:
+    filter = QueueFilter(dataset_id, review="unreviewed")
+    expected = [row.pair_id for row in walk(store, filter, 1000)]
+    seen: list[int] = []
+    cursor: Cursor | None = None
+    while True:
+        with store.reading() as session:
+            page = queue.page(session, filter, cursor, 4)
+        seen += [row.pair_id for row in page.rows]
+        # The curator decides all but the first of the page, so that its last row, which the
+        # cursor names, is no longer in the queue.
+        for row in page.rows[1:]:
+            with store.writing() as session:
+                verdicts.add_verdict(
+                    session, row.pair_id, row.verdict_version, "correct", author="Ben"
+                )
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert seen == expected
+
+
+def test_the_next_pair_follows_one_that_was_just_decided(store: Store, dataset_id: int) -> None:
+    filter = QueueFilter(dataset_id, review="unreviewed")
+    ids = [row.pair_id for row in walk(store, filter, 1000)]
+    with store.writing() as session:
+        version = pairs.get_pair(session, ids[3]).verdict_version
+        verdicts.add_verdict(session, ids[3], version, "drop", author="Ben")
+        assert queue.next_pair(session, filter, ids[3]) == ids[4]
+        assert queue.previous_pair(session, filter, ids[3]) == ids[2]
+        assert queue.next_pair(session, filter, ids[2]) == ids[4]
+
+
+def test_an_empty_queue_has_an_empty_page(store: Store) -> None:
+    dataset_id, _ = add_dataset(store, 0)
+    with store.reading() as session:
+        assert queue.page(session, QueueFilter(dataset_id)) == queue.QueuePage((), None)
+        assert queue.first_pair(session, QueueFilter(dataset_id)) is None
+        assert queue.count(session, QueueFilter(dataset_id)) == 0
+
+
+def test_a_pair_of_another_dataset_has_no_place_here(store: Store, dataset_id: int) -> None:
+    _, (other, *_) = add_dataset(store, 1, "elsewhere")
+    with store.reading() as session, pytest.raises(MissingRow):
+        queue.next_pair(session, QueueFilter(dataset_id), other)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"order": "id; DROP TABLE pairs"}, {"review": "some"}, {"decision": "wrong"}]
+)
+def test_a_filter_that_makes_no_sense_is_refused(wrong: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match=r"must be one of|no decision"):
+        QueueFilter(1, **wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("filter", "index"),
+    [
+        (QueueFilter(1), "ix_pairs_p_error"),
+        (QueueFilter(1, descending=False), "ix_pairs_p_error"),
+        (QueueFilter(1, minimum_p=0.5), "ix_pairs_p_error"),
+        (QueueFilter(1, review="unreviewed"), "ix_pairs_unreviewed"),
+        (QueueFilter(1, decision="drop", review="decided"), "ix_pairs_decided"),
+        (QueueFilter(1, split="train"), "ix_pairs_split"),
+        (QueueFilter(1, order="s_0", descending=False), "ix_pairs_s_0"),
+        (QueueFilter(1, order="s_0"), "ix_pairs_s_0"),
+        (QueueFilter(1, order="gain"), "ix_pairs_gain"),
+        (QueueFilter(1, order="icc", descending=False), "ix_pairs_icc"),
+        (QueueFilter(1, order="position", descending=False), "ix_pairs_position"),
+    ],
+)
+@pytest.mark.parametrize("after", [None, Cursor(0.5, 7), Cursor(None, 7)])
+def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
+    sqlite_store: Store, filter: QueueFilter, index: str, after: Cursor | None
+) -> None:
+    asked: list[tuple[str, object]] = []
+
+    def remember(
+        _connection: object, _cursor: object, statement: str, given: object, *_: object
+    ) -> None:
+        if "FROM pairs" in statement:
+            asked.append((statement, given))
+
+    event.listen(sqlite_store.engine, "before_cursor_execute", remember)
+    with sqlite_store.reading() as session:
+        queue.page(session, filter, after)
+    event.remove(sqlite_store.engine, "before_cursor_execute", remember)
+    bounded = filter.minimum_p is not None and after == Cursor(None, 7)
+    assert asked or bounded
+    with sqlite_store.engine.connect() as connection:
+        for statement, given in asked:
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # type: ignore[arg-type]
+            steps = " / ".join(str(step[3]) for step in plan)
+            assert steps.startswith("SEARCH pairs USING INDEX"), f"{steps}\n{statement}"
+            assert "B-TREE" not in steps, f"{steps}\n{statement}"
+            if "IS NOT NULL ORDER BY" in " ".join(statement.split()) or filter.order == "position":
+                assert index in steps, f"{steps}\n{statement}"

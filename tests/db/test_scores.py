@@ -1,0 +1,236 @@
+"""Runs, trajectories, detections, concreteness, suggestions: what the engine leaves behind."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from db import Store, open_store
+from db.errors import MissingRow
+from db.queries import concreteness, datasets, detections, pairs, runs, suggestions, trajectories
+from db.queries.detections import DetectionRow
+from db.queries.suggestions import NewSuggestion
+from db.queries.trajectories import TrajectoryRow
+from tests.db.building import add_dataset, start_run
+
+
+def trajectory(
+    pair_id: int, words: int = 4, seed: int = 0, truncated: bool = False
+) -> TrajectoryRow:
+    random = np.random.default_rng([seed, pair_id])
+    return TrajectoryRow(
+        pair_id,
+        random.normal(size=words + 1).astype(np.float32),
+        random.uniform(size=words + 1).astype(np.float32),
+        tuple(int(i) for i in random.permutation(words)),
+        random.normal(size=words).astype(np.float32),
+        truncated,
+    )
+
+
+def same(one: TrajectoryRow | None, other: TrajectoryRow) -> bool:
+    return (
+        one is not None
+        and (one.pair_id, one.removed, one.truncated)
+        == (other.pair_id, other.removed, other.truncated)
+        and np.array_equal(one.scores, other.scores)
+        and np.array_equal(one.similarities, other.similarities)
+        and np.array_equal(one.first_step_scores, other.first_step_scores)
+    )
+
+
+def test_a_trajectory_comes_back_exactly(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 3)
+    run_id = start_run(store, dataset_id)
+    saved = [trajectory(ids[0], 12), trajectory(ids[1], 300, truncated=True), trajectory(ids[2], 0)]
+    with store.writing() as session:
+        trajectories.save_trajectories(session, run_id, saved)
+    with store.reading() as session:
+        for original in saved:
+            assert same(trajectories.get_trajectory(session, original.pair_id), original)
+            pair = pairs.get_pair(session, original.pair_id)
+            assert pair.s_0 == float(original.scores[0])
+            assert pair.gain == pytest.approx(float(original.scores.max() - original.scores[0]))
+            assert pair.words_read == len(original.first_step_scores)
+            assert pair.truncated == original.truncated
+        walked = list(trajectories.iterate_trajectories(session, run_id, batch=2))
+    assert len(walked) == 3
+    assert all(same(one, other) for one, other in zip(walked, saved, strict=True))
+
+
+def test_saving_again_overwrites_and_a_newer_run_comes_first(store: Store) -> None:
+    dataset_id, (pair_id,) = add_dataset(store, 1)
+    first_run, second_run = start_run(store, dataset_id, "1"), start_run(store, dataset_id, "2")
+    first, again, second = (trajectory(pair_id, seed=seed) for seed in range(3))
+    with store.writing() as session:
+        trajectories.save_trajectories(session, first_run, [first])
+        trajectories.save_trajectories(session, second_run, [second])
+        trajectories.save_trajectories(session, first_run, [again])
+        assert same(trajectories.get_trajectory(session, pair_id, first_run), again)
+        assert same(trajectories.get_trajectory(session, pair_id), second)
+        assert trajectories.get_trajectory(session, pair_id, 999) is None
+        assert len(list(trajectories.iterate_trajectories(session, first_run))) == 1
+
+
+@pytest.mark.parametrize("scores", [[], [0.5, float("nan")], [float("inf")]])
+def test_scores_that_are_no_numbers_are_refused(store: Store, scores: list[float]) -> None:
+    dataset_id, ids = add_dataset(store, 2)
+    run_id = start_run(store, dataset_id)
+    bad = TrajectoryRow(ids[1], np.array(scores), np.array(scores), (), np.array([]))
+    with store.writing() as session:
+        with pytest.raises(ValueError, match="not finite"):
+            trajectories.save_trajectories(session, run_id, [trajectory(ids[0]), bad])
+        assert trajectories.get_trajectory(session, ids[0]) is None
+
+
+def test_scoring_resumes_where_it_stopped(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 10)
+    run_id = start_run(store, dataset_id)
+    done = ids[::2]
+    with store.writing() as session:
+        trajectories.save_trajectories(session, run_id, [trajectory(i) for i in done])
+    with store.reading() as session:
+        left = [pair.id for pair in pairs.iterate_pairs(session, dataset_id, run_id, batch=2)]
+        assert left == ids[1::2]
+        assert runs.scored_pair_ids(session, run_id) == set(done)
+        assert runs.scored_pair_ids(session, run_id, ids[:4]) == {ids[0], ids[2]}
+        assert runs.scored_pair_ids(session, run_id, []) == set()
+        assert pairs.counts(session, dataset_id).scored == 5
+
+
+def test_a_run_is_found_by_what_decides_its_numbers(store: Store) -> None:
+    dataset_id, _ = add_dataset(store, 0)
+    run_id = start_run(store, dataset_id)
+    known: dict[str, Any] = {
+        "kind": "score",
+        "dataset_id": dataset_id,
+        "scorer_kind": "clip",
+        "model": "some/model",
+        "revision": "1",
+        "explorer": "elimination",
+        "parameters": {"batch": 8},
+    }
+    with store.reading() as session:
+        found = runs.find_run(session, **known)
+        assert found is not None
+        assert (found.id, found.status, found.finished_at) == (run_id, "running", None)
+        for name, other in [
+            ("kind", "train"),
+            ("dataset_id", None),
+            ("scorer_kind", "blip-itm"),
+            ("model", "other"),
+            ("revision", "2"),
+            ("explorer", "gcd"),
+            ("parameters", {"batch": 9}),
+            ("code_version", "9.9"),
+        ]:
+            assert runs.find_run(session, **(known | {name: other})) is None, name
+    with store.writing() as session:
+        assert runs.finish_run(session, run_id).finished_at is not None
+        again = runs.finish_run(session, run_id, "running")
+        assert (again.status, again.finished_at) == ("running", None)
+    newer = start_run(store, dataset_id)
+    with store.reading() as session:
+        latest = runs.latest_run(session, dataset_id, "score")
+        assert latest is not None
+        assert latest.id == newer
+        assert runs.latest_run(session, dataset_id, "train") is None
+        with pytest.raises(MissingRow):
+            runs.get_run(session, 999)
+
+
+def test_a_detection_sets_the_probability_of_its_pair(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 2)
+    run_id = start_run(store, dataset_id)
+    found = DetectionRow(ids[0], 0.75, ((0, 5, 1.0), (6, 12, 0.0)), run_id)
+    with store.writing() as session:
+        detections.save_detections(session, [found, DetectionRow(ids[1], None, ())])
+        assert detections.get_detection(session, ids[0]) == found
+        assert pairs.get_pair(session, ids[0]).p_error == 0.75
+        assert pairs.get_pair(session, ids[1]).p_error is None
+        later = DetectionRow(ids[0], 0.25, ())
+        detections.save_detections(session, [later])
+        assert detections.get_detection(session, ids[0]) == later
+        detections.save_probabilities(session, None, {ids[0]: 0.5})
+        assert pairs.get_pair(session, ids[0]).p_error == 0.5
+        changed = detections.get_detection(session, ids[0])
+        assert changed is not None
+        assert changed.p_error == 0.5
+        for wrong in (1.1, -0.1, float("nan")):
+            with pytest.raises(ValueError, match=r"\[0, 1\]"):
+                detections.save_detections(session, [DetectionRow(ids[0], wrong, ())])
+            with pytest.raises(ValueError, match=r"\[0, 1\]"):
+                detections.save_probabilities(session, None, {ids[0]: wrong})
+        detections.save_detections(session, [])
+    with store.reading() as session:
+        assert detections.get_detection(session, 999) is None
+
+
+def test_concreteness_is_kept(store: Store) -> None:
+    _, ids = add_dataset(store, 2)
+    with store.writing() as session:
+        concreteness.save_icc(session, {ids[1]: 0.125})
+        concreteness.save_icc(session, {})
+        assert [pairs.get_pair(session, i).icc for i in ids] == [None, 0.125]
+        with pytest.raises(ValueError, match="finite"):
+            concreteness.save_icc(session, {ids[0]: float("nan")})
+
+
+def test_suggestions_come_best_first_and_keep_their_id(store: Store) -> None:
+    _, (pair_id,) = add_dataset(store, 1)
+    long = "x" * 20_000
+    with store.writing() as session:
+        suggestions.save_suggestions(
+            session,
+            [
+                NewSuggestion(pair_id, "trajectory", "a dog", 0.1, 0.3),
+                NewSuggestion(pair_id, "infill", "a dog", 0.1, 0.4, 0.9, 0.2),
+                NewSuggestion(pair_id, "trajectory", long, 0.1, 0.2),
+            ],
+        )
+        offered = suggestions.list_suggestions(session, pair_id)
+        assert [(s.proposer, s.caption) for s in offered] == [
+            ("infill", "a dog"),
+            ("trajectory", "a dog"),
+            ("trajectory", long),
+        ]
+        again = NewSuggestion(pair_id, "trajectory", "a dog", 0.1, 0.9)
+        suggestions.save_suggestions(session, [again])
+        suggestions.save_suggestions(session, [])
+        best, *others = suggestions.list_suggestions(session, pair_id)
+        assert (best.id, best.s_after) == (offered[1].id, 0.9)
+        assert len(others) == 2
+        with pytest.raises(ValueError, match="finite"):
+            suggestions.save_suggestions(
+                session, [NewSuggestion(pair_id, "infill", "a", 0.1, float("nan"))]
+            )
+
+
+def test_a_scored_pair_takes_less_than_two_and_a_half_kilobytes(tmp_path: Path) -> None:
+    size, words = 3000, 12
+    store = open_store(f"sqlite:///{tmp_path}/size.db")
+    with store.writing() as session:
+        dataset = datasets.create_dataset(session, "size", "/data", "/data").id
+        caption = "a man in a red jacket stands beside his brown dog on the beach"
+        pairs.add_pairs(
+            session,
+            dataset,
+            [
+                pairs.NewPair(
+                    f"{i:012d}.jpg", f"images/{i:012d}.jpg", caption, "train", "m.jsonl", i
+                )
+                for i in range(size)
+            ],
+        )
+        ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
+    run_id = start_run(store, dataset)
+    with store.writing() as session:
+        trajectories.save_trajectories(session, run_id, [trajectory(i, words) for i in ids])
+        suspects = tuple((5 * i, 5 * i + 4, 0.5) for i in range(words))
+        detections.save_detections(
+            session, [DetectionRow(i, i / (2 * max(ids)), suspects, run_id) for i in ids]
+        )
+        concreteness.save_icc(session, {i: i / max(ids) for i in ids})
+    store.close()
+    assert (tmp_path / "size.db").stat().st_size / size < 2500

@@ -1,0 +1,170 @@
+"""Verdicts from many sides at once, and from programs that are killed."""
+
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from db import Store, open_store
+from db.errors import VersionConflict
+from db.queries import pairs, verdicts
+from tests.db.building import add_dataset
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def check_consistent(store: Store, dataset_id: int, ids: list[int]) -> int:
+    """Every pair's acts are numbered without a gap and the pair says what its last act says.
+    Returns how many acts there are."""
+    total = 0
+    with store.reading() as session:
+        for pair_id in ids:
+            acts = verdicts.history(session, pair_id)
+            pair = pairs.get_pair(session, pair_id)
+            assert [act.version for act in acts] == list(range(1, len(acts) + 1))
+            assert pair.verdict_version == len(acts)
+            if acts:
+                assert pair.decision == acts[-1].decision
+            total += len(acts)
+        decided = sum(1 for _ in verdicts.iterate_verdicts(session, dataset_id))
+        assert pairs.counts(session, dataset_id).reviewed == decided
+    return total
+
+
+def test_of_many_who_decide_a_pair_at_once_one_wins(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 25)
+    curators = [f"curator {i}" for i in range(8)]
+    ready = threading.Barrier(len(curators))
+
+    def decide_all(author: str) -> Counter[str]:
+        outcome: Counter[str] = Counter()
+        ready.wait()
+        for pair_id in ids:
+            try:
+                with store.writing() as session:
+                    verdicts.add_verdict(session, pair_id, 0, "drop", author=author)
+                outcome["won"] += 1
+            except VersionConflict as conflict:
+                told = (conflict.current.version, conflict.current.decided_by != author)
+                outcome["lost" if told == (1, True) else "told wrongly"] += 1
+        return outcome
+
+    with ThreadPoolExecutor(len(curators)) as pool:
+        outcomes = sum(pool.map(decide_all, curators), Counter())
+    assert outcomes == {"won": 25, "lost": 7 * 25}
+    assert check_consistent(store, dataset_id, ids) == 25
+
+
+def test_the_same_verdict_sent_many_times_at_once_is_one(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 10)
+
+    def send(pair_id: int) -> int:
+        with store.writing() as session:
+            return verdicts.add_verdict(session, pair_id, 0, "unsure", author="Ada").id
+
+    with ThreadPoolExecutor(8) as pool:
+        given = list(pool.map(send, ids * 8))
+    assert len(set(given)) == 10
+    assert check_consistent(store, dataset_id, ids) == 10
+
+
+def test_undo_and_verdicts_at_once_stay_consistent(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 6)
+
+    def work(author: str) -> int:
+        done = 0
+        for step in range(24):
+            with store.writing() as session:
+                pair = pairs.get_pair(session, ids[step % len(ids)])
+                try:
+                    if step % 4 == 2:
+                        done += verdicts.undo_last(session, dataset_id, author) is not None
+                    elif step % 4 == 3:
+                        done += verdicts.redo_last(session, dataset_id, author) is not None
+                    else:
+                        verdicts.add_verdict(
+                            session, pair.id, pair.verdict_version, "correct", author=author
+                        )
+                        done += 1
+                except VersionConflict:
+                    pass
+        return done
+
+    with ThreadPoolExecutor(4) as pool:
+        done = sum(pool.map(work, [f"curator {i}" for i in range(4)]))
+    # A verdict repeated by its own author counts once, so acts may be fewer, never more.
+    assert 0 < check_consistent(store, dataset_id, ids) <= done
+
+
+CURATOR = """
+import sys
+from db import open_store
+from db.queries import verdicts
+from db.errors import VersionConflict
+url, author, *ids = sys.argv[1:]
+store = open_store(url)
+for number, pair_id in enumerate(ids):
+    with store.writing() as session:
+        try:
+            given = verdicts.add_verdict(session, int(pair_id), 0, "drop", author=author)
+        except VersionConflict:
+            continue
+    print(given.pair_id, given.version, flush=True)
+"""
+
+
+def curator(url: str, author: str, ids: list[int]) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", CURATOR, url, author, *map(str, ids)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_two_processes_lose_and_double_nothing(url: str) -> None:
+    store = open_store(url)
+    dataset_id, ids = add_dataset(store, 200)
+    # Both go over the same pairs, from either end: they race for those in the middle.
+    first, second = curator(url, "Ada", ids), curator(url, "Ben", ids[::-1])
+    confirmed = {
+        author: [int(line.split()[0]) for line in process.communicate(timeout=120)[0].splitlines()]
+        for author, process in (("Ada", first), ("Ben", second))
+    }
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert sorted(confirmed["Ada"] + confirmed["Ben"]) == ids
+    assert check_consistent(store, dataset_id, ids) == 200
+    with store.reading() as session:
+        for verdict in verdicts.iterate_verdicts(session, dataset_id):
+            assert verdict.pair_id in confirmed[verdict.decided_by]
+    store.close()
+
+
+@pytest.mark.parametrize("after", [5, 40, 90])
+def test_every_confirmed_verdict_survives_a_kill(url: str, after: int) -> None:
+    store = open_store(url)
+    dataset_id, ids = add_dataset(store, 3000)
+    process = curator(url, "Ada", ids)
+    assert process.stdout is not None
+    confirmed = [int(process.stdout.readline().split()[0]) for _ in range(after)]
+    time.sleep(0.003 * (after % 7))  # not always at the same moment of a verdict
+    process.kill()
+    confirmed += [int(line.split()[0]) for line in process.stdout.read().splitlines()]
+    process.wait()
+    process.stdout.close()
+    with store.reading() as session:
+        kept = [verdict.pair_id for verdict in verdicts.iterate_verdicts(session, dataset_id)]
+    # One more than confirmed may be there: committed, but killed before it could say so.
+    assert kept[: len(confirmed)] == confirmed
+    assert len(confirmed) <= len(kept) <= len(confirmed) + 1
+    assert len(kept) < len(ids), "the writer was done before it was killed"
+    assert check_consistent(store, dataset_id, ids[: len(kept) + 2]) == len(kept)
+    again = curator(url, "Ada", ids[: len(kept) + 10])  # the next start goes on
+    assert len(again.communicate(timeout=60)[0].splitlines()) == len(kept) + 10
+    assert check_consistent(store, dataset_id, ids[: len(kept) + 20]) == len(kept) + 10
+    store.close()

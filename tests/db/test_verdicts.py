@@ -1,0 +1,337 @@
+"""What a curator decides: kept, never changed, taken back by another act."""
+
+import random
+from itertools import pairwise
+
+import pytest
+from sqlalchemy import text
+from sqlalchemy.exc import DBAPIError
+
+from db import Store
+from db.errors import MissingRow, VersionConflict
+from db.models import DECISIONS
+from db.queries import pairs, suggestions, verdicts
+from db.queries.suggestions import NewSuggestion
+from db.queries.verdicts import VerdictRow
+from tests.db.building import add_dataset
+from tests.db.reference_verdicts import ReferenceVerdicts
+
+
+def decide(
+    store: Store,
+    pair_id: int,
+    expected_version: int,
+    decision: str,
+    author: str = "Ada",
+    corrected_caption: str | None = None,
+    suggestion_id: int | None = None,
+) -> VerdictRow:
+    with store.writing() as session:
+        return verdicts.add_verdict(
+            session,
+            pair_id,
+            expected_version,
+            decision,
+            corrected_caption,
+            suggestion_id,
+            author=author,
+        )
+
+
+def undo(store: Store, dataset_id: int, author: str = "Ada") -> VerdictRow | None:
+    with store.writing() as session:
+        return verdicts.undo_last(session, dataset_id, author)
+
+
+def redo(store: Store, dataset_id: int, author: str = "Ada") -> VerdictRow | None:
+    with store.writing() as session:
+        return verdicts.redo_last(session, dataset_id, author)
+
+
+def decisions(store: Store, ids: list[int]) -> list[str | None]:
+    with store.reading() as session:
+        return [pairs.get_pair(session, pair_id).decision for pair_id in ids]
+
+
+def test_a_verdict_is_kept_with_its_author_and_time(store: Store) -> None:
+    _, (pair_id, _) = add_dataset(store, 2)
+    given = decide(store, pair_id, 0, "correction", corrected_caption="A  cat 🐈\n")
+    with store.reading() as session:
+        assert verdicts.history(session, pair_id) == [given]
+        pair = pairs.get_pair(session, pair_id)
+    assert (pair.decision, pair.corrected_caption) == ("correction", "A  cat 🐈\n")
+    assert (pair.decided_by, pair.decided_at) == ("Ada", given.created_at)
+    assert (pair.verdict_version, given.version) == (1, 1)
+
+
+def test_a_verdict_is_committed_before_it_is_returned(store: Store) -> None:
+    _, (pair_id,) = add_dataset(store, 1)
+
+    def decide_and_stumble() -> None:
+        with store.writing() as session:
+            verdicts.add_verdict(session, pair_id, 0, "drop", author="Ada")
+            assert decisions(store, [pair_id]) == ["drop"], "seen by others before the block ends"
+            raise RuntimeError("something else went wrong later")
+
+    with pytest.raises(RuntimeError, match="later"):
+        decide_and_stumble()
+    assert decisions(store, [pair_id]) == ["drop"]
+
+
+def test_a_pair_is_decided_anew_on_top(store: Store) -> None:
+    dataset_id, (pair_id,) = add_dataset(store, 1)
+    decide(store, pair_id, 0, "correction", corrected_caption="better")
+    decide(store, pair_id, 1, "abstract")
+    with store.reading() as session:
+        acts = verdicts.history(session, pair_id)
+        (holds,) = verdicts.iterate_verdicts(session, dataset_id)
+    assert [(act.version, act.replaces, act.stands) for act in acts] == [(1, 0, 1), (2, 1, 2)]
+    assert (holds.decision, holds.corrected_caption, holds.version) == ("abstract", None, 2)
+
+
+def test_the_same_verdict_again_is_the_same_verdict(store: Store) -> None:
+    _, (pair_id,) = add_dataset(store, 1)
+    first = decide(store, pair_id, 0, "correction", corrected_caption="better")
+    assert decide(store, pair_id, 0, "correction", corrected_caption="better") == first
+    decide(store, pair_id, 1, "drop", "Ben")
+    assert decide(store, pair_id, 0, "correction", corrected_caption="better") == first
+    assert decisions(store, [pair_id]) == ["drop"]
+    with store.reading() as session:
+        assert len(verdicts.history(session, pair_id)) == 2
+
+
+@pytest.mark.parametrize(
+    ("author", "decision", "corrected"),
+    [
+        ("Ben", "correction", "better"),
+        ("Ada", "drop", None),
+        ("Ada", "correction", "still better"),
+    ],
+)
+def test_any_other_verdict_on_a_version_that_is_gone_is_a_conflict(
+    store: Store, author: str, decision: str, corrected: str | None
+) -> None:
+    _, (pair_id,) = add_dataset(store, 1)
+    first = decide(store, pair_id, 0, "correction", corrected_caption="better")
+    with pytest.raises(VersionConflict, match="now is 'correction' by Ada") as caught:
+        decide(store, pair_id, 0, decision, author, corrected)
+    current = caught.value.current
+    assert caught.value.expected_version == 0
+    assert (current.pair_id, current.version, current.decision) == (pair_id, 1, "correction")
+    assert (current.corrected_caption, current.decided_by) == ("better", "Ada")
+    assert current.decided_at == first.created_at
+    with store.reading() as session:
+        assert verdicts.history(session, pair_id) == [first]
+
+
+def test_a_version_of_the_future_is_a_conflict(store: Store) -> None:
+    _, (pair_id,) = add_dataset(store, 1)
+    with pytest.raises(VersionConflict, match=r"is undecided .version 0, you saw version 5"):
+        decide(store, pair_id, 5, "drop")
+
+
+def test_an_undo_is_not_mistaken_for_a_repeated_verdict(store: Store) -> None:
+    dataset_id, (pair_id,) = add_dataset(store, 1)
+    decide(store, pair_id, 0, "correct")
+    decide(store, pair_id, 1, "drop")
+    undo(store, dataset_id)  # version 3 says "correct" again, but is no verdict
+    with pytest.raises(VersionConflict):
+        decide(store, pair_id, 2, "correct")
+
+
+@pytest.mark.parametrize(
+    ("decision", "corrected", "author", "message"),
+    [
+        ("wrong", None, "Ada", "no decision"),
+        ("correction", None, "Ada", "belongs to the decision"),
+        ("drop", "better", "Ada", "belongs to the decision"),
+        ("correction", " \n", "Ada", "empty"),
+        ("drop", None, " ", "author"),
+    ],
+)
+def test_a_verdict_that_makes_no_sense_is_refused(
+    store: Store, decision: str, corrected: str | None, author: str, message: str
+) -> None:
+    _, (pair_id,) = add_dataset(store, 1)
+    with pytest.raises(ValueError, match=message):
+        decide(store, pair_id, 0, decision, author, corrected)
+    with store.reading() as session:
+        assert verdicts.history(session, pair_id) == []
+
+
+def test_a_suggestion_must_be_of_this_pair(store: Store) -> None:
+    _, (first, second) = add_dataset(store, 2)
+    with store.writing() as session:
+        suggestions.save_suggestions(session, [NewSuggestion(first, "infill", "better", 0, 1)])
+        (offer,) = suggestions.list_suggestions(session, first)
+    with pytest.raises(MissingRow, match="has no suggestion"):
+        decide(store, second, 0, "correction", "Ada", "better", offer.id)
+    assert (
+        decide(store, first, 0, "correction", "Ada", "better", offer.id).suggestion_id == offer.id
+    )
+    assert decisions(store, [first, second]) == ["correction", None]
+
+
+def test_an_unknown_pair_is_told(store: Store) -> None:
+    with pytest.raises(MissingRow, match="no pair 5"):
+        decide(store, 5, 0, "drop")
+
+
+def test_undo_goes_further_back_each_time(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 3)
+    for pair_id in ids:
+        decide(store, pair_id, 0, "drop")
+    for left in (2, 1, 0):
+        taken_back = undo(store, dataset_id)
+        assert taken_back is not None
+        assert (taken_back.pair_id, taken_back.decision) == (ids[left], None)
+        assert (taken_back.version, taken_back.undoes, taken_back.stands) == (2, 1, 0)
+        assert decisions(store, ids) == ["drop"] * left + [None] * (3 - left)
+    assert undo(store, dataset_id) is None
+
+
+def test_undo_restores_what_stood_before(store: Store) -> None:
+    dataset_id, (pair_id,) = add_dataset(store, 1)
+    first = decide(store, pair_id, 0, "correction", "Ben", "better")
+    decide(store, pair_id, 1, "drop", "Ada")
+    decide(store, pair_id, 2, "unsure", "Ada")
+    undo(store, dataset_id)
+    assert decisions(store, [pair_id]) == ["drop"]
+    undo(store, dataset_id)
+    with store.reading() as session:
+        pair = pairs.get_pair(session, pair_id)
+    assert (pair.decision, pair.corrected_caption) == ("correction", "better")
+    assert (pair.decided_by, pair.decided_at) == ("Ben", first.created_at)
+    assert undo(store, dataset_id) is None, "Ada has nothing left, and Ben's is not hers to undo"
+    undo(store, dataset_id, "Ben")
+    with store.reading() as session:
+        pair = pairs.get_pair(session, pair_id)
+        acts = verdicts.history(session, pair_id)
+    assert (pair.decision, pair.decided_by, pair.decided_at) == (None, None, None)
+    assert [(act.undoes, act.stands) for act in acts] == [
+        (None, 1),
+        (None, 2),
+        (None, 3),
+        (3, 2),
+        (2, 1),
+        (1, 0),
+    ]
+
+
+def test_redo_gives_again_what_was_taken_back(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 3)
+    for pair_id in ids:
+        decide(store, pair_id, 0, "drop")
+    for _ in ids:
+        undo(store, dataset_id)
+    for given in (1, 2, 3):
+        again = redo(store, dataset_id)
+        assert again is not None
+        assert (again.pair_id, again.redoes, again.decision) == (ids[given - 1], 1, "drop")
+        assert decisions(store, ids) == ["drop"] * given + [None] * (3 - given)
+    assert redo(store, dataset_id) is None
+    undo(store, dataset_id)
+    assert decisions(store, ids) == ["drop", "drop", None]
+
+
+def test_a_new_decision_ends_what_could_be_redone(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 2)
+    decide(store, ids[0], 0, "drop")
+    undo(store, dataset_id)
+    decide(store, ids[1], 0, "correct")
+    assert redo(store, dataset_id) is None
+    assert decisions(store, ids) == [None, "correct"]
+
+
+def test_nothing_is_redone_over_another_curator(store: Store) -> None:
+    dataset_id, (pair_id,) = add_dataset(store, 1)
+    decide(store, pair_id, 0, "drop", "Ada")
+    undo(store, dataset_id, "Ada")
+    decide(store, pair_id, 2, "correct", "Ben")
+    assert redo(store, dataset_id, "Ada") is None
+    assert decisions(store, [pair_id]) == ["correct"]
+
+
+def test_undo_passes_over_what_another_curator_decided_over(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 2)
+    decide(store, ids[0], 0, "drop", "Ada")
+    decide(store, ids[1], 0, "drop", "Ada")
+    decide(store, ids[1], 1, "correct", "Ben")
+    taken_back = undo(store, dataset_id, "Ada")
+    assert taken_back is not None
+    assert taken_back.pair_id == ids[0]
+    assert decisions(store, ids) == [None, "correct"]
+
+
+def test_undo_keeps_to_its_dataset(store: Store) -> None:
+    first, (pair_id,) = add_dataset(store, 1, "first")
+    second, _ = add_dataset(store, 1, "second")
+    decide(store, pair_id, 0, "drop")
+    assert undo(store, second) is None
+    assert undo(store, first) is not None
+    assert redo(store, second) is None
+    assert redo(store, first) is not None
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_sequence_of_acts_ends_where_the_rules_say(store: Store, seed: int) -> None:
+    dataset_id, ids = add_dataset(store, 4)
+    reference = ReferenceVerdicts()
+    choose = random.Random(seed)
+    for step in range(60):
+        author = choose.choice(["Ada", "Ben"])
+        act = choose.choice(["decide", "undo", "undo", "redo"])
+        if act == "decide":
+            pair_id, decision = choose.choice(ids), choose.choice(DECISIONS)
+            corrected = f"better {step}" if decision == "correction" else None
+            seen = reference.acts.get(pair_id, 0)
+            decide(store, pair_id, seen, decision, author, corrected)
+            reference.decide(pair_id, author, decision)
+        else:
+            done = (undo if act == "undo" else redo)(store, dataset_id, author)
+            expected = getattr(reference, act)(author)
+            assert (done.pair_id if done else None) == expected, f"step {step}: {act} by {author}"
+        assert decisions(store, ids) == [reference.decision(pair_id) for pair_id in ids]
+    with store.reading() as session:
+        for pair_id in ids:
+            acts = verdicts.history(session, pair_id)
+            assert [a.version for a in acts] == list(range(1, reference.acts.get(pair_id, 0) + 1))
+            for before, after in pairwise(acts):
+                assert after.replaces == before.stands
+
+
+@pytest.mark.parametrize("column", ["decision = 'correct'", "author = 'Eve'", "version = 9"])
+def test_the_database_itself_refuses_to_change_a_verdict(store: Store, column: str) -> None:
+    _, (pair_id,) = add_dataset(store, 1)
+    given = decide(store, pair_id, 0, "drop")
+    with pytest.raises(DBAPIError, match="append-only"), store.writing() as session:
+        session.execute(text(f"UPDATE verdicts SET {column}"))
+    with store.reading() as session:
+        assert verdicts.history(session, pair_id) == [given]
+
+
+@pytest.mark.parametrize(
+    "values", ["'nonsense', NULL", "'correction', NULL", "'drop', 'a caption'"]
+)
+def test_the_database_itself_refuses_a_verdict_that_makes_no_sense(
+    store: Store, values: str
+) -> None:
+    _, (pair_id,) = add_dataset(store, 1)
+    with pytest.raises(DBAPIError), store.writing() as session:
+        session.execute(
+            text(
+                "INSERT INTO verdicts (pair_id, version, decision, corrected_caption, author, "
+                f"created_at, replaces, stands) VALUES ({pair_id}, 1, {values}, 'Eve', "
+                "CURRENT_TIMESTAMP, 0, 1)"
+            )
+        )
+
+
+def test_verdicts_are_walked_in_order_of_their_pairs(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 20)
+    for pair_id in reversed(ids[::3]):
+        decide(store, pair_id, 0, "correct")
+    with store.reading() as session:
+        walked = list(verdicts.iterate_verdicts(session, dataset_id, batch=3))
+    assert [verdict.pair_id for verdict in walked] == ids[::3]
+    assert {verdict.decided_by for verdict in walked} == {"Ada"}
