@@ -76,6 +76,7 @@ HELD = ("ball", "kite", "balloon", "umbrella", "flower", "apple", "banana", "box
 ON_TABLE = ("apple", "banana", "cake", "pizza", "box", "cat", "flower")
 SEATED = ("man", "woman", "child", "cat", "dog")
 SHADED = ("dog", "cat", "child", "bench", "chair", "ball", "sheep", "bicycle", "box")
+UNDER_TABLE = ("cat", "dog", "ball", "box")
 IN_THE_SKY = ("kite", "bird", "balloon")
 ALONE = (
     "man", "woman", "child", "dog", "cat", "horse", "sheep", "bird", "car", "bus", "truck",
@@ -86,6 +87,17 @@ SEVERAL = (
     "man", "woman", "child", "dog", "cat", "horse", "sheep", "bird", "car", "bicycle", "boat",
     "chair", "tree", "flower", "ball", "box",
 )  # fmt: skip
+#: What would be silly indoors, and boats away from the water.
+_OUTDOOR_ONLY = ("car", "bus", "truck", "boat", "horse", "sheep", "house", "tree", "kite")
+
+
+def fits(noun: str, setting: str) -> bool:
+    """Whether a person would expect such a thing in such a setting."""
+    if noun == "boat":
+        return setting in ("beach", "lake")
+    return setting in OUTDOOR or noun not in _OUTDOOR_ONLY
+
+
 #: Too wide to share the scene with two other places.
 WIDE = ("bus", "house", "truck")
 
@@ -161,9 +173,10 @@ class _Builder:
         self.things: list[Thing] = []
         self.relations: list[Relation] = []
         self.places = 1
+        self.setting = ""
 
     def build(self) -> Scene:
-        setting = self.lot.choice(SETTINGS)
+        self.setting = setting = self.lot.choice(SETTINGS)
         weights = (3, 2, 1.4, 1.4, 1.4)
         weather = self.lot.choices(WEATHERS, weights)[0] if setting in OUTDOOR else "clear"
         self.places = self.lot.choices((1, 2, 3), (0.28, 0.52, 0.2))[0]
@@ -239,7 +252,8 @@ class _Builder:
         return True
 
     def _shaded(self, place: int) -> bool:
-        canopy, lower = self._unused(("tree", "umbrella")), self._unused(SHADED)
+        canopy = self._unused(("tree", "umbrella", "table"))
+        lower = self._unused(UNDER_TABLE if canopy == "table" else SHADED)
         if not canopy or not lower:
             return False
         under = self._add(lower, place, "under")
@@ -262,7 +276,13 @@ class _Builder:
         return any(thing.noun == noun for thing in self.things)
 
     def _unused(self, nouns: Collection[str], wide: bool = True) -> str:
-        free = [n for n in nouns if not self._used(n) and (wide or n not in WIDE)]
+        free = [
+            noun
+            for noun in nouns
+            if not self._used(noun)
+            and fits(noun, self.setting)
+            and (wide or noun not in WIDE)
+        ]
         return self.lot.choice(free) if free else ""
 
     def _add(
