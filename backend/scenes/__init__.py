@@ -15,3 +15,5 @@ own. Nothing in it is a photograph, and its models know nothing else.
                  `python -m backend.scenes.train` trains the embedded models from nothing
     measure      `python -m backend.scenes.measure` measures them on scenes never seen
 """
+
+import backend.torchvision_compat  # noqa: F401  (before anything imports transformers' models)

@@ -73,9 +73,7 @@ def draw_background(
         canvas.ellipse(0.8, 0.65, 0.4, 0.035, (238, 242, 248))
 
 
-def draw_weather(
-    draw: ImageDraw.ImageDraw, side: int, weather: str, lot: random.Random
-) -> None:
+def draw_weather(draw: ImageDraw.ImageDraw, side: int, weather: str, lot: random.Random) -> None:
     """What falls in front of everything."""
     if weather == "rain":
         for _ in range(46):
@@ -104,7 +102,9 @@ def _sky(canvas: Canvas, weather: str, lot: random.Random) -> None:
         canvas.ellipse(x, 0.14, 0.07, 0.07, (246, 240, 206))
         canvas.ellipse(x + 0.03, 0.125, 0.06, 0.06, _SKIES["night"])
     else:
-        colour = {"clear": (246, 250, 254), "rain": (104, 110, 122), "snow": (232, 236, 242)}[weather]
+        colour = {"clear": (246, 250, 254), "rain": (104, 110, 122), "snow": (232, 236, 242)}[
+            weather
+        ]
         for _ in range(2 if weather == "clear" else 4):
             a, b = lot.random(), 0.06 + 0.16 * lot.random()
             for dx, r in ((-0.07, 0.035), (0.0, 0.05), (0.07, 0.038)):
@@ -125,7 +125,9 @@ def _beach(canvas: Canvas, lot: random.Random) -> None:
     for _ in range(9):
         x, y = lot.random(), HORIZON - 0.05 + lot.random() * 0.14
         canvas.line([(x, y), (x + 0.08, y)], 0.006, (150, 208, 236))
-    canvas.polygon([(0, 0.63), (0.3, 0.66), (0.7, 0.63), (1, 0.66), (1, 1), (0, 1)], (240, 216, 160))
+    canvas.polygon(
+        [(0, 0.63), (0.3, 0.66), (0.7, 0.63), (1, 0.66), (1, 1), (0, 1)], (240, 216, 160)
+    )
     canvas.line([(0, 0.63), (0.3, 0.66), (0.7, 0.63), (1, 0.66)], 0.012, (248, 250, 252))
     for _ in range(14):
         canvas.ellipse(lot.random(), 0.7 + lot.random() * 0.3, 0.004, 0.003, (206, 176, 120))
@@ -156,7 +158,9 @@ def _lake(canvas: Canvas, lot: random.Random) -> None:
     for _ in range(14):
         x, y = lot.random(), HORIZON + lot.random() * 0.22
         canvas.line([(x, y), (x + 0.1, y)], 0.006, (168, 214, 240))
-    canvas.polygon([(0, 0.78), (0.4, 0.74), (0.75, 0.77), (1, 0.74), (1, 1), (0, 1)], (136, 178, 92))
+    canvas.polygon(
+        [(0, 0.78), (0.4, 0.74), (0.75, 0.77), (1, 0.74), (1, 1), (0, 1)], (136, 178, 92)
+    )
     for _ in range(10):
         x = lot.choice((lot.random() * 0.12, 1 - lot.random() * 0.12))
         canvas.line([(x, 0.8), (x + 0.01, 0.66)], 0.007, (76, 120, 58))

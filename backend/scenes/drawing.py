@@ -1,7 +1,7 @@
 """How each thing looks: one function a noun, in units of the thing's own height.
 
-Everything faces right; the pen flips it. `WIDTHS` says how much room a thing takes, as a multiple of
-its height.
+Everything faces right; the pen flips it. `WIDTHS` says how much room a thing takes, as a multiple
+of its height.
 """
 
 import math
@@ -21,7 +21,8 @@ GLASS: RGB = (196, 226, 244)
 WIDTHS: dict[str, float] = {
     "man": 0.5, "woman": 0.5, "child": 0.55, "dog": 1.4, "cat": 0.9, "horse": 1.25, "sheep": 1.35,
     "bird": 1.3, "car": 2.1, "bus": 2.2, "truck": 2.0, "bicycle": 1.55, "boat": 0.95, "chair": 0.6,
-    "table": 1.6, "bench": 1.9, "lamp": 0.4, "apple": 0.95, "banana": 1.4, "cake": 1.2, "pizza": 2.2,
+    "table": 1.6, "bench": 1.9, "lamp": 0.4, "apple": 0.95, "banana": 1.4, "cake": 1.2,
+    "pizza": 2.2,
     "tree": 0.75, "flower": 0.5, "ball": 1.0, "kite": 0.75, "balloon": 0.65, "umbrella": 1.1,
     "house": 1.1, "box": 1.15,
 }  # fmt: skip
@@ -102,15 +103,24 @@ def _person(pen: Pen, look: Look, head: float, garment: str, hair: str) -> None:
         flare = 0.24 if pose not in ("sitting", "riding") else 0.14
         low = hip - (0.2 if pose not in ("sitting", "riding") else 0.05)
         pen.polygon(
-            [(lean - 0.09, neck), (lean + 0.09, neck), (0.09, hip + 0.06), (flare, low), (-flare, low)],
+            [
+                (lean - 0.09, neck),
+                (lean + 0.09, neck),
+                (0.09, hip + 0.06),
+                (flare, low),
+                (-flare, low),
+            ],
             cloth,
         )
     else:
         pen.polygon(
-            [(lean - half, neck), (lean + half, neck), (half, hip - 0.03), (-half, hip - 0.03)], cloth
+            [(lean - half, neck), (lean + half, neck), (half, hip - 0.03), (-half, hip - 0.03)],
+            cloth,
         )
     if garment == "overall":
-        pen.rectangle(lean - 0.07, hip + 0.08, lean + 0.07, neck - 0.1, shade(cloth, 1.45), edge=False)
+        pen.rectangle(
+            lean - 0.07, hip + 0.08, lean + 0.07, neck - 0.1, shade(cloth, 1.45), edge=False
+        )
     pen.line([(shoulder[0] + 0.08, shoulder[1]), hands[1]], 0.06, shade(cloth, 0.92))
     pen.circle(*hands[1], 0.038, skin, edge=False)
     x, y = lean * 1.4, neck + head
@@ -143,7 +153,9 @@ def _snore(pen: Pen, x: float, y: float, size: float) -> None:
         pen.line([(a, b + s), (a + s, b + s), (a, b), (a + s, b)], size * 0.22, (90, 90, 150))
 
 
-def _legs(pen: Pen, xs: tuple[float, ...], top: float, width: float, colour: RGB, run: bool) -> None:
+def _legs(
+    pen: Pen, xs: tuple[float, ...], top: float, width: float, colour: RGB, run: bool
+) -> None:
     for k, x in enumerate(xs):
         reach = (0.26 if x > 0 else -0.26) * (1 if k % 2 else 0.7) if run else 0.0
         pen.line([(x, top), (x + reach, 0.04 if run else 0.0)], width, shade(colour, 0.8))
@@ -205,7 +217,9 @@ def _cat(pen: Pen, look: Look) -> None:
         else:
             pen.circle(hx + side * 0.085, hy + 0.04, 0.034, line, edge=False)
         for tilt in (-0.03, 0.03):
-            pen.line([(hx + side * 0.1, hy - 0.06), (hx + side * 0.32, hy - 0.06 + tilt)], 0.012, line)
+            pen.line(
+                [(hx + side * 0.1, hy - 0.06), (hx + side * 0.32, hy - 0.06 + tilt)], 0.012, line
+            )
     pen.circle(hx, hy - 0.05, 0.03, (236, 120, 130), edge=False)
 
 
@@ -300,7 +314,9 @@ def _truck(pen: Pen, look: Look) -> None:
     pen.rectangle(-0.98, 0.2, 0.36, 1.0, c)
     pen.line([(-0.53, 0.2), (-0.53, 1.0)], 0.02, shade(c, 0.7))
     pen.line([(-0.08, 0.2), (-0.08, 1.0)], 0.02, shade(c, 0.7))
-    pen.polygon([(0.42, 0.2), (0.42, 0.82), (0.78, 0.82), (0.98, 0.5), (0.98, 0.2)], (206, 208, 214))
+    pen.polygon(
+        [(0.42, 0.2), (0.42, 0.82), (0.78, 0.82), (0.98, 0.5), (0.98, 0.2)], (206, 208, 214)
+    )
     pen.polygon([(0.52, 0.52), (0.52, 0.74), (0.73, 0.74), (0.87, 0.52)], GLASS, edge=False)
     pen.rectangle(-0.98, 0.14, 0.98, 0.22, INK, edge=False)
     for x in (-0.66, -0.3, 0.68):

@@ -86,7 +86,9 @@ def _arrange(
     by_role = {scene.things[i].role: i for i in members}
     high = {i: _height(scene.things[i]) * scale for i in members}
 
-    def spot(role: str, dx: float = 0.0, dy: float = 0.0, grow: float = 1.0, pose: str = "") -> Spot:
+    def spot(
+        role: str, dx: float = 0.0, dy: float = 0.0, grow: float = 1.0, pose: str = ""
+    ) -> Spot:
         i = by_role[role]
         action = pose or scene.things[i].action or "standing"
         return Spot(i, x + (-dx if flip else dx), floor - dy, high[i] * grow, flip, action)
@@ -116,7 +118,10 @@ def _arrange(
     elif "canopy" in by_role:
         canopy = spot("canopy", grow=_CANOPY[scene.things[by_role["canopy"]].noun])
         under = spot("under", dx=0.05 * scale)
-        lowered = min(under.height, canopy.height * (0.68 if scene.things[canopy.thing].noun == "table" else 0.55))
+        lowered = min(
+            under.height,
+            canopy.height * (0.68 if scene.things[canopy.thing].noun == "table" else 0.55),
+        )
         spots = [canopy, Spot(under.thing, under.x, floor + 0.015, lowered, flip, under.pose)]
     if "sky" in by_role:
         i = by_role["sky"]

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from backend.scenes import phrasing
-from backend.scenes.grammar import Description, Link, NounPhrase, is_true
+from backend.scenes.grammar import Description, Link, NounPhrase
+from backend.scenes.truth import is_true
 from backend.scenes.world import (
     ACTIONS_OF,
     CATEGORIES,
@@ -46,7 +47,7 @@ KINDS = (
     "colour", "noun", "count", "size", "action", "setting", "weather", "relation", "negation",
 )  # fmt: skip
 #: How often each kind is tried first, where it is possible.
-_WEIGHTS = (2.4, 3.0, 1.6, 1.2, 2.0, 1.6, 1.2, 2.6, 0.8)
+_WEIGHTS = (2.2, 3.2, 1.8, 1.2, 2.4, 1.2, 1.0, 5.0, 0.8)
 
 
 def fine_grained(

@@ -105,7 +105,26 @@ OPENERS: tuple[tuple[str, bool], ...] = (
     ("a view of", False),
 )
 #: Words that carry no claim; they never count as the changed ones.
-FUNCTION_WORDS = frozenset("a an the in on at by to of is are and with it front top".split())
+FUNCTION_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "in",
+        "on",
+        "at",
+        "by",
+        "to",
+        "of",
+        "is",
+        "are",
+        "and",
+        "with",
+        "it",
+        "front",
+        "top",
+    ]
+)
 
 
 def vocabulary() -> tuple[str, ...]:
@@ -113,7 +132,9 @@ def vocabulary() -> tuple[str, ...]:
     words = {"an", "is", "are", "wearing", "in", "and", *COUNTS.values()}
     words |= {name for names in NAMES.values() for pair in names for name in pair}
     words |= {name for pair in GARMENTS.values() for name in pair}
-    phrases = [phrase for group in (ACTIONS, SETTINGS, WEATHERS, SIZES) for phrase in group.values()]
+    phrases = [
+        phrase for group in (ACTIONS, SETTINGS, WEATHERS, SIZES) for phrase in group.values()
+    ]
     words |= {word for options in phrases for option in options for word in option.split()}
     for options in LINKS.values():
         words |= {word for before, after, _ in options for word in f"{before} {after}".split()}

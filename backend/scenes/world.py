@@ -279,9 +279,7 @@ class _Builder:
         free = [
             noun
             for noun in nouns
-            if not self._used(noun)
-            and fits(noun, self.setting)
-            and (wide or noun not in WIDE)
+            if not self._used(noun) and fits(noun, self.setting) and (wide or noun not in WIDE)
         ]
         return self.lot.choice(free) if free else ""
 

@@ -1,0 +1,425 @@
+"""How the embedded models learn: losses, batches, schedule, checkpoints.
+
+Progress is counted in minutes, not steps: the same command gives a finished model on a slow and on
+a fast machine. Every batch is drawn from its step number alone, so a resumed run goes on as if
+it had never stopped.
+"""
+
+import json
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.metrics import roc_auc_score
+from torch import nn
+from torch.nn import functional as F  # noqa: N812
+
+from backend.scenes.architecture import WIDTH, make_retrieval_model, normalise
+from backend.scenes.examples import CAPTIONS, Examples
+from backend.scenes.noise import KINDS
+from backend.scenes.targets import IMAGE_CLASSES, PATCH_CLASSES
+from backend.scenes.tokenizer import CONTEXT, INDEX, TOKENS
+
+CLS, SEP, ENC, MASK, STOP = (INDEX[t] for t in ("[CLS]", "[SEP]", "[ENC]", "[MASK]", "."))
+_NEGATIONS = (INDEX["no"], INDEX["without"])
+Tokens = list[int]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Shares of the time: until when the image tower learns alone, and when ITM joins."""
+
+    minutes: float
+    warm_up: float = 0.14
+    matching: float = 0.36
+    batch: int = 96
+    learning_rate: float = 1.2e-3
+
+
+@dataclass
+class Clock:
+    """Minutes of training, over interruptions."""
+
+    before: float = 0.0
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def minutes(self) -> float:
+        return self.before + (time.monotonic() - self.started) / 60
+
+
+class RetrievalLearner(nn.Module):
+    """The retrieval model with the heads that are only needed while it learns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.model = make_retrieval_model()
+        self.patch_head = nn.Linear(WIDTH, sum(PATCH_CLASSES.values()))
+        self.image_head = nn.Linear(WIDTH, sum(IMAGE_CLASSES.values()))
+        self.word_head = nn.Sequential(
+            nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, len(TOKENS))
+        )
+        self.log_scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
+
+    def see(self, pixels: torch.Tensor) -> torch.Tensor:
+        states: torch.Tensor = self.model.vision_model(pixel_values=pixels).last_hidden_state
+        return states
+
+    def image_vectors(self, states: torch.Tensor) -> torch.Tensor:
+        return F.normalize(self.model.vision_proj(states[:, 0]).float(), dim=-1)
+
+    def text_vectors(self, texts: Sequence[Tokens]) -> torch.Tensor:
+        ids, mask = stack(texts)
+        output = self.model.text_encoder(input_ids=ids, attention_mask=mask)
+        return F.normalize(self.model.text_proj(output.last_hidden_state[:, 0]).float(), dim=-1)
+
+    def fuse(self, texts: Sequence[Tokens], states: torch.Tensor) -> torch.Tensor:
+        """Text states that have looked at the image; first token [ENC]."""
+        ids, mask = stack([[ENC, *text[1:]] for text in texts])
+        output = self.model.text_encoder(
+            input_ids=ids,
+            attention_mask=mask,
+            encoder_hidden_states=states,
+            encoder_attention_mask=torch.ones(states.shape[:2], dtype=torch.long),
+        )
+        fused: torch.Tensor = output.last_hidden_state
+        return fused
+
+
+def stack(texts: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and mask, both [n, longest]."""
+    longest = max(map(len, texts))
+    ids = torch.zeros(len(texts), longest, dtype=torch.long)
+    for row, text in enumerate(texts):
+        ids[row, : len(text)] = torch.tensor(text)
+    return ids, (ids > 0).long()
+
+
+def wrap(words: Sequence[int]) -> Tokens:
+    return [CLS, *words[: CONTEXT - 2], SEP]
+
+
+def shortened(
+    words: NDArray[np.int16], lot: np.random.Generator, kept: NDArray[np.bool_] | None = None
+) -> list[int]:
+    """A caption with words left out: models meet ever shorter captions along a trajectory.
+
+    `kept` words stay (those that make a false caption false). Captions with a negation stay whole:
+    without their "no" they would say the opposite.
+    """
+    found = [int(word) for word in words if word]
+    keep = kept[: len(found)] if kept is not None else np.zeros(len(found), np.bool_)
+    chance = lot.random()
+    if chance > 0.45 and not any(word in _NEGATIONS for word in found):
+        rate = lot.uniform(0.05, 0.4) if chance < 0.82 else lot.uniform(0.4, 0.9)
+        stays = (lot.random(len(found)) > rate) | keep
+        if stays.any():
+            found = [word for word, stay in zip(found, stays, strict=True) if stay]
+    return [*found, STOP] if lot.random() < 0.5 else found
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One true caption a scene, a false one of the same scene where there is one."""
+
+    scenes: NDArray[np.int64]
+    captions: NDArray[np.int64]
+    pixels: torch.Tensor
+    texts: list[Tokens]
+    false_texts: list[Tokens | None]
+    whole: list[Tokens]
+    true_of: NDArray[np.bool_]
+
+
+def draw_batch(examples: Examples, size: int, step: int, seed: int, texts: bool = True) -> Batch:
+    lot = np.random.default_rng((seed, step))
+    scenes = np.sort(lot.choice(len(examples), size, replace=False))
+    captions = lot.integers(0, CAPTIONS, size)
+    light = lot.uniform(0.9, 1.1, (size, 1, 1, 1)).astype(np.float32)
+    raw = np.clip(examples.pixels[scenes] * light, 0, 255)
+    pixels = normalise(torch.from_numpy(raw))
+    if not texts:
+        return Batch(scenes, captions, pixels, [], [], [], np.zeros((0, 0), np.bool_))
+    words = examples.words[scenes, captions]
+    false, changed = (
+        examples.false_words[scenes, captions],
+        examples.false_changed[scenes, captions],
+    )
+    return Batch(
+        scenes,
+        captions,
+        pixels,
+        [wrap(shortened(row, lot)) for row in words],
+        [
+            wrap(shortened(row, lot, mark)) if row.any() else None
+            for row, mark in zip(false, changed, strict=True)
+        ],
+        [wrap([int(word) for word in row if word]) for row in words],
+        examples.true_of(scenes, captions),
+    )
+
+
+def grounding_loss(
+    learner: RetrievalLearner, states: torch.Tensor, examples: Examples, scenes: NDArray[np.int64]
+) -> torch.Tensor:
+    """What is on each patch and all around: the warm-up, kept on beside the other losses."""
+    patches = torch.from_numpy(examples.patches[scenes]).long()
+    surroundings = torch.from_numpy(examples.surroundings[scenes]).long()
+    loss = torch.zeros(())
+    logits = learner.patch_head(states[:, 1:]).float().split(list(PATCH_CLASSES.values()), dim=-1)
+    for number, name in enumerate(PATCH_CLASSES):
+        part = F.cross_entropy(logits[number].transpose(1, 2), patches[:, number])
+        loss = loss + (1.0 if name == "noun" else 0.5) * part
+    logits = learner.image_head(states[:, 0]).float().split(list(IMAGE_CLASSES.values()), dim=-1)
+    for number in range(len(IMAGE_CLASSES)):
+        loss = loss + 0.3 * F.cross_entropy(logits[number], surroundings[:, number])
+    return loss
+
+
+def retrieval_loss(
+    learner: RetrievalLearner, examples: Examples, batch: Batch, matching: bool, step: int
+) -> dict[str, torch.Tensor]:
+    """The losses by name; their sum is minimised."""
+    states = learner.see(batch.pixels)
+    losses = {"grounding": 0.6 * grounding_loss(learner, states, examples, batch.scenes)}
+    own = [text for text in batch.false_texts if text is not None]
+    rows = [i for i, text in enumerate(batch.false_texts) if text is not None]
+    images = learner.image_vectors(states)
+    vectors = learner.text_vectors([*batch.texts, *own])
+    texts, false = vectors[: len(batch.texts)], vectors[len(batch.texts) :]
+    scale = learner.log_scale.exp().clamp(max=100)
+    similarity = images @ texts.T * scale
+    others_true = torch.from_numpy(batch.true_of) & ~torch.eye(len(texts), dtype=torch.bool)
+    masked = similarity.masked_fill(others_true, -1e4)
+    against = torch.full((len(texts), 1), -1e4)
+    against[rows, 0] = (images[rows] * false).sum(1) * scale
+    target = torch.arange(len(texts))
+    losses["contrast"] = (
+        F.cross_entropy(torch.cat([masked, against], 1), target) + F.cross_entropy(masked.T, target)
+    ) / 2
+    ids, _ = stack(batch.whole)
+    hidden = (torch.rand(ids.shape, generator=_generator(step)) < 0.3) & (ids > MASK)
+    hidden &= ids != SEP
+    masked_texts = [
+        [MASK if hide else token for token, hide in zip(text, row, strict=False)]
+        for text, row in zip(batch.whole, hidden.tolist(), strict=True)
+    ]
+    fused = learner.fuse(masked_texts, states)
+    losses["words"] = F.cross_entropy(learner.word_head(fused[hidden]).float(), ids[hidden])
+    if matching:
+        losses["matching"] = 2 * _matching_loss(learner, batch, states, similarity.detach(), step)
+    return losses
+
+
+def _matching_loss(
+    learner: RetrievalLearner,
+    batch: Batch,
+    states: torch.Tensor,
+    similarity: torch.Tensor,
+    step: int,
+) -> torch.Tensor:
+    """Each true pair; each image with a false caption; half the captions with a false image."""
+    lot = np.random.default_rng((7, step))
+    size = len(batch.texts)
+    weights = similarity.float().masked_fill(torch.from_numpy(batch.true_of), -1e4)
+    likely = weights.softmax(1) + 1e-6
+    likely_image = weights.T.softmax(1) + 1e-6
+    generator = _generator(step)
+    hard = likely.masked_fill(torch.from_numpy(batch.true_of), 0).multinomial(
+        1, generator=generator
+    )
+    hard_image = likely_image.masked_fill(torch.from_numpy(batch.true_of).T, 0).multinomial(
+        1, generator=generator
+    )
+    negatives = [
+        false if false is not None and lot.random() < 0.6 else batch.texts[int(j)]
+        for false, j in zip(batch.false_texts, hard[:, 0], strict=True)
+    ]
+    half = torch.arange(0, size, 2)
+    texts = [*batch.texts, *negatives, *(batch.texts[int(i)] for i in half)]
+    seen = torch.cat([states, states, states[hard_image[half, 0]]])
+    logits = learner.model.itm_head(learner.fuse(texts, seen)[:, 0]).float()
+    target = torch.cat([torch.ones(size), torch.zeros(len(texts) - size)]).long()
+    return F.cross_entropy(logits, target, weight=torch.tensor([1.0, 1.4]))
+
+
+def _generator(step: int) -> torch.Generator:
+    return torch.Generator().manual_seed(step)
+
+
+# The loop.
+
+
+def rate_at(schedule: Schedule, progress: float, step: int) -> float:
+    """Learning rate: a short rise, then half a cosine."""
+    cosine = 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
+    return schedule.learning_rate * min(1.0, (step + 1) / 200) * (0.98 * cosine + 0.02)
+
+
+def make_optimiser(module: nn.Module, rate: float) -> torch.optim.AdamW:
+    parameters = [p for p in module.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in parameters if p.ndim > 1], "weight_decay": 0.03},
+        {"params": [p for p in parameters if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.98))
+
+
+def train_loop(
+    name: str,
+    module: nn.Module,
+    schedule: Schedule,
+    folder: Path,
+    losses_at: Callable[[int, float], dict[str, torch.Tensor]],
+    measure: Callable[[], dict[str, Any]],
+) -> int:
+    """Train until the minutes are spent; returns the number of steps.
+
+    Checkpoints go to `folder/name.pt` every three minutes and are taken up again on the next call.
+    Measurements are appended to `folder/name.jsonl`.
+    """
+    optimiser = make_optimiser(module, schedule.learning_rate)
+    checkpoint = folder / f"{name}.pt"
+    step, clock = 0, Clock()
+    if checkpoint.exists():
+        saved = torch.load(checkpoint, weights_only=True)
+        module.load_state_dict(saved["module"])
+        optimiser.load_state_dict(saved["optimiser"])
+        step, clock = int(saved["step"]), Clock(before=float(saved["minutes"]))
+    saved_at = measured_at = clock.minutes
+    running: dict[str, float] = {}
+    while clock.minutes < schedule.minutes:
+        progress = clock.minutes / schedule.minutes
+        for group in optimiser.param_groups:
+            group["lr"] = rate_at(schedule, progress, step)
+        with torch.autocast("cpu", torch.bfloat16):
+            losses = losses_at(step, progress)
+        optimiser.zero_grad()
+        torch.stack(list(losses.values())).sum().backward()
+        nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+        optimiser.step()
+        step += 1
+        for key, value in losses.items():
+            now = float(value.detach())
+            running[key] = 0.98 * running.get(key, now) + 0.02 * now
+        if clock.minutes - measured_at > 5:
+            measured_at = clock.minutes
+            module.eval()
+            record = {
+                "minutes": round(clock.minutes, 1),
+                "samples": step * schedule.batch,
+                "losses": {key: round(value, 3) for key, value in running.items()},
+                **measure(),
+            }
+            module.train()
+            with (folder / f"{name}.jsonl").open("a") as log:
+                log.write(json.dumps(record) + "\n")
+            print(name, json.dumps(record), flush=True)
+        if clock.minutes - saved_at > 3:
+            saved_at = clock.minutes
+            _save(checkpoint, module, optimiser, step, clock.minutes)
+    _save(checkpoint, module, optimiser, step, clock.minutes)
+    return step
+
+
+def _save(
+    path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, step: int, minutes: float
+) -> None:
+    """Written beside and renamed: a kill never leaves half a checkpoint."""
+    beside = path.with_suffix(".part")
+    torch.save(
+        {
+            "module": module.state_dict(),
+            "optimiser": optimiser.state_dict(),
+            "step": step,
+            "minutes": minutes,
+        },
+        beside,
+    )
+    beside.replace(path)
+
+
+def train_retrieval(
+    examples: Examples, held_out: Examples, schedule: Schedule, folder: Path, seed: int
+) -> RetrievalLearner:
+    """Warm-up on what is drawn, then ITC with masked words, then ITM as well."""
+    torch.manual_seed(seed)
+    learner = RetrievalLearner()
+
+    def losses_at(step: int, progress: float) -> dict[str, torch.Tensor]:
+        alone = progress < schedule.warm_up
+        batch = draw_batch(examples, schedule.batch, step, seed, texts=not alone)
+        if alone:
+            states = learner.see(batch.pixels)
+            return {"grounding": grounding_loss(learner, states, examples, batch.scenes)}
+        return retrieval_loss(learner, examples, batch, progress > schedule.matching, step)
+
+    train_loop(
+        "retrieval",
+        learner,
+        schedule,
+        folder,
+        losses_at,
+        lambda: measure_retrieval(learner, held_out),
+    )
+    return learner.eval()
+
+
+@torch.no_grad()
+def measure_retrieval(learner: RetrievalLearner, held_out: Examples) -> dict[str, Any]:
+    """AUC of ITC and ITM on true captions against random and fine-grained ones, and by kind."""
+    count = len(held_out)
+    scenes, zero = np.arange(count), np.zeros(count, np.int64)
+    texts = [wrap([int(w) for w in row if w]) for row in held_out.words[:, 0]]
+    false = [wrap([int(w) for w in row if w]) for row in held_out.false_words[:, 0]]
+    shift = (scenes + 1) % count
+    known = held_out.true_of(scenes, zero)
+    usable = ~known[scenes, shift]
+    with torch.autocast("cpu", torch.bfloat16):
+        states = torch.cat(
+            [
+                learner.see(normalise(torch.from_numpy(held_out.pixels[k : k + 200])))
+                for k in range(0, count, 200)
+            ]
+        )
+        images = learner.image_vectors(states)
+        collections = {"true": texts, "random": [texts[j] for j in shift], "false": false}
+        scores = {}
+        for key, listed in collections.items():
+            vectors = torch.cat(
+                [learner.text_vectors(listed[k : k + 200]) for k in range(0, count, 200)]
+            )
+            logits = torch.cat(
+                [
+                    learner.model.itm_head(
+                        learner.fuse(listed[k : k + 200], states[k : k + 200])[:, 0]
+                    ).float()
+                    for k in range(0, count, 200)
+                ]
+            )
+            scores[key] = (
+                (images * vectors).sum(1).float().numpy(),
+                (logits[:, 1] - logits[:, 0]).numpy(),
+            )
+    made = held_out.false_words[:, 0].any(1)
+    found: dict[str, Any] = {}
+    for number, name in enumerate(("itc", "itm")):
+        true = scores["true"][number]
+        found[name] = {"random": _auc(true, scores["random"][number][usable])}
+        found[name]["fine"] = _auc(true[made], scores["false"][number][made])
+        for k, kind in enumerate(KINDS):
+            chosen = made & (held_out.false_kind[:, 0] == k)
+            if chosen.sum() > 7:
+                found[name][kind] = _auc(true, scores["false"][number][chosen])
+    return found
+
+
+def _auc(true: NDArray[np.float32], false: NDArray[np.float32]) -> float:
+    labels = np.r_[np.zeros(len(true)), np.ones(len(false))]
+    return round(float(roc_auc_score(labels, -np.r_[true, false])), 3)
