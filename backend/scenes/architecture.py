@@ -115,7 +115,7 @@ def make_clip() -> CLIPModel:
     return model
 
 
-def initialise(model: nn.Module) -> None:
+def initialise(model: Any) -> None:
     """Xavier weights and sine-cosine positions.
 
     `BlipVisionConfig.initializer_range` is meant for fine-tuning: a tower made from a configuration

@@ -249,5 +249,5 @@ def _kitchen(canvas: Canvas, lot: random.Random) -> None:
     canvas.rectangle(0, 0.66, 1, 1, (214, 210, 204))
     for k in range(6):
         canvas.line([(k * 0.2, 0.66), (k * 0.3 - 0.25, 1)], 0.004, (180, 176, 170))
-    for k in (0.74, 0.85):
-        canvas.line([(0, k), (1, k)], 0.004, (180, 176, 170))
+    for y in (0.74, 0.85):
+        canvas.line([(0, y), (1, y)], 0.004, (180, 176, 170))

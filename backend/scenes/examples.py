@@ -67,7 +67,8 @@ class Examples:
         held = np.zeros((len(scenes), len(_ATOMS) + 2), np.bool_)
         np.put_along_axis(held, self.facts[scenes].astype(np.int64), True, axis=1)
         held[:, ALWAYS] = True
-        found: NDArray[np.bool_] = held[:, self.claims[scenes, captions].astype(np.int64)].all(-1)
+        claimed = self.claims[scenes, captions].astype(np.int64)
+        found: NDArray[np.bool_] = np.all(held[:, claimed], axis=-1)
         return found
 
 
