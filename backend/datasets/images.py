@@ -1,0 +1,114 @@
+"""Opening pictures of strangers, and small copies of them.
+
+What is refused: files that are no pictures, broken ones, and *decompression bombs*, small files
+that unpack into gigabytes. What is put right: EXIF rotation, palettes,
+transparency (on white), 16 bits.
+"""
+
+import hashlib
+import os
+import warnings
+from pathlib import Path
+
+from PIL import Image, ImageOps, UnidentifiedImageError
+
+from backend.errors import ImageError
+
+#: Larger pictures are refused; a scorer sees a few hundred pixels a side.
+MOST_PIXELS = 200_000_000
+ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".ppm")
+
+
+def load_image(path: Path) -> Image.Image:
+    """The picture, RGB, upright. Raises ImageError saying what is wrong with the file."""
+    image = _open(path)
+    try:
+        return to_rgb(image)
+    except (OSError, ValueError, SyntaxError, EOFError) as problem:
+        raise ImageError(f"'{path.name}' is broken or incomplete: {_reason(problem)}.") from problem
+    finally:
+        image.close()
+
+
+def image_size(path: Path) -> tuple[int, int]:
+    """Width and height as it is shown, from the header alone. Raises ImageError."""
+    with _open(path) as image:
+        width, height = image.size
+        turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
+    return (height, width) if turned else (width, height)
+
+
+def check_image(path: Path) -> None:
+    """Raise ImageError unless the whole picture can be decoded."""
+    image = _open(path)
+    try:
+        # JPEG decodes at an eighth of its size where it can: all bytes are read all the same.
+        image.draft("RGB", (max(1, image.width // 8), max(1, image.height // 8)))
+        image.load()
+    except (OSError, ValueError, SyntaxError, EOFError) as problem:
+        raise ImageError(f"'{path.name}' is broken or incomplete: {_reason(problem)}.") from problem
+    finally:
+        image.close()
+
+
+def to_rgb(image: Image.Image) -> Image.Image:
+    """A copy in RGB, turned as its EXIF says, transparency on white."""
+    upright = ImageOps.exif_transpose(image)
+    if upright.mode in ("I;16", "I", "F"):
+        low, high = upright.getextrema()
+        span = max(1.0, float(high) - float(low))  # type: ignore[arg-type]
+        upright = upright.convert("F").point(lambda v: (v - float(low)) * 255 / span).convert("L")  # type: ignore[arg-type]
+    if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
+        rgba = upright.convert("RGBA")
+        white = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
+        return Image.alpha_composite(white, rgba).convert("RGB")
+    return upright.convert("RGB").copy()
+
+
+def cached_thumbnail(path: Path, size: int, cache: Path) -> bytes:
+    """A JPEG at most `size` pixels wide and high, kept in `cache` until the picture changes.
+
+    Raises ImageError as `load_image`.
+    """
+    try:
+        status = path.stat()
+    except OSError as problem:
+        raise ImageError(f"'{path.name}' cannot be opened: {_reason(problem)}.") from problem
+    key = f"{path.resolve()}|{status.st_mtime_ns}|{status.st_size}|{size}"
+    kept = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.jpg"
+    if kept.exists():
+        return kept.read_bytes()
+    image = load_image(path)
+    image.thumbnail((size, size), Image.Resampling.LANCZOS)
+    cache.mkdir(parents=True, exist_ok=True)
+    part = kept.with_suffix(f".{os.getpid()}.{id(image)}.part")
+    image.save(part, "JPEG", quality=88, optimize=True)
+    os.replace(part, kept)
+    return kept.read_bytes()
+
+
+def _open(path: Path) -> Image.Image:
+    try:
+        with warnings.catch_warnings():
+            # Pillow warns of large pictures; we have a limit of our own below.
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            image = Image.open(path)
+    except FileNotFoundError as problem:
+        raise ImageError(f"There is no file '{path.name}'.") from problem
+    except IsADirectoryError as problem:
+        raise ImageError(f"'{path.name}' is a folder.") from problem
+    except UnidentifiedImageError as problem:
+        raise ImageError(f"'{path.name}' is not an image.") from problem
+    except Image.DecompressionBombError as problem:
+        raise ImageError(f"'{path.name}' unpacks into too many pixels.") from problem
+    except (OSError, ValueError, SyntaxError, EOFError) as problem:
+        raise ImageError(f"'{path.name}' cannot be opened: {_reason(problem)}.") from problem
+    if image.width * image.height > MOST_PIXELS:
+        image.close()
+        raise ImageError(f"'{path.name}' has more than {MOST_PIXELS // 10**6} million pixels.")
+    return image
+
+
+def _reason(problem: BaseException) -> str:
+    text = getattr(problem, "strerror", None) or str(problem) or type(problem).__name__
+    return text.splitlines()[0][:160].rstrip(".")

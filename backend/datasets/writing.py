@@ -1,0 +1,227 @@
+"""Exports: whole or not at all.
+
+Everything is written into a temporary folder beside the target and renamed when it is complete; a
+killed export leaves the target as it was. A folder is replaced only if it is an earlier export.
+"""
+
+import csv
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from backend.errors import ExportError
+
+FORMATS = ("imagefolder", "csv", "jsonl", "parquet")
+#: Marks a folder as ours, so that --overwrite never deletes anything else.
+MARK = ".traced-export"
+_COLUMNS = (
+    "id",
+    "caption",
+    "original_caption",
+    "split",
+    "verdict",
+    "p_error",
+    "s_0",
+    "icc",
+    "tags",
+)
+_ROW_GROUP = 5_000
+
+
+@dataclass(frozen=True)
+class ExportRow:
+    """One pair that stays."""
+
+    id: str
+    image_path: Path
+    caption: str
+    original_caption: str
+    split: str | None = None
+    verdict: str | None = None
+    p_error: float | None = None
+    s_0: float | None = None
+    icc: float | None = None
+    tags: tuple[str, ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+
+def write_dataset(
+    rows: Iterable[ExportRow],
+    out: Path,
+    *,
+    format: str,
+    card: str,
+    overwrite: bool = False,
+    source_root: Path,
+    expected: int | None = None,
+) -> int:
+    """Write `rows` and the card into the folder `out`; returns the number of rows.
+
+    * imagefolder: `images/…` (copies, folders kept) and `metadata.jsonl` with `file_name`.
+    * csv, jsonl, parquet: one table with `image_path`, absolute, into the source; nothing copied.
+
+    Raises ExportError, leaving nothing behind, if the target exists (and is no export to
+    overwrite), an image is gone, or not `expected` rows came.
+    """
+    if format not in FORMATS:
+        raise ExportError(f"'{format}' is no export format; use one of: {', '.join(FORMATS)}.")
+    out = out.expanduser().absolute()
+    _check_target(out, overwrite)
+    root = source_root.resolve()
+    if out.resolve() == root or root.is_relative_to(out.resolve()):
+        raise ExportError(f"{out} holds the dataset itself. Choose another folder.")
+    part = out.with_name(f".{out.name}.part-{os.getpid()}")
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir(parents=True)
+        (part / MARK).write_text("Written by TRACED Curator. Safe to overwrite by it.\n")
+        (part / "README.md").write_text(card, encoding="utf-8")
+        written = _WRITERS[format](rows, part, root)
+        if expected is not None and written != expected:
+            raise ExportError(
+                f"{written} pairs were written where {expected} were counted: verdicts changed "
+                "meanwhile. Nothing was kept; export again."
+            )
+        _put_in_place(part, out)
+    except OSError as problem:
+        raise ExportError(
+            f"{out} could not be written: {problem.strerror or problem}. Nothing was kept."
+        ) from problem
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return written
+
+
+def _check_target(out: Path, overwrite: bool) -> None:
+    if out.is_file() or out.is_symlink():
+        raise ExportError(f"{out} is a file. Give the name of a folder.")
+    if not out.exists():
+        return
+    if any(out.iterdir()) and not (out / MARK).is_file():
+        raise ExportError(f"{out} holds other files. Choose an empty or a new folder.")
+    if (out / MARK).is_file() and not overwrite:
+        raise ExportError(f"{out} holds an earlier export. Choose another folder, or overwrite it.")
+
+
+def _put_in_place(part: Path, out: Path) -> None:
+    """Rename; an earlier export goes only when the new one stands."""
+    old = out.with_name(f".{out.name}.old-{os.getpid()}")
+    if out.exists():
+        os.rename(out, old)
+    try:
+        os.rename(part, out)
+    except OSError:
+        if old.exists():
+            os.rename(old, out)
+        raise
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _values(row: ExportRow) -> dict[str, Any]:
+    own = {name: getattr(row, name) for name in _COLUMNS}
+    own["tags"] = list(row.tags)
+    taken = {*own, "file_name", "image_path"}
+    extra = {(f"source_{key}" if key in taken else key): v for key, v in row.extra.items()}
+    return {**own, **extra}
+
+
+def _imagefolder(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
+    names: dict[Path, str] = {}
+    count = 0
+    with (part / "metadata.jsonl").open("w", encoding="utf-8", newline="\n") as file:
+        for row in rows:
+            if row.image_path not in names:
+                names[row.image_path] = _copy(row.image_path, part, root)
+            line = {"file_name": names[row.image_path], **_values(row)}
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def _copy(path: Path, part: Path, root: Path) -> str:
+    """Copy one image below `images/`; its path relative to the export."""
+    inside = path.resolve()
+    if not inside.is_relative_to(root):
+        raise ExportError(f"The image '{path.name}' leads out of {root}. Nothing was kept.")
+    relative = Path("images") / inside.relative_to(root)
+    target = part / relative
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        shutil.copyfile(inside, target)
+    except FileNotFoundError as problem:
+        raise ExportError(f"The image '{path}' is gone. Nothing was kept.") from problem
+    return relative.as_posix()
+
+
+def _jsonl(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
+    count = 0
+    with (part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
+        for row in rows:
+            line = {"image_path": str(row.image_path), **_values(row)}
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            count += 1
+    return count
+
+
+def _csv(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
+    """Other columns of the source go into one JSON column: rows may differ in them."""
+    count = 0
+    with (part / "data.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["image_path", *_COLUMNS, "extra"])
+        for row in rows:
+            cells = [str(row.image_path)]
+            for name in _COLUMNS:
+                value = getattr(row, name)
+                cells.append(" ".join(value) if name == "tags" else "" if value is None else value)
+            extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
+            writer.writerow([*cells, extra])
+            count += 1
+    return count
+
+
+def _parquet(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
+    text, number = pa.string(), pa.float64()
+    schema = pa.schema(
+        [
+            ("image_path", text), ("id", text), ("caption", text), ("original_caption", text),
+            ("split", text), ("verdict", text), ("p_error", number), ("s_0", number),
+            ("icc", number), ("tags", pa.list_(text)), ("extra", text),
+        ]
+    )  # fmt: skip
+    count = 0
+    with pq.ParquetWriter(part / "data.parquet", schema) as writer:
+        for group in _groups(rows):
+            values = [
+                {
+                    "image_path": str(row.image_path),
+                    **{name: getattr(row, name) for name in _COLUMNS},
+                    "tags": list(row.tags),
+                    "extra": json.dumps(row.extra, ensure_ascii=False) if row.extra else None,
+                }
+                for row in group
+            ]
+            writer.write_table(pa.Table.from_pylist(values, schema))
+            count += len(group)
+    return count
+
+
+def _groups(rows: Iterable[ExportRow]) -> Iterator[list[ExportRow]]:
+    group: list[ExportRow] = []
+    for row in rows:
+        group.append(row)
+        if len(group) == _ROW_GROUP:
+            yield group
+            group = []
+    if group:
+        yield group
+
+
+_WRITERS = {"imagefolder": _imagefolder, "csv": _csv, "jsonl": _jsonl, "parquet": _parquet}

@@ -1,0 +1,207 @@
+"""Choice among classifiers by 3-fold cross-validation, and calibrated probabilities.
+
+Grids are the paper's (TRACED A.4): XGBoost over depth, learning rate and trees, CART over depth.
+Beside them stand s_0 alone, logistic regression on all features, and XGBoost that starts from s_0:
+where a single score is right 97 times in 100, a booster from nothing loses to it. The highest
+cross-validated AUC wins. Folds never part pairs of one image.
+"""
+
+import json
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from backend.detection.features import NAMES, Matrix
+from backend.detection.models import (
+    S_0,
+    Boosted,
+    Cart,
+    Labels,
+    Linear,
+    Model,
+    Weights,
+    from_json,
+)
+from backend.errors import TrainingError
+
+FOLDS = 3
+DEPTHS, RATES, TREES = (3, 4, 5), (0.01, 0.05, 0.1, 0.5), (50, 100, 200, 400)
+CART_DEPTHS = (1, 5, 10, None)
+_FORMAT = 1
+_BEND = 0.8
+
+Ticker = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """p = 1 / (1 + exp(-(slope · log-odds + offset))), then what that says about an unlabelled
+    pair: p_error = share · p / (1 - p), below 1 (see `cold_start`). A share of None leaves p."""
+
+    slope: float = 1.0
+    offset: float = 0.0
+    share: float | None = None
+
+    def __call__(self, log_odds: Weights) -> Weights:
+        p = 1 / (1 + np.exp(-np.clip(self.slope * log_odds + self.offset, -30, 30)))
+        if self.share is None:
+            found: Weights = p
+        else:
+            ratio = self.share * p / (1 - p)
+            # An estimate may pass 1: bend it so that the ranking is kept on the way there.
+            over = np.maximum(ratio - _BEND, 0.0)
+            bent = _BEND + (1 - _BEND) * over / (over + 1 - _BEND)
+            found = np.where(ratio > _BEND, bent, ratio)
+        return found
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A fitted model with its calibration."""
+
+    model: Model
+    calibration: Calibration
+
+    @property
+    def kind(self) -> str:
+        return self.model.kind
+
+    def predict(self, features: Matrix) -> Weights:
+        """Probability of error in [0, 1] of each row of `feature_matrix`, shape [n]."""
+        if not len(features):
+            return np.zeros(0)
+        return self.calibration(self.model.log_odds(features))
+
+    def to_bytes(self) -> bytes:
+        calibration = self.calibration
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "features": NAMES,
+                "calibration": [calibration.slope, calibration.offset, calibration.share],
+                "model": self.model.to_json(),
+            }
+        ).encode()
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> "Classifier":
+        """Raises TrainingError for a classifier of another version of the features."""
+        value = json.loads(payload)
+        if value.get("format") != _FORMAT or tuple(value["features"]) != NAMES:
+            raise TrainingError(
+                "This classifier was trained by another version of TRACED Curator, on other "
+                "features. Train a new one."
+            )
+        slope, offset, share = value["calibration"]
+        return cls(from_json(value["model"]), Calibration(slope, offset, share))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The winner: unfitted, with its log-odds on rows it has not seen, and everyone's AUC."""
+
+    model: Model
+    out_of_fold: Weights
+    auc: float
+    auc_of: dict[str, float]
+
+
+def fold_of(groups: Sequence[Hashable], seed: int = 0) -> NDArray[np.int64]:
+    """Fold 0 … FOLDS - 1 of each row; rows of one group share it."""
+    distinct = list(dict.fromkeys(groups))
+    order = np.random.default_rng(seed).permutation(len(distinct))
+    number = {group: int(order[i]) % FOLDS for i, group in enumerate(distinct)}
+    return np.array([number[group] for group in groups])
+
+
+def choose(
+    features: Matrix,
+    labels: Labels,
+    weights: Weights,
+    folds: NDArray[np.int64],
+    judged: NDArray[np.bool_] | None = None,
+    tick: Ticker | None = None,
+) -> Chosen:
+    """The candidate with the highest AUC over rows not seen in training.
+
+    `judged`: rows that count for the AUC (default: all). Raises TrainingError if a fold has rows
+    of one kind only.
+    """
+    judged = np.ones(len(labels), np.bool_) if judged is None else judged
+    for fold in range(FOLDS):
+        if len(set(labels[folds != fold].tolist())) < 2:
+            raise TrainingError(
+                "There are too few examples of right or of wrong captions to train on. "
+                "Decide more pairs of both kinds, or use a larger dataset."
+            )
+    best: Chosen | None = None
+    auc_of: dict[str, float] = {}
+    families = list(_families())
+    for number, (template, variants) in enumerate(families):
+        if tick is not None:
+            tick(number, len(families), "Choosing a detector")
+        fitted = [
+            template.fit(features[folds != f], labels[folds != f], weights[folds != f])
+            for f in range(FOLDS)
+        ]
+        for variant in variants:
+            out = np.zeros(len(labels))
+            for f in range(FOLDS):
+                rows = folds == f
+                out[rows] = _log_odds(fitted[f], variant, features[rows])
+            auc = float(roc_auc_score(labels[judged], out[judged]))
+            auc_of[variant.kind] = max(auc, auc_of.get(variant.kind, 0.0))
+            if best is None or auc > best.auc + 1e-6:
+                best = Chosen(variant, out, auc, auc_of)
+    assert best is not None
+    return Chosen(best.model, best.out_of_fold, best.auc, auc_of)
+
+
+def _families() -> list[tuple[Model, list[Model]]]:
+    """(what is fitted, the members of the grid that this one fit answers for)."""
+    every = tuple(range(len(NAMES)))
+    single: list[Model] = [
+        S_0,
+        *(Linear("logistic", every, strength) for strength in (0.03, 0.3)),
+        *(Cart(depth) for depth in CART_DEPTHS),
+    ]
+    families: list[tuple[Model, list[Model]]] = [(model, [model]) for model in single]
+    on_s_0 = [(3, rate, True) for rate in RATES[:2]]
+    papers = [(depth, rate, False) for depth in DEPTHS for rate in RATES]
+    for depth, rate, stacked in on_s_0 + papers:
+        grown: list[Model] = [Boosted(depth, rate, trees, stacked) for trees in TREES]
+        families.append((Boosted(depth, rate, max(TREES), stacked), grown))
+    return families
+
+
+def _log_odds(fitted: Model, variant: Model, features: Matrix) -> Weights:
+    if isinstance(fitted, Boosted) and isinstance(variant, Boosted):
+        return fitted.log_odds_after(features, variant.n_estimators)
+    return fitted.log_odds(features)
+
+
+def calibrate(log_odds: Weights, labels: Labels, weights: Weights) -> Calibration:
+    """Platt's sigmoid on log-odds of rows that the model had not seen."""
+    bounded = np.clip(log_odds, -10, 10)[:, None]
+    fitted = LogisticRegression(C=1e3).fit(bounded, labels, sample_weight=weights)
+    # A slope below 0 would turn the ranking round; a useless model says the same of everything.
+    return Calibration(max(0.0, float(fitted.coef_[0, 0])), float(fitted.intercept_[0]))
+
+
+def fit(model: Model, features: Matrix, labels: Labels, weights: Weights) -> Model:
+    return model.fit(features, labels, weights)
+
+
+def report_of(chosen: Chosen) -> dict[str, Any]:
+    """What the report says about the choice: the winner, its AUC, and that of s_0 alone."""
+    return {
+        "detector": chosen.model.kind,
+        "auc": round(chosen.auc, 4),
+        "auc_s_0": round(chosen.auc_of["s_0 alone"], 4),
+        "auc_by_detector": {kind: round(auc, 4) for kind, auc in chosen.auc_of.items()},
+    }

@@ -1,0 +1,93 @@
+"""A trajectory as a row of fixed length.
+
+TRACED takes e = [s_0 … s_T, c_1 … c_T], whose length is the caption's. Two captions of different
+length then have nothing in the same column, so we read the same curves at the same *relative*
+positions, t/T in {0, 0.1, …, 1}, by linear interpolation, and add what a person reads off the
+curves: how much the score can be raised, how soon, and how far from the original that is.
+
+The set is fixed: figures of different runs compare the same columns.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.trajectories.trajectory import Trajectory
+
+Matrix = NDArray[np.float64]
+
+POSITIONS = np.linspace(0.0, 1.0, 11)
+
+NAMES: tuple[str, ...] = (
+    "s_0",
+    *(f"s at {position:.0%} of the steps" for position in POSITIONS[1:]),
+    *(f"c at {position:.0%} of the steps" for position in POSITIONS[1:]),
+    "gain of the best step",
+    "gain of step 1",
+    "gain of step 2",
+    "gain of the last step",
+    "mean s",
+    "mean c",
+    "s at the peak",
+    "c at the peak",
+    "c after step 1",
+    "position of the peak",
+    "words removed until the peak",
+    "sum of the rises",
+    "gain per word until the peak",
+    "largest deletion gain",
+    "second largest deletion gain",
+    "mean deletion gain",
+    "smallest deletion gain",
+    "spread of the deletion gains",
+    "share of words whose deletion helps",
+    "words",
+)
+
+
+def feature_matrix(trajectories: Sequence[Trajectory]) -> Matrix:
+    """Shape [trajectories, len(NAMES)], float64, finite. Column 0 is s_0."""
+    if not trajectories:
+        return np.zeros((0, len(NAMES)))
+    return np.stack([_row(trajectory) for trajectory in trajectories])
+
+
+def _row(trajectory: Trajectory) -> Matrix:
+    s = trajectory.scores.astype(np.float64)
+    c = trajectory.similarities.astype(np.float64)
+    where = np.linspace(0.0, 1.0, len(s))
+    peak, steps = trajectory.peak, max(1, trajectory.steps)
+    gain = s - s[0]
+    deletions = trajectory.deletion_gains.astype(np.float64)
+    if not len(deletions):
+        deletions = np.zeros(1)
+    ordered = np.sort(deletions)[::-1]
+    rises = np.diff(s).clip(min=0).sum() if len(s) > 1 else 0.0
+    return np.array(
+        [
+            s[0],
+            *np.interp(POSITIONS[1:], where, s),
+            *np.interp(POSITIONS[1:], where, c),
+            gain.max(),
+            gain[min(1, len(s) - 1)],
+            gain[min(2, len(s) - 1)],
+            gain[-1],
+            s.mean(),
+            c.mean(),
+            s[peak],
+            c[peak],
+            c[min(1, len(c) - 1)],
+            peak / steps,
+            peak,
+            rises,
+            gain[peak] / max(1, peak),
+            ordered[0],
+            ordered[min(1, len(ordered) - 1)],
+            deletions.mean(),
+            ordered[-1],
+            deletions.std(),
+            (deletions > 0).mean(),
+            len(trajectory.caption),
+        ]
+    )

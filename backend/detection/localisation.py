@@ -1,0 +1,84 @@
+"""Which words make the caption wrong: a score a word in [0, 1], from the trajectory alone.
+
+Three signs, each in [0, 1], weighed and summed:
+
+* *gain*: what deleting the word alone brings, relative to the largest such gain of the caption; a
+  word whose deletion hurts has none. The trajectory's first look at every word, unspoilt by
+  later deletions.
+* *order*: 1 for the word removed first, falling to 0 at the peak. Greedy removal takes the worst
+  word first, and what only looks bad beside it not at all.
+* *peak*: 1 for words removed until the score is at its highest: all that stands in its way.
+
+If the probability of error is known, the whole is scaled by how suspicious the pair is at all, so
+that right captions stay unmarked. Words the model does not read have no score.
+"""
+
+import numpy as np
+
+from backend.detection.types import SuspectWord
+from backend.trajectories.trajectory import Trajectory
+
+WEIGHT_OF_GAIN, WEIGHT_OF_ORDER, WEIGHT_OF_PEAK = 0.55, 0.3, 0.15
+
+#: Words that name nothing: wrong only together with another word, so they count half.
+_FUNCTION_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "to",
+        "in",
+        "on",
+        "at",
+        "and",
+        "or",
+        "with",
+        "it",
+        "its",
+        "by",
+        "for",
+        "from",
+        "that",
+        "this",
+        "there",
+    ]
+)
+
+
+def word_scores(trajectory: Trajectory) -> np.ndarray:
+    """Suspicion of each word the model reads, in [0, 1], shape [len(first_step_scores)]."""
+    gains = np.maximum(trajectory.deletion_gains.astype(np.float64), 0.0)
+    if not len(gains) or trajectory.peak == 0:
+        return np.zeros(len(gains))
+    largest = gains.max()
+    relative = gains / largest if largest > 1e-9 else gains * 0
+    order = np.zeros(len(gains))
+    until_peak = trajectory.removed[: trajectory.peak]
+    for place, word in enumerate(until_peak):
+        order[word] = 1 - place / trajectory.peak
+    in_peak = np.isin(np.arange(len(gains)), until_peak).astype(np.float64)
+    scores = WEIGHT_OF_GAIN * relative + WEIGHT_OF_ORDER * order + WEIGHT_OF_PEAK * in_peak
+    words = trajectory.caption.words
+    half = [0.5 if words[i].lower() in _FUNCTION_WORDS else 1.0 for i in range(len(gains))]
+    found: np.ndarray = np.clip(scores * np.array(half), 0.0, 1.0)
+    return found
+
+
+def suspect_words(trajectory: Trajectory, p_error: float | None = None) -> tuple[SuspectWord, ...]:
+    """Every word the model reads with its score, in the order of the caption.
+
+    `p_error` scales the scores: unchanged from 0.7 up, none at 0.
+    """
+    trust = 1.0 if p_error is None else float(np.clip(p_error / 0.7, 0.0, 1.0))
+    return tuple(
+        SuspectWord(start, end, round(float(score) * trust, 4))
+        for (start, end), score in zip(
+            trajectory.caption.spans, word_scores(trajectory), strict=False
+        )
+    )

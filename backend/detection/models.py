@@ -1,0 +1,224 @@
+"""The classifiers among which cross-validation chooses, and how each is written down.
+
+All give log-odds of "the caption is wrong". They are stored as JSON (XGBoost in its own JSON model
+format): nothing that is read back can run code.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+from backend.detection.features import Matrix
+
+Labels = NDArray[np.int64]
+Weights = NDArray[np.float64]
+_EDGE = 1e-4
+
+
+class Model(Protocol):
+    """Fitted or not; `fit` returns a fitted one and leaves this as it is."""
+
+    @property
+    def kind(self) -> str: ...
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Model": ...
+
+    def log_odds(self, features: Matrix) -> Weights: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+def odds(probability: Weights) -> Weights:
+    """log(p / (1 - p)), p kept away from 0 and 1."""
+    p = np.clip(probability, _EDGE, 1 - _EDGE)
+    found: Weights = np.log(p / (1 - p))
+    return found
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Logistic regression on standardised columns. On column 0 alone it is s_0 by itself, which
+    every other has to beat."""
+
+    kind: str
+    columns: tuple[int, ...]
+    strength: float = 1.0
+    mean: tuple[float, ...] = ()
+    deviation: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()
+    bias: float = 0.0
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Linear":
+        chosen = features[:, list(self.columns)]
+        mean, deviation = chosen.mean(0), chosen.std(0)
+        deviation[deviation < 1e-9] = 1.0
+        fitted = LogisticRegression(C=self.strength, max_iter=2000).fit(
+            self._clipped((chosen - mean) / deviation), labels, sample_weight=weights
+        )
+        return Linear(
+            self.kind, self.columns, self.strength,
+            tuple(mean.tolist()), tuple(deviation.tolist()),
+            tuple(fitted.coef_[0].tolist()), float(fitted.intercept_[0]),
+        )  # fmt: skip
+
+    def log_odds(self, features: Matrix) -> Weights:
+        chosen = features[:, list(self.columns)]
+        scaled = self._clipped((chosen - np.array(self.mean)) / np.array(self.deviation))
+        found: Weights = scaled @ np.array(self.weights) + self.bias
+        return found
+
+    @staticmethod
+    def _clipped(scaled: Matrix) -> Matrix:
+        """A value far outside what was seen must not decide alone."""
+        return np.clip(scaled, -5, 5)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind, "columns": self.columns, "strength": self.strength,
+            "mean": self.mean, "deviation": self.deviation, "weights": self.weights,
+            "bias": self.bias,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Linear":
+        return cls(
+            value["kind"], tuple(value["columns"]), value["strength"], tuple(value["mean"]),
+            tuple(value["deviation"]), tuple(value["weights"]), value["bias"],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Cart:
+    """One decision tree (CART). A leaf holds its share of wrong captions, smoothed by one each."""
+
+    max_depth: int | None
+    kind: str = "cart"
+    tree: dict[str, list[float]] = field(default_factory=dict)
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Cart":
+        grown = DecisionTreeClassifier(
+            max_depth=self.max_depth, min_samples_leaf=5, random_state=0
+        ).fit(features, labels, sample_weight=weights)
+        tree = grown.tree_
+        share = tree.value[:, 0, 1] / tree.value[:, 0].sum(1)
+        count = tree.weighted_n_node_samples
+        return Cart(
+            self.max_depth,
+            tree={
+                "left": tree.children_left.tolist(),
+                "right": tree.children_right.tolist(),
+                "feature": tree.feature.tolist(),
+                "threshold": tree.threshold.tolist(),
+                "value": ((share * count + 1) / (count + 2)).tolist(),
+            },
+        )
+
+    def log_odds(self, features: Matrix) -> Weights:
+        left, right = (np.array(self.tree[side], np.int64) for side in ("left", "right"))
+        feature = np.array(self.tree["feature"], np.int64)
+        threshold = np.array(self.tree["threshold"])
+        # The tree was grown on float32, and compares so.
+        values = features.astype(np.float32)
+        node = np.zeros(len(features), np.int64)
+        while (inner := left[node] >= 0).any():
+            rows = np.flatnonzero(inner)
+            at = node[rows]
+            lower = values[rows, feature[at]] <= threshold[at]
+            node[rows] = np.where(lower, left[at], right[at])
+        return odds(np.array(self.tree["value"])[node])
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "max_depth": self.max_depth, "tree": self.tree}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Cart":
+        return cls(value["max_depth"], tree=value["tree"])
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """XGBoost. `stacked`: it starts from the log-odds of s_0 alone and learns what to add, so that
+    it cannot forget what a single score already knows."""
+
+    max_depth: int
+    learning_rate: float
+    n_estimators: int
+    stacked: bool = False
+    base: Linear | None = None
+    booster: Any = None
+
+    @property
+    def kind(self) -> str:
+        return "xgboost on s_0" if self.stacked else "xgboost"
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Boosted":
+        base = S_0.fit(features, labels, weights) if self.stacked else None
+        data = xgboost.DMatrix(features, labels, weight=weights)
+        if base is not None:
+            data.set_base_margin(base.log_odds(features))
+        booster = xgboost.train(
+            {
+                "objective": "binary:logistic",
+                "max_depth": self.max_depth,
+                "learning_rate": self.learning_rate,
+                "subsample": 0.8,
+                "min_child_weight": 3,
+                "tree_method": "hist",
+                "max_bin": 64,
+                "seed": 0,
+                "nthread": 2,
+            },
+            data,
+            self.n_estimators,
+        )
+        return Boosted(
+            self.max_depth, self.learning_rate, self.n_estimators, self.stacked, base, booster
+        )
+
+    def log_odds(self, features: Matrix) -> Weights:
+        return self.log_odds_after(features, self.n_estimators)
+
+    def log_odds_after(self, features: Matrix, trees: int) -> Weights:
+        """As if boosting had stopped after so many trees: one fit serves a whole grid."""
+        data = xgboost.DMatrix(features)
+        if self.base is not None:
+            data.set_base_margin(self.base.log_odds(features))
+        margin = self.booster.predict(data, output_margin=True, iteration_range=(0, trees))
+        return np.asarray(margin, np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "xgboost", "max_depth": self.max_depth, "learning_rate": self.learning_rate,
+            "n_estimators": self.n_estimators, "stacked": self.stacked,
+            "base": self.base.to_json() if self.base else None,
+            "booster": json.loads(self.booster.save_raw("json").decode()),
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Boosted":
+        booster = xgboost.Booster()
+        booster.load_model(bytearray(json.dumps(value["booster"]).encode()))
+        base = Linear.from_json(value["base"]) if value["base"] else None
+        return cls(
+            value["max_depth"], value["learning_rate"], value["n_estimators"], value["stacked"],
+            base, booster,
+        )  # fmt: skip
+
+
+#: s_0 by itself.
+S_0 = Linear("s_0 alone", (0,))
+
+
+def from_json(value: dict[str, Any]) -> Model:
+    """Any stored model; raises KeyError or ValueError for what is none."""
+    if value["kind"] == "cart":
+        return Cart.from_json(value)
+    if value["kind"] == "xgboost":
+        return Boosted.from_json(value)
+    return Linear.from_json(value)

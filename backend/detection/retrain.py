@@ -1,0 +1,142 @@
+"""Train on verdicts and on injected noise, and say what it changes.
+
+A verdict is a person's word, an injected error a guess at what errors look like, an undecided
+caption probably right: they weigh WEIGHT_OF_A_VERDICT, 1 and WEIGHT_OF_UNDECIDED. With few verdicts
+the injected noise decides, with many they do.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import spearmanr
+from sklearn.metrics import roc_auc_score
+
+from backend.detection.classifier import (
+    Calibration,
+    Classifier,
+    Ticker,
+    calibrate,
+    choose,
+    fold_of,
+    report_of,
+)
+from backend.detection.cold_start import ScoreCaptions, balanced, estimated_share, make_copies
+from backend.detection.features import feature_matrix
+from backend.errors import TrainingError
+from backend.trajectories.trajectory import Trajectory
+
+WEIGHT_OF_A_VERDICT = 10.0
+WEIGHT_OF_UNDECIDED = 0.5
+FEWEST_VERDICTS = 5
+#: From so many verdicts of each kind on, probabilities are calibrated on verdicts alone.
+CALIBRATE_ON_VERDICTS = 40
+TOP = 100
+
+
+@dataclass(frozen=True)
+class Retrained:
+    """A candidate; `p_error`: what it says of each pair, cross-fitted where it was trained."""
+
+    classifier: Classifier
+    p_error: np.ndarray
+    report: dict[str, Any]
+
+
+def retrain(
+    captions: Sequence[str],
+    trajectories: Sequence[Trajectory],
+    labels: Sequence[int | None],
+    score: ScoreCaptions,
+    current: Classifier | None = None,
+    current_p_error: Sequence[float | None] | None = None,
+    groups: Sequence[Hashable] | None = None,
+    maximum_pairs: int = 2000,
+    progress: Ticker | None = None,
+    seed: int = 0,
+) -> Retrained:
+    """`labels`: 1 wrong, 0 right, None no verdict.
+
+    Raises TrainingError if there are fewer than FEWEST_VERDICTS, saying how many are missing.
+    """
+    decided = [i for i, label in enumerate(labels) if label is not None]
+    if len(decided) < FEWEST_VERDICTS:
+        raise TrainingError(
+            f"{len(decided)} verdicts say right or wrong; training needs {FEWEST_VERDICTS}. "
+            f"Decide {FEWEST_VERDICTS - len(decided)} more pairs."
+        )
+    originals = feature_matrix(trajectories)
+    groups = list(range(len(captions))) if groups is None else list(groups)
+    copies = make_copies(captions, score, groups, maximum_pairs, seed, progress)
+    undecided = [i for i in sorted(set(copies.owners)) if labels[i] is None]
+    owners = [*decided, *undecided, *copies.owners]
+    features = np.concatenate([originals[decided], originals[undecided], copies.features])
+    target = np.array(
+        [*(int(labels[i] or 0) for i in decided), *[0] * len(undecided), *[1] * len(copies.owners)]
+    )
+    trust = np.r_[
+        np.full(len(decided), WEIGHT_OF_A_VERDICT),
+        np.full(len(undecided), WEIGHT_OF_UNDECIDED),
+        np.ones(len(copies.owners)),
+    ]
+    weights = balanced(target) * trust
+    weights *= len(weights) / weights.sum()
+    folds = fold_of([groups[owner] for owner in owners], seed)
+    chosen = choose(features, target, weights, folds, tick=progress)
+    plain = calibrate(chosen.out_of_fold, target, weights)
+    verdict_labels, verdict_odds = target[: len(decided)], chosen.out_of_fold[: len(decided)]
+    enough = min(verdict_labels.sum(), len(decided) - verdict_labels.sum())
+    if enough >= CALIBRATE_ON_VERDICTS:
+        calibration = calibrate(verdict_odds, verdict_labels, np.ones(len(decided)))
+    else:
+        apart = chosen.out_of_fold[len(decided) : len(decided) + len(undecided)]
+        share = estimated_share(plain(apart)) if len(apart) else None
+        calibration = Calibration(plain.slope, plain.offset, share)
+    classifier = Classifier(chosen.model.fit(features, target, weights), calibration)
+    p_error = classifier.predict(originals)
+    p_error[[*decided, *undecided]] = calibration(
+        chosen.out_of_fold[: len(decided) + len(undecided)]
+    )
+    report = {
+        **report_of(chosen),
+        "trained_on_pairs": len(decided) + len(undecided),
+        "noisy_copies": len(copies.owners),
+        "verdicts_wrong": int(verdict_labels.sum()),
+        "verdicts_right": int(len(decided) - verdict_labels.sum()),
+        **_before_and_after(current, current_p_error, p_error, originals, decided, verdict_labels),
+    }
+    return Retrained(classifier, p_error, report)
+
+
+def _before_and_after(
+    current: Classifier | None,
+    current_p_error: Sequence[float | None] | None,
+    p_error: np.ndarray,
+    originals: np.ndarray,
+    decided: Sequence[int],
+    verdict_labels: np.ndarray,
+) -> dict[str, Any]:
+    """AUC on the verdicts (by a classifier that had not seen them) and how the ranking moves."""
+    found: dict[str, Any] = {}
+    before: np.ndarray | None = None
+    if current_p_error is not None and all(p is not None for p in current_p_error):
+        before = np.array(current_p_error, np.float64)
+    elif current is not None:
+        before = current.predict(originals)
+    both_kinds = 0 < verdict_labels.sum() < len(verdict_labels)
+    if both_kinds:
+        after_auc = float(roc_auc_score(verdict_labels, p_error[list(decided)]))
+        found["verdict_auc_after"] = round(after_auc, 4)
+    if before is None:
+        return found
+    if both_kinds:
+        before_auc = float(roc_auc_score(verdict_labels, before[list(decided)]))
+        found["verdict_auc_before"] = round(before_auc, 4)
+    first = min(TOP, len(before))
+    old, new = (set(np.argsort(-p, kind="stable")[:first].tolist()) for p in (before, p_error))
+    found["first_places"] = first
+    found["new_in_first_places"] = len(new - old)
+    if len(before) > 2 and np.ptp(before) > 0 and np.ptp(p_error) > 0:
+        found["rank_correlation"] = round(float(spearmanr(before, p_error).statistic), 4)
+    return found

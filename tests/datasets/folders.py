@@ -1,0 +1,68 @@
+"""Small datasets on disk, good and malformed."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+
+def picture(path: Path, size: tuple[int, int] = (20, 10), mode: str = "RGB") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new(mode, size).save(path)
+    return path
+
+
+def image_folder(folder: Path, rows: list[dict[str, Any]], pictures: tuple[str, ...]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in pictures:
+        picture(folder / name)
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    (folder / "metadata.jsonl").write_text(lines, encoding="utf-8")
+    return folder
+
+
+def csv_file(path: Path, rows: list[dict[str, Any]]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def malformed(folder: Path) -> Path:
+    """Everything that goes wrong in real datasets; ten rows are good: see test_malformed."""
+    rows: list[dict[str, Any]] = [
+        {"id": "ok-1", "file_name": "a.png", "caption": "A dog."},
+        {"id": "missing", "file_name": "gone.png", "caption": "A cat."},
+        {"id": "text", "file_name": "text.jpg", "caption": "A text file."},
+        {"id": "ok-one-pixel", "file_name": "pixel.png", "caption": "One pixel."},
+        {"id": "empty", "file_name": "a.png", "caption": ""},
+        {"id": "blank", "file_name": "a.png", "caption": " \t "},
+        {"id": "ok-long", "file_name": "a.png", "caption": ("long words " * 1000)[:10_000]},
+        {"id": "ok-html", "file_name": "a.png", "caption": "<img src=x onerror=alert(1)>${7*6}"},
+        {"id": "ok-emoji", "file_name": "a.png", "caption": "🐕‍🦺 a dog 犬が走る كلب"},
+        {"id": "ok-1", "file_name": "b.png", "caption": "The same id again."},
+        {"id": "outside", "file_name": "../../etc/passwd", "caption": "Escapes."},
+        {"id": "ok-b", "file_name": "b.png", "caption": "Another."},
+        {"file_name": "b.png", "caption": "No id."},
+        {"id": "no-caption", "file_name": "b.png"},
+        {"id": "no-image", "caption": "No image."},
+        {"id": "null", "file_name": "b.png", "caption": None},
+        {"id": "half", "file_name": "half.jpg", "caption": "Half a file."},
+        {"id": 17, "file_name": "sub/c.png", "caption": "In a folder.", "source": {"x": [1]}},
+        {"id": "ok-two", "file_name": "a.png", "caption": ["First.", "Second."]},
+    ]
+    image_folder(folder, rows, ("a.png", "b.png", "sub/c.png"))
+    picture(folder / "pixel.png", (1, 1))
+    (folder / "text.jpg").write_text("This is no picture.")
+    whole = picture(folder / "half.jpg", (300, 300)).read_bytes()
+    (folder / "half.jpg").write_bytes(whole[: len(whole) // 2])
+    with (folder / "metadata.jsonl").open("a", encoding="utf-8") as file:
+        file.write('{"id": "broken", "file_name": \n[1, 2]\n')
+    return folder
+
+
+GOOD = 10

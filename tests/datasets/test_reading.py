@@ -1,0 +1,127 @@
+"""What goes in, what does not, and what is said about it."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.datasets.reading import read_dataset
+from backend.errors import DatasetFormatError, DatasetNotFound
+from tests.datasets.folders import GOOD, csv_file, image_folder, malformed, picture
+
+
+def test_malformed_gives_the_good_rows_and_reports_the_rest(tmp_path: Path) -> None:
+    reader = read_dataset(malformed(tmp_path / "bad"))
+    pairs = {pair.id: pair for pair in reader}
+    assert len(pairs) == GOOD
+    assert pairs["ok-html"].caption == "<img src=x onerror=alert(1)>${7*6}"
+    assert pairs["ok-emoji"].caption == "🐕‍🦺 a dog 犬が走る كلب"
+    assert len(pairs["ok-long"].caption) == 10_000
+    assert pairs["17"].extra == {"source": {"x": [1]}}
+    assert pairs["ok-two#1"].caption == "Second."
+    told = {(p.row, p.kind) for p in reader.problems}
+    assert told == {
+        (2, "missing image"),
+        (3, "unreadable image"),
+        (5, "empty caption"),
+        (6, "empty caption"),
+        (10, "duplicate id"),
+        (11, "unsafe path"),
+        (14, "empty caption"),
+        (15, "no image"),
+        (16, "empty caption"),
+        (17, "unreadable image"),
+        (20, "unreadable row"),
+        (21, "unreadable row"),
+    }
+    assert all(
+        p.file == "metadata.jsonl" and p.message.endswith((".", ")")) for p in reader.problems
+    )
+
+
+def test_reading_again_gives_the_same_ids(tmp_path: Path) -> None:
+    folder = malformed(tmp_path / "bad")
+    reader = read_dataset(folder)
+    first = [pair.id for pair in reader]
+    assert [pair.id for pair in reader] == first == [pair.id for pair in read_dataset(folder)]
+
+
+def test_a_csv_with_other_names_and_a_root_above(tmp_path: Path) -> None:
+    picture(tmp_path / "pictures" / "x.png")
+    rows = [
+        {"Datei": "x.png", "Text": 'Ein Hund, "rot"', "nr": "7", "teil": "train"},
+        {"Datei": "nope.png", "Text": "Eine Katze", "nr": "8", "teil": "test"},
+    ]
+    path = csv_file(tmp_path / "tables" / "t.csv", rows)
+    reader = read_dataset(
+        path, image_column="Datei", caption_column="Text", id_column="nr", split_column="teil",
+        image_root=tmp_path / "pictures",
+    )  # fmt: skip
+    (pair,) = list(reader)
+    assert (pair.id, pair.caption, pair.split) == ("7", 'Ein Hund, "rot"', "train")
+    assert pair.row == 2
+    assert pair.image_path == (tmp_path / "pictures" / "x.png").resolve()
+    assert [(p.row, p.kind) for p in reader.problems] == [(3, "missing image")]
+
+
+def test_a_line_with_too_many_cells_is_reported(tmp_path: Path) -> None:
+    picture(tmp_path / "x.png")
+    (tmp_path / "t.csv").write_text("image,caption\nx.png,a dog, running\nx.png,a dog\n")
+    reader = read_dataset(tmp_path / "t.csv")
+    assert [pair.caption for pair in reader] == ["a dog"]
+    assert "double quotes" in reader.problems[0].message
+
+
+def test_parquet(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    picture(tmp_path / "x.png")
+    table = pa.table({"image": ["x.png"] * 3, "caption": ["one", None, "three"], "id": [1, 2, 3]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    reader = read_dataset(tmp_path / "t.parquet")
+    assert reader.total == 3
+    assert [pair.id for pair in reader] == ["1", "3"]
+    assert reader.problems[0].row == 2
+
+
+def test_splits_in_subfolders(tmp_path: Path) -> None:
+    image_folder(tmp_path / "d" / "train", [{"file_name": "a.png", "caption": "A."}], ("a.png",))
+    image_folder(tmp_path / "d" / "test", [{"file_name": "a.png", "caption": "B."}], ("a.png",))
+    pairs = list(read_dataset(tmp_path / "d"))
+    assert sorted(p.image_path.parent.name for p in pairs) == ["test", "train"]
+    assert len({p.id for p in pairs}) == 2
+
+
+def test_a_link_out_of_the_root_is_not_followed(tmp_path: Path) -> None:
+    secret = picture(tmp_path / "secret.png")
+    folder = image_folder(tmp_path / "d", [{"file_name": "link.png", "caption": "A."}], ())
+    (folder / "link.png").symlink_to(secret)
+    reader = read_dataset(folder)
+    assert list(reader) == []
+    assert [p.kind for p in reader.problems] == ["unsafe path"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.csv", "", "no header"),
+        ("t.csv", "a,b\n1,2\n", "looks like the image path"),
+        ("t.jsonl", "not json\n", "no rows that can be read"),
+        ("t.parquet", "PAR?", "no Parquet file"),
+        ("t.docx", "", "is no dataset"),
+    ],
+)
+def test_what_is_no_dataset_is_told(tmp_path: Path, name: str, content: str, message: str) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DatasetFormatError, match=message):
+        list(read_dataset(tmp_path / name))
+
+
+def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DatasetNotFound):
+        read_dataset(tmp_path / "nothing")
+    with pytest.raises(DatasetFormatError, match=r"metadata\.jsonl"):
+        read_dataset(tmp_path)
+    csv_file(tmp_path / "t.csv", [{"image": "x.png", "caption": "A."}])
+    with pytest.raises(DatasetFormatError, match="no column 'text'"):
+        list(read_dataset(tmp_path / "t.csv", caption_column="text"))

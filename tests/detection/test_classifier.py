@@ -1,0 +1,123 @@
+"""Choice, calibration, storage."""
+
+import numpy as np
+import pytest
+
+from backend.detection.classifier import (
+    Calibration,
+    Classifier,
+    calibrate,
+    choose,
+    fold_of,
+)
+from backend.detection.features import NAMES
+from backend.detection.models import S_0, Boosted, Cart, Linear
+from backend.errors import TrainingError
+
+ALL = tuple(range(len(NAMES)))
+
+
+def table(count: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Wrong rows have a low s_0 or a high column 21."""
+    lot = np.random.default_rng(seed)
+    features = lot.normal(size=(count, len(NAMES)))
+    odds = -1.2 * features[:, 0] + 2.0 * np.maximum(features[:, 21], 0) * (features[:, 0] > -0.5)
+    labels = (lot.random(count) < 1 / (1 + np.exp(-(odds - 0.5) * 2))).astype(np.int64)
+    return features, labels
+
+
+@pytest.mark.parametrize(
+    "model", [S_0, Linear("logistic", ALL, 0.3), Cart(5), Cart(None), Boosted(3, 0.1, 50),
+              Boosted(3, 0.1, 50, stacked=True)], ids=lambda m: f"{m.kind}",
+)  # fmt: skip
+def test_what_is_stored_says_the_same_again(model: object) -> None:
+    features, labels = table()
+    fitted = model.fit(features, labels, np.ones(len(labels)))  # type: ignore[attr-defined]
+    before = Classifier(fitted, Calibration(0.9, -0.2, 0.4))
+    after = Classifier.from_bytes(before.to_bytes())
+    assert after.kind == before.kind
+    np.testing.assert_allclose(after.predict(features), before.predict(features), atol=1e-6)
+    assert np.ptp(before.predict(features)) > 0.1
+
+
+def test_our_tree_decides_as_the_librarys() -> None:
+    from sklearn.tree import DecisionTreeClassifier
+
+    features, labels = table()
+    theirs = DecisionTreeClassifier(max_depth=5, min_samples_leaf=5, random_state=0)
+    theirs.fit(features, labels)
+    ours = Cart(5).fit(features, labels, np.ones(len(labels)))
+    leaf = theirs.apply(features)
+    share, odds = theirs.predict_proba(features)[:, 1], ours.log_odds(features)
+    for number in set(leaf.tolist()):
+        rows = leaf == number
+        smoothed = (share[rows] * rows.sum() + 1) / (rows.sum() + 2)
+        np.testing.assert_allclose(1 / (1 + np.exp(-odds[rows])), smoothed, atol=1e-9)
+
+
+def test_a_grid_over_trees_is_answered_by_one_fit() -> None:
+    features, labels = table()
+    weights = np.ones(len(labels))
+    long, short = Boosted(3, 0.1, 200), Boosted(3, 0.1, 50)
+    np.testing.assert_allclose(
+        long.fit(features, labels, weights).log_odds_after(features, 50),
+        short.fit(features, labels, weights).log_odds(features),
+        atol=1e-5,
+    )
+
+
+def test_the_winner_beats_s_0_where_there_is_more_to_learn() -> None:
+    features, labels = table(600)
+    folds = fold_of(list(range(len(labels))))
+    chosen = choose(features, labels, np.ones(len(labels)), folds)
+    assert chosen.auc == max(chosen.auc_of.values())
+    assert chosen.auc > chosen.auc_of["s_0 alone"] + 0.02
+    assert {"cart", "xgboost", "xgboost on s_0", "logistic", "s_0 alone"} == set(chosen.auc_of)
+
+
+def test_out_of_fold_log_odds_come_from_models_that_have_not_seen_the_row() -> None:
+    """Labels without any law: what was seen would be known, what was not cannot be."""
+    lot = np.random.default_rng(1)
+    features = lot.normal(size=(300, len(NAMES)))
+    labels = lot.integers(0, 2, 300)
+    chosen = choose(features, labels, np.ones(300), fold_of(list(range(300))))
+    assert chosen.auc < 0.65
+    fitted = chosen.model.fit(features, labels, np.ones(300))
+    assert np.abs(fitted.log_odds(features) - chosen.out_of_fold).max() > 0.01
+
+
+def test_one_kind_alone_cannot_be_trained_on() -> None:
+    features, _ = table(60)
+    with pytest.raises(TrainingError, match="too few examples"):
+        choose(features, np.zeros(60, np.int64), np.ones(60), fold_of(list(range(60))))
+
+
+def test_folds_never_part_a_group() -> None:
+    groups = [i // 5 for i in range(200)]
+    folds = fold_of(groups)
+    assert set(folds.tolist()) == {0, 1, 2}
+    assert all(len({int(f) for f in folds[i : i + 5]}) == 1 for i in range(0, 200, 5))
+
+
+def test_calibrated_probabilities_are_frequencies() -> None:
+    lot = np.random.default_rng(2)
+    odds = lot.normal(0, 3, 4000)
+    labels = (lot.random(4000) < 1 / (1 + np.exp(-(0.5 * odds - 1)))).astype(np.int64)
+    p = calibrate(odds, labels, np.ones(4000))(odds)
+    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
+        rows = (p >= low) & (p < high)
+        assert p[rows].mean() == pytest.approx(labels[rows].mean(), abs=0.05)
+
+
+def test_a_share_keeps_the_ranking() -> None:
+    odds = np.linspace(-6, 6, 200)
+    p = Calibration(1.0, 0.0, 0.3)(odds)
+    assert (np.diff(p) > 0).all()
+    assert 0 <= p.min() <= p.max() <= 1
+
+
+def test_a_classifier_of_other_features_is_refused() -> None:
+    features, labels = table(100)
+    payload = Classifier(S_0.fit(features, labels, np.ones(100)), Calibration()).to_bytes()
+    with pytest.raises(TrainingError, match="another version"):
+        Classifier.from_bytes(payload.replace(b'"words"', b'"letters"'))

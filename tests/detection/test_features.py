@@ -1,0 +1,44 @@
+"""Rows of fixed length."""
+
+import numpy as np
+import pytest
+
+from backend.captions import Caption
+from backend.detection.features import NAMES, feature_matrix
+from backend.trajectories.trajectory import Trajectory
+from tests.detection.made_trajectories import trajectory
+
+
+def value(row: np.ndarray, name: str) -> float:
+    return float(row[NAMES.index(name)])
+
+
+def test_a_row_holds_what_a_person_reads_off_the_curves() -> None:
+    one = trajectory("a red dog", [0.0, -0.3, 0.2], start=0.4)
+    (row,) = feature_matrix([one])
+    assert value(row, "s_0") == pytest.approx(0.4)
+    assert value(row, "gain of the best step") == pytest.approx(0.3)
+    assert value(row, "gain of step 1") == pytest.approx(0.3)
+    assert value(row, "words removed until the peak") == 1
+    assert value(row, "position of the peak") == pytest.approx(1 / 3)
+    assert value(row, "largest deletion gain") == pytest.approx(0.3)
+    assert value(row, "second largest deletion gain") == pytest.approx(0.0, abs=1e-6)
+    assert value(row, "share of words whose deletion helps") == pytest.approx(1 / 3)
+    assert value(row, "s at 100% of the steps") == pytest.approx(one.scores[-1])
+    assert value(row, "words") == 3
+
+
+def test_every_length_gives_a_finite_row() -> None:
+    alone = Trajectory(
+        Caption.parse("!"), np.array([0.2], np.float32), np.ones(1, np.float32), (),
+        np.zeros(0, np.float32),
+    )  # fmt: skip
+    texts = ["dog", "a dog", "word " * 40]
+    rows = feature_matrix([alone, *(trajectory(t, [0.01] * len(t.split()), 0.5) for t in texts)])
+    assert rows.shape == (4, len(NAMES))
+    assert np.isfinite(rows).all()
+    assert feature_matrix([]).shape == (0, len(NAMES))
+
+
+def test_names_are_distinct() -> None:
+    assert len(set(NAMES)) == len(NAMES)
