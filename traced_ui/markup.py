@@ -1,0 +1,28 @@
+"""Text of strangers as HTML."""
+
+import html
+
+
+def safe(text: object) -> str:
+    """Escaped for element content and quoted attributes.
+
+    Dollar signs and braces too: Gradio's HTML component has a template language of its own.
+    """
+    escaped = html.escape(str(text), quote=True)
+    return escaped.replace("$", "&#36;").replace("{", "&#123;").replace("}", "&#125;")
+
+
+def number(value: float | None, digits: int = 2) -> str:
+    """A figure for people; a dash if there is none."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+def percent(value: float | None) -> str:
+    """A probability for people: 0 % and 100 % only if it rounds to nothing else by a tenth."""
+    if value is None:
+        return "–"
+    if 0.995 <= value < 1:
+        return "> 99 %"
+    if 0 < value < 0.005:
+        return "< 1 %"
+    return f"{value:.0%}".replace("%", " %")

@@ -1,0 +1,351 @@
+"""The review page: what each key and click does.
+
+The browser sends what was done and to which pair in which version; the server holds, for each open
+page, a *seat*: which queue, which pair, which step. A verdict for a pair that is no longer on the
+page is not written: nobody has judged a pair that they have not seen.
+"""
+
+import json
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from backend.errors import SettingsError
+from backend.views import DECISIONS, PairView
+from backend.workspace import QueueFilter, Workspace
+from traced_ui import review_page
+from traced_ui.figures import trajectory_figure
+from traced_ui.keyboard import help_overlay, key_table
+from traced_ui.markup import number, percent, safe
+from traced_ui.messages import explained, note
+from traced_ui.steps import steps_list
+
+SCRIPT = Path(__file__).with_name("script.js")
+PAGE = 30
+_SEATS = 500
+_START = {"review": "unreviewed", "order": "p_error"}
+_TOLD = {
+    "correct": "Correct.",
+    "correction": "Corrected.",
+    "drop": "Wrong: dropped.",
+    "abstract": "Abstract.",
+    "unsure": "Unsure.",
+}
+
+
+@dataclass
+class Seat:
+    """One open page. Its lock makes quick keys come one after the other."""
+
+    dataset_id: int | None = None
+    pair_id: int | None = None
+    step: int = 0
+    filter: dict[str, str] = field(default_factory=lambda: dict(_START))
+    pages: list[Any] = field(default_factory=lambda: [None])
+    lock: threading.RLock = field(default_factory=threading.RLock)
+
+
+class Seats:
+    """Seats by browser session; the ones not used longest are forgotten."""
+
+    def __init__(self) -> None:
+        self._seats: OrderedDict[str, Seat] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def of(self, request: gr.Request) -> Seat:
+        key = str(request.session_hash)
+        with self._lock:
+            seat = self._seats.setdefault(key, Seat())
+            self._seats.move_to_end(key)
+            while len(self._seats) > _SEATS:
+                self._seats.popitem(last=False)
+            return seat
+
+
+def build(workspace: Workspace, dataset: gr.Dropdown, blocks: gr.Blocks) -> None:
+    """The page's components and what they do; called inside its tab."""
+    desk = Desk(workspace)
+    with gr.Row(elem_id="traced-review"):
+        with gr.Column(elem_id="traced-left", scale=0):
+            queue = gr.HTML(elem_id="traced-queue")
+        with gr.Column(elem_id="traced-middle", scale=5):
+            toast = gr.HTML(elem_id="traced-toast")
+            stage = gr.HTML(elem_id="traced-stage")
+            check = gr.HTML(elem_id="traced-check")
+        with gr.Column(elem_id="traced-right", scale=3):
+            chart = gr.Plot(elem_id="traced-chart", show_label=False, container=False)
+            steps = gr.HTML(elem_id="traced-steps")
+    bus = gr.HTML(
+        f'<span data-keys="{safe(json.dumps(key_table()))}"></span>',
+        elem_id="traced-bus",
+        js_on_load=SCRIPT.read_text(encoding="utf-8"),
+    )
+    gr.HTML(help_overlay())
+    outputs = [queue, stage, chart, steps, toast, check]
+
+    def on_bus(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
+        return desk.act(dict(event._data or {}), dataset_id, request)
+
+    def on_load(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
+        return desk.open(dataset_id, request)
+
+    shared: dict[str, Any] = {
+        "api_visibility": "private",
+        "show_progress": "hidden",
+        "concurrency_limit": 16,
+    }
+    bus.keypress(on_bus, [dataset], outputs, queue=True, trigger_mode="multiple", **shared)
+    blocks.load(on_load, [dataset], outputs, **shared)
+    dataset.change(on_load, [dataset], outputs, **shared)
+
+
+class Desk:
+    """Everything a page can ask for."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.seats = Seats()
+
+    def open(self, dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
+        """A page has been opened or has changed its dataset; `?pair=` names a pair to open at."""
+        seat = self.seats.of(request)
+        with seat.lock:
+            seat.dataset_id, seat.step, seat.pages = dataset_id, 0, [None]
+            wanted = str(dict(request.query_params).get("pair", ""))
+            seat.pair_id = None
+            try:
+                if wanted.isdigit() and dataset_id is not None:
+                    view = self.workspace.open_pair(int(wanted))
+                    seat.pair_id = view.pair_id if view.dataset_id == dataset_id else None
+            except Exception:
+                seat.pair_id = None  # a link to a pair that has gone opens the queue
+            try:
+                if seat.pair_id is None and dataset_id is not None:
+                    seat.pair_id = self.workspace.first_pair(self._filter(seat))
+                return self._all(seat, "")
+            except Exception as error:
+                return self._message(note(explained(error), "error"))
+
+    def act(
+        self, event: dict[str, Any], dataset_id: int | None, request: gr.Request
+    ) -> tuple[Any, ...]:
+        """One key or click."""
+        seat = self.seats.of(request)
+        with seat.lock:
+            if seat.dataset_id != dataset_id or dataset_id is None:
+                return self.open(dataset_id, request)
+            if seat.pair_id is None and isinstance(event.get("pair"), int):
+                seat.pair_id = int(event["pair"])  # the server was restarted under an open page
+            try:
+                return self._do(str(event.get("action", "")), event, seat)
+            except Exception as error:
+                return self._message(note(explained(error), "error"))
+
+    # ------------------------------------------------------------------ actions
+
+    def _do(self, action: str, event: dict[str, Any], seat: Seat) -> tuple[Any, ...]:
+        if action in DECISIONS or action.startswith("suggestion-"):
+            return self._decide(action, event, seat)
+        if action in ("undo", "redo"):
+            return self._undo(action, seat)
+        if action in ("next", "previous"):
+            return self._go(action, seat)
+        if action in ("step", "step-forward", "step-back"):
+            return self._step(action, event, seat)
+        if action == "open":
+            seat.pair_id, seat.step = int(event["target"]), 0
+            return self._all(seat, "")
+        if action == "filter":
+            return self._refilter(dict(event.get("filter") or {}), seat)
+        if action in ("first-page", "next-page"):
+            return self._turn(action, seat)
+        if action == "suggest" and seat.pair_id is not None:
+            found = self.workspace.suggest(seat.pair_id)
+            told = "" if found else note("No edit that we know improves the match.", "info")
+            return self._all(seat, told)
+        if action == "check" and seat.pair_id is not None:
+            return self._check(str(event.get("text", "")), seat.pair_id)
+        return self._message("")
+
+    def _decide(self, action: str, event: dict[str, Any], seat: Seat) -> tuple[Any, ...]:
+        if seat.pair_id is None or event.get("pair") != seat.pair_id:
+            return self._message(note("That key was for the pair before; nothing was written."))
+        decision, text, suggestion = action, None, None
+        if action.startswith("suggestion-"):
+            offers = self.workspace.open_pair(seat.pair_id).suggestions
+            place = int(action.removeprefix("suggestion-"))
+            if place > len(offers):
+                raise SettingsError(f"There is no suggestion {place} for this pair.")
+            decision, suggestion = "correction", offers[place - 1].id
+        elif action == "correction":
+            text = str(event.get("text", ""))
+        # Asked before the verdict: the pair may leave the queue by it.
+        following = self.workspace.neighbours(self._filter(seat), seat.pair_id)[1]
+        decided = self.workspace.decide(
+            seat.pair_id, int(event.get("version") or 0), decision, text, suggestion
+        )
+        told = f"{_TOLD[decision]} Saved: {decided.external_id[:60]}. Z takes it back."
+        if following is None:
+            following = self.workspace.first_pair(self._filter(seat))
+            if following == seat.pair_id:
+                following = None
+        seat.step = 0
+        if following is None:
+            told += " That was the last pair of this queue."
+        else:
+            seat.pair_id = following
+        return self._all(seat, note(told, "good"))
+
+    def _undo(self, action: str, seat: Seat) -> tuple[Any, ...]:
+        assert seat.dataset_id is not None
+        view = (self.workspace.undo if action == "undo" else self.workspace.redo)(seat.dataset_id)
+        if view is None:
+            return self._message(note(f"There is nothing to {action}."))
+        seat.pair_id, seat.step = view.pair_id, 0
+        now = _TOLD[view.decision] if view.decision else "Undecided again."
+        done = "Taken back" if action == "undo" else "Done again"
+        return self._all(seat, note(f"{done}. {now}", "good"))
+
+    def _go(self, action: str, seat: Seat) -> tuple[Any, ...]:
+        if seat.pair_id is None:
+            return self._message("")
+        before, after = self.workspace.neighbours(self._filter(seat), seat.pair_id)
+        target = after if action == "next" else before
+        if target is None:
+            where = "last" if action == "next" else "first"
+            return self._message(note(f"This is the {where} pair of this queue."))
+        seat.pair_id, seat.step = target, 0
+        return self._all(seat, "")
+
+    def _step(self, action: str, event: dict[str, Any], seat: Seat) -> tuple[Any, ...]:
+        if seat.pair_id is None:
+            return self._message("")
+        view = self.workspace.open_pair(seat.pair_id)
+        if view.trajectory is None:
+            return self._message("")
+        wanted = {
+            "step": int(event.get("step") or 0),
+            "step-forward": seat.step + 1,
+            "step-back": seat.step - 1,
+        }[action]
+        seat.step = min(max(wanted, 0), view.trajectory.steps)
+        return (gr.skip(), *self._pair(view, seat), gr.skip(), gr.skip())
+
+    def _refilter(self, values: dict[str, str], seat: Seat) -> tuple[Any, ...]:
+        before = seat.filter
+        seat.filter = {key: str(value) for key, value in values.items()}
+        try:
+            filter = self._filter(seat)
+        except (ValueError, SettingsError) as problem:
+            seat.filter = before
+            return self._message(note(str(problem), "warning"))
+        seat.pages, seat.step = [None], 0
+        seat.pair_id = self.workspace.first_pair(filter) or seat.pair_id
+        return self._all(seat, "")
+
+    def _turn(self, action: str, seat: Seat) -> tuple[Any, ...]:
+        if action == "first-page":
+            seat.pages = [None]
+        else:
+            page = self.workspace.queue_page(self._filter(seat), seat.pages[-1], PAGE)
+            if page.next_cursor is not None:
+                seat.pages.append(page.next_cursor)
+        rows = self.workspace.queue_page(self._filter(seat), seat.pages[-1], PAGE).rows
+        seat.pair_id, seat.step = (rows[0].pair_id if rows else seat.pair_id), 0
+        return self._all(seat, "")
+
+    def _check(self, text: str, pair_id: int) -> tuple[Any, ...]:
+        """The curator's own edit, scored while it is written."""
+        if not text.strip():
+            return (*self._nothing(5), "")
+        view = self.workspace.open_pair(pair_id)
+        found = self.workspace.check_caption(pair_id, text)
+        told = (
+            f'<div class="facts"><span>your text: s <b>{number(found.s, 3)}</b> '
+            f"(was {number(view.s_0, 3)})</span><span>probability of error "
+            f"<b>{percent(found.p_error)}</b> (was {percent(view.p_error)})</span>"
+            f"<span>ICC <b>{number(found.icc)}</b></span></div>"
+        )
+        return (*self._nothing(5), told)
+
+    # ------------------------------------------------------------------ drawing
+
+    def _filter(self, seat: Seat) -> QueueFilter:
+        """The seat's filter for the store; SettingsError or ValueError if it makes no sense."""
+        given = seat.filter
+        order = given.get("order", "p_error")
+
+        def probability(name: str) -> float | None:
+            text = given.get(name, "").strip().replace(",", ".")
+            if not text:
+                return None
+            try:
+                value = float(text)
+            except ValueError:
+                raise SettingsError(f"'{text}' is no number between 0 and 1.") from None
+            if not 0 <= value <= 1:
+                raise SettingsError(f"{value:g} is not between 0 and 1.")
+            return value
+
+        return QueueFilter(
+            int(seat.dataset_id or 0),
+            review=given.get("review", "unreviewed"),
+            order=order,
+            descending=order in ("p_error", "gain"),
+            minimum_p=probability("minimum_p"),
+            maximum_p=probability("maximum_p"),
+            text=given.get("text") or None,
+            split=given.get("split") or None,
+        )
+
+    def _all(self, seat: Seat, toast: str) -> tuple[Any, ...]:
+        if seat.dataset_id is None:
+            told = review_page.empty(
+                "No dataset yet", "Bring one in on the Datasets page, or by: python app.py import"
+            )
+            return "", told, None, "", toast, ""
+        filter = self._filter(seat)
+        summary = self.workspace.summary(seat.dataset_id)
+        page = self.workspace.queue_page(filter, seat.pages[-1], PAGE)
+        if seat.pages[-1] is not None and seat.pair_id not in [r.pair_id for r in page.rows]:
+            seat.pages = [None]
+            page = self.workspace.queue_page(filter, None, PAGE)
+        view = self.workspace.open_pair(seat.pair_id) if seat.pair_id is not None else None
+        left = review_page.queue(
+            page.rows, seat.pair_id, summary, seat.filter, self.workspace.queue_count(filter),
+            page.next_cursor is not None, len(seat.pages) == 1,
+        )  # fmt: skip
+        if view is None:
+            if summary.total and summary.reviewed == summary.total:
+                told = review_page.empty("All reviewed", "Go on to Retrain, or to Export.")
+            else:
+                told = review_page.empty("Nothing to show", "No pair fits these filters.")
+            return left, told, None, "", toast, ""
+        return (left, *self._pair(view, seat, [r.pair_id for r in page.rows]), toast, "")
+
+    def _pair(
+        self, view: PairView, seat: Seat, listed: list[int] | None = None
+    ) -> tuple[Any, Any, Any]:
+        """Stage, chart and steps."""
+        following = (listed or [])[:]
+        if view.pair_id in following:
+            following = following[following.index(view.pair_id) + 1 :]
+        stage = review_page.stage(view, seat.step, view.suggestions, following[:3])
+        if view.limits:
+            stage += note(view.limits, "warning")
+        if view.trajectory is None:
+            waiting = review_page.empty("Not scored yet", "Scores appear when the job is done.")
+            return stage, None, waiting
+        chart = trajectory_figure(view.trajectory, seat.step)
+        return stage, chart, steps_list(view.trajectory, seat.step)
+
+    @staticmethod
+    def _nothing(count: int) -> tuple[Any, ...]:
+        return tuple(gr.skip() for _ in range(count))
+
+    def _message(self, toast: str) -> tuple[Any, ...]:
+        return (*self._nothing(4), toast, gr.skip())

@@ -1,0 +1,111 @@
+// Keys, clicks and typing on the review page, sent to the server through one component.
+// Runs once (js_on_load of the bus); everything is delegated, so that redrawn parts need no hooks.
+const keys = JSON.parse(element.querySelector("[data-keys]").dataset.keys);
+const local = new Set(["help", "zoom", "edit", "search"]);
+const send = (payload) => trigger("keypress", payload);
+const stage = () => document.querySelector("#traced-stage [data-pair]");
+const reviewShown = () => { const s = document.querySelector("#traced-stage"); return s && s.offsetParent !== null; };
+
+function payload(action, more = {}) {
+  const s = stage();
+  return { action, pair: s ? Number(s.dataset.pair) : null, version: s ? Number(s.dataset.version) : null, ...more };
+}
+
+function doLocal(action) {
+  if (action === "help") {
+    const help = document.getElementById("traced-help");
+    if (help) { help.hidden = !help.hidden; if (!help.hidden) help.querySelector("button").focus(); }
+  } else if (action === "zoom") {
+    document.querySelector("#traced-stage .picture")?.classList.toggle("large");
+  } else if (action === "edit") {
+    const box = document.querySelector("#traced-stage details.edit");
+    if (box) { box.open = true; const area = box.querySelector("textarea"); area.focus(); area.select(); }
+  } else if (action === "search") {
+    const field = document.querySelector("#traced-queue [data-filter=text]");
+    if (field) { field.focus(); field.select(); }
+  }
+}
+
+function act(action, more) {
+  if (local.has(action)) doLocal(action);
+  else send(payload(action, more));
+}
+
+function saveEdit() {
+  const area = document.querySelector("#traced-stage details.edit textarea");
+  if (area) { send(payload("correction", { text: area.value })); area.blur(); }
+}
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input, textarea, select, [contenteditable=true]");
+  if (event.key === "Escape") {
+    const help = document.getElementById("traced-help");
+    if (help && !help.hidden) { help.hidden = true; return; }
+    if (typing && typing.closest("#traced-stage, #traced-queue")) {
+      typing.blur();
+      const box = typing.closest("details.edit"); if (box) box.open = false;
+    }
+    return;
+  }
+  if (typing) {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && typing.closest("details.edit")) { event.preventDefault(); saveEdit(); }
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || !reviewShown()) return;
+  const action = keys[event.key];
+  // A held key must not decide a row of pairs that nobody has seen.
+  if (!action || (event.repeat && !["next", "previous", "step-forward", "step-back"].includes(action))) return;
+  event.preventDefault();
+  act(action, { key: true });
+});
+
+document.addEventListener("click", (event) => {
+  const here = event.target.closest("[data-local]");
+  if (here) { doLocal(here.dataset.local); return; }
+  const button = event.target.closest("[data-action]");
+  if (!button || button.disabled) return;
+  if (button.dataset.action === "save-edit") { saveEdit(); return; }
+  const more = {};
+  for (const name of ["step", "target", "after"]) if (button.dataset[name] !== undefined) more[name] = Number(button.dataset[name]);
+  act(button.dataset.action, more);
+});
+
+document.addEventListener("change", (event) => {
+  const field = event.target.closest("[data-filter]");
+  if (!field) return;
+  const filter = {};
+  document.querySelectorAll("#traced-queue [data-filter]").forEach((f) => { filter[f.dataset.filter] = f.value; });
+  send(payload("filter", { filter }));
+});
+
+let waiting = null;
+document.addEventListener("input", (event) => {
+  const area = event.target.closest("details.edit textarea");
+  if (!area) return;
+  clearTimeout(waiting);
+  waiting = setTimeout(() => send(payload("check", { text: area.value })), 600);
+});
+
+// After each redraw: address, pictures of the next pairs, the current row in view, chart clicks.
+const prepared = new Set();
+const watch = new MutationObserver(() => {
+  const s = stage();
+  if (s && s.dataset.seen !== "1") {
+    s.dataset.seen = "1";
+    const address = new URL(location.href);
+    address.searchParams.set("pair", s.dataset.pair);
+    history.replaceState(null, "", address);
+    (s.dataset.prefetch || "").split(" ").filter(Boolean).forEach((source) => {
+      if (!prepared.has(source)) { prepared.add(source); new Image().src = source; }
+    });
+    document.querySelector("#traced-queue [aria-current=true]")?.scrollIntoView({ block: "nearest" });
+  }
+  const step = document.querySelector("#traced-steps [aria-current=step]");
+  if (step && step.dataset.seen !== "1") { step.dataset.seen = "1"; step.scrollIntoView({ block: "nearest" }); }
+  document.querySelectorAll("#traced-chart .js-plotly-plot").forEach((chart) => {
+    if (chart.dataset.hooked || !chart.on) return;
+    chart.dataset.hooked = "1";
+    chart.on("plotly_click", (data) => send(payload("step", { step: Math.round(data.points[0].x) })));
+  });
+});
+watch.observe(document.body, { childList: true, subtree: true });

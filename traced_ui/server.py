@@ -1,0 +1,63 @@
+"""The web server: the app at /, pictures by id at /pictures/{pair_id}."""
+
+import logging
+import os
+
+import fastapi
+import gradio as gr
+import uvicorn
+from fastapi.responses import PlainTextResponse, Response
+
+from backend.errors import TracedError, explain
+from backend.settings import Settings
+from backend.workspace import Workspace
+from traced_ui import layout
+from traced_ui.theme import STYLES, make_theme
+
+#: Sizes of pictures that pages ask for, in pixels; others are refused, so that nobody can fill the
+#: disk with thumbnails.
+SIZES = {"104": 104, "full": 1400}
+log = logging.getLogger(__name__)
+
+
+def create_app(workspace: Workspace, dataset_id: int | None = None) -> fastapi.FastAPI:
+    """The app with its routes. Nothing is served from disk but pictures of pairs, by id."""
+    os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
+
+    @app.get("/pictures/{pair_id}")
+    def picture(pair_id: int, size: str = "full") -> Response:
+        if size not in SIZES:
+            return PlainTextResponse("Sizes are 104 and full.", status_code=400)
+        try:
+            data = workspace.thumbnail(pair_id, SIZES[size])
+        except TracedError as problem:
+            return PlainTextResponse(explain(problem), status_code=404)
+        except Exception:
+            log.exception("picture %s", pair_id)
+            return PlainTextResponse("This picture cannot be shown.", status_code=404)
+        headers = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
+        return Response(data, media_type="image/jpeg", headers=headers)
+
+    @app.get("/healthy")
+    def healthy() -> dict[str, int]:
+        return {"datasets": len(workspace.datasets())}
+
+    return gr.mount_gradio_app(
+        app,
+        layout.build(workspace, dataset_id),
+        "/",
+        run_history=False,
+        show_error=True,
+        max_file_size="50mb",
+        enable_monitoring=False,
+        footer_links=[],
+        theme=make_theme(),
+        css_paths=[STYLES],
+    )
+
+
+def serve(workspace: Workspace, settings: Settings, dataset_id: int | None = None) -> None:
+    """Serve until Ctrl-C."""
+    app = create_app(workspace, dataset_id)
+    uvicorn.run(app, host=settings.host, port=settings.port, log_level="warning")

@@ -1,0 +1,31 @@
+"""The look: a quiet theme whose one loud colour is kept for what is suspect."""
+
+from pathlib import Path
+
+import gradio as gr
+
+STYLES = Path(__file__).with_name("styles.css")
+_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans-serif"]
+
+
+def make_theme() -> gr.themes.Base:
+    """Local fonts only: nothing is fetched from anywhere."""
+    return gr.themes.Base(
+        primary_hue=gr.themes.colors.teal,
+        neutral_hue=gr.themes.colors.slate,
+        font=_FONTS,
+        font_mono=["ui-monospace", "SFMono-Regular", "Menlo", "monospace"],
+        radius_size=gr.themes.sizes.radius_md,
+        spacing_size=gr.themes.sizes.spacing_sm,
+        text_size=gr.themes.sizes.text_md,
+    ).set(
+        body_background_fill="#f5f6f8",
+        body_background_fill_dark="#14171c",
+        block_background_fill="#ffffff",
+        block_background_fill_dark="#1c2027",
+        button_primary_background_fill="#0b6e66",
+        button_primary_background_fill_dark="#0b6e66",
+        button_primary_background_fill_hover="#095a54",
+        button_primary_background_fill_hover_dark="#0e8379",
+        button_primary_text_color="#ffffff",
+    )
