@@ -11,8 +11,8 @@ _OPENINGS = (
     "A touch of", "Thoughts about", "For the love of", "Memories of",
 )  # fmt: skip
 _IDEAS = (
-    "pure joy", "quiet happiness", "freedom", "hope", "nostalgia", "peace and harmony", "friendship",
-    "gratitude", "wonder", "calm", "adventure", "belonging", "simplicity", "courage",
+    "pure joy", "quiet happiness", "freedom", "hope", "nostalgia", "peace and harmony",
+    "friendship", "gratitude", "wonder", "calm", "adventure", "belonging", "simplicity", "courage",
 )  # fmt: skip
 _ENDINGS = (
     "",
