@@ -88,7 +88,7 @@ document.addEventListener("input", (event) => {
 
 // After each redraw: address, pictures of the next pairs, the current row in view, chart clicks.
 const prepared = new Set();
-const watch = new MutationObserver(() => {
+const observer = new MutationObserver(() => {
   const s = stage();
   if (s && s.dataset.seen !== "1") {
     s.dataset.seen = "1";
@@ -108,4 +108,4 @@ const watch = new MutationObserver(() => {
     chart.on("plotly_click", (data) => send(payload("step", { step: Math.round(data.points[0].x) })));
   });
 });
-watch.observe(document.body, { childList: true, subtree: true });
+observer.observe(document.body, { childList: true, subtree: true });

@@ -1,0 +1,128 @@
+"""A real server on a small dataset, a real Chromium."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from backend.scenes import demo
+
+ROOT = Path(__file__).resolve().parents[2]
+PAIRS = 40
+FLAGS = [
+    "--no-sandbox", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Site:
+    """A running server: its address, its files, and how to call the command line beside it."""
+
+    address: str
+    folder: Path
+    environment: dict[str, str]
+
+    def command(self, *arguments: str) -> Any:
+        """Run `app.py … --json` on the same database; its JSON."""
+        done = subprocess.run(
+            [sys.executable, "app.py", *arguments, "--json"],
+            cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr[-2000:]
+        return json.loads(done.stdout)
+
+
+def chromium() -> str:
+    for name in ("chromium", "chromium-browser", "google-chrome"):
+        if found := shutil.which(name):
+            return found
+    pytest.fail("There is no Chromium. `make test` installs one; by hand: apt install chromium.")
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Forty drawn pairs, scored by the command line, served."""
+    folder = tmp_path_factory.mktemp("site")
+    demo.write(folder / "pairs", PAIRS, 4, 192, seed=77)
+    port = free_port()
+    environment = {
+        **os.environ,
+        "TRACED_DATA_DIRECTORY": str(folder / "state"),
+        "GRADIO_ANALYTICS_ENABLED": "False",
+        "HF_HUB_OFFLINE": "1",
+    }
+    made = Site(f"http://127.0.0.1:{port}", folder, environment)
+    report = made.command("score", str(folder / "pairs"))
+    assert report["scored"] == PAIRS
+    log = (folder / "server.log").open("w")
+    server = subprocess.Popen(
+        [sys.executable, "app.py", "serve", "--data", str(folder / "pairs"), "--port", str(port)],
+        cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    try:
+        wait_for(made.address + "/healthy", server, folder / "server.log")
+        yield made
+    finally:
+        server.terminate()
+        server.wait(20)
+        log.close()
+
+
+def wait_for(address: str, server: subprocess.Popen[bytes], log: Path, seconds: int = 120) -> None:
+    for _ in range(seconds * 4):
+        if server.poll() is not None:
+            break
+        try:
+            with urllib.request.urlopen(address, timeout=2):
+                return
+        except OSError:
+            time.sleep(0.25)
+    pytest.fail(f"The server did not start:\n{log.read_text()[-3000:]}")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def page(browser: Browser, site: Site) -> Iterator[Page]:
+    """The review page, open and drawn. Errors of scripts fail the test; so do calls elsewhere."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    opened = context.new_page()
+    wrong: list[str] = []
+    opened.on("pageerror", lambda error: wrong.append(str(error)))
+    opened.on(
+        "request",
+        lambda request: (
+            wrong.append(f"called {request.url}")
+            if not request.url.startswith((site.address, "data:", "blob:"))
+            else None
+        ),
+    )
+    opened.goto(site.address)
+    opened.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+    yield opened
+    context.close()
+    assert wrong == []

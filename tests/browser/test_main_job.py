@@ -1,0 +1,203 @@
+"""The main job: review by keyboard, undo, retrain, export, and find what was decided."""
+
+import json
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import PAIRS, Site
+
+pytestmark = pytest.mark.browser
+
+
+def pair_of(page: Page) -> str:
+    return page.locator("#traced-stage [data-pair]").get_attribute("data-pair") or ""
+
+
+def identity_of(page: Page) -> str:
+    """The dataset's own id, as it is shown."""
+    return page.locator("#traced-stage .facts span").last.inner_text()
+
+
+def press(page: Page, key: str) -> None:
+    """Press a key and wait until another pair is on the page."""
+    before = pair_of(page)
+    page.keyboard.press(key)
+    page.wait_for_function(
+        "before => document.querySelector('#traced-stage [data-pair]').dataset.pair !== before",
+        arg=before,
+    )
+
+
+def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_path: Path) -> None:
+    decided: dict[str, tuple[str, str]] = {}  # id -> (decision, caption that should come out)
+
+    def caption() -> str:
+        return page.locator("#traced-stage .traced-caption").first.inner_text()
+
+    meant = {"a": "correct", "d": "drop", "b": "abstract", "u": "unsure"}
+    for key in "adbudada":
+        decided[identity_of(page)] = (meant[key], caption())
+        press(page, key)
+
+    # The ninth: the first suggestion. All of the ranking's head have one.
+    if page.locator(".suggestions li").count() == 0:
+        page.keyboard.press("s")
+    page.wait_for_selector(".suggestions li", timeout=30_000)
+    offered = page.evaluate(
+        "() => { const s = document.querySelector('.suggestions li span').cloneNode(true);"
+        "s.querySelectorAll('del').forEach(d => d.remove()); return s.textContent; }"
+    )
+    decided[identity_of(page)] = ("correction", offered)
+    press(page, "1")
+
+    # The tenth: an own correction. Keys must not fire while it is typed.
+    mine = "A bad dauber drew this: abdu 123 <b>&amp;</b> ${7*6}"
+    decided[identity_of(page)] = ("correction", mine)
+    before = pair_of(page)
+    page.keyboard.press("e")
+    area = page.locator("details.edit textarea")
+    expect(area).to_be_focused()
+    area.fill("")
+    page.keyboard.type(mine)
+    assert pair_of(page) == before
+    expect(page.locator("#traced-check")).to_contain_text("your text", timeout=30_000)
+    press(page, "Control+Enter")
+    expect(page.locator("#traced-queue")).to_contain_text(f"10 of {PAIRS} reviewed")
+
+    # Undo the last, decide it otherwise.
+    last = list(decided)[-1]
+    page.keyboard.press("z")
+    expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+    expect(page.locator("#traced-queue")).to_contain_text(f"9 of {PAIRS} reviewed")
+    assert identity_of(page) == last
+    decided[last] = ("drop", "")
+    press(page, "d")
+
+    # Retrain and adopt.
+    page.get_by_role("tab", name="Retrain").click()
+    page.locator("#train-start").click()
+    expect(page.locator("#train-status")).to_contain_text("Trained", timeout=180_000)
+    expect(page.locator("#train-comparison")).to_contain_text("Candidate")
+    page.locator("#adopt").click()
+    expect(page.locator("#train-status")).to_contain_text("In use now", timeout=60_000)
+    expect(page.locator("#train-comparison")).to_contain_text("In use: Retrained 1")
+
+    # Export.
+    out = tmp_path / "clean"
+    page.get_by_role("tab", name="Export").click()
+    expect(page.locator("#export-counts")).to_contain_text("left out, decided: wrong, drop")
+    page.locator("#export-out textarea, #export-out input").fill(str(out))
+    page.locator("#export-start").click()
+    expect(page.locator("#export-status")).to_contain_text("pairs written to", timeout=60_000)
+
+    exported = {
+        row["id"]: row
+        for row in map(json.loads, (out / "metadata.jsonl").read_text("utf-8").splitlines())
+    }
+    originals = {
+        row["id"]: row["caption"]
+        for row in map(
+            json.loads, (site.folder / "pairs" / "metadata.jsonl").read_text("utf-8").splitlines()
+        )
+    }
+    for identity, (decision, text) in decided.items():
+        if decision in ("drop", "abstract"):
+            assert identity not in exported
+        else:
+            assert exported[identity]["verdict"] == decision
+            wanted = text if decision == "correction" else originals[identity]
+            assert exported[identity]["caption"] == wanted
+            assert exported[identity]["original_caption"] == originals[identity]
+            assert (out / exported[identity]["file_name"]).is_file()
+    left = sum(decision in ("drop", "abstract") for decision, _ in decided.values())
+    assert len(exported) == PAIRS - left
+    untouched = set(originals) - set(decided)
+    assert all(exported[i]["caption"] == originals[i] for i in untouched)
+    assert "Retrained 1" in (out / "README.md").read_text()
+
+
+def test_a_verdict_outlives_a_reload(page: Page) -> None:
+    identity = identity_of(page)
+    press(page, "u")
+    page.reload()
+    page.wait_for_selector("#traced-stage [data-pair]")
+    page.keyboard.press("z")
+    expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+    assert identity_of(page) == identity
+
+
+def test_chart_and_steps_move_together(page: Page) -> None:
+    page.wait_for_selector("#traced-steps li")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#traced-steps li").nth(1)).to_have_attribute("aria-current", "step")
+    expect(page.locator("#traced-stage del.word")).to_have_count(1)
+    page.locator("#traced-steps li button").nth(3).click()
+    expect(page.locator("#traced-steps li").nth(3)).to_have_attribute("aria-current", "step")
+    expect(page.locator("#traced-stage del.word")).to_have_count(3)
+    page.wait_for_selector("#traced-chart .js-plotly-plot[data-hooked]")
+    page.evaluate(
+        "() => document.querySelector('#traced-chart .js-plotly-plot')"
+        ".emit('plotly_click', {points: [{x: 2}]})"
+    )
+    expect(page.locator("#traced-steps li").nth(2)).to_have_attribute("aria-current", "step")
+
+
+def test_filters_search_and_a_link_to_a_pair(page: Page, site: Site) -> None:
+    page.locator("[data-filter=text]").fill("dog")
+    page.locator("[data-filter=text]").press("Enter")
+    page.locator("[data-filter=review]").select_option("all")
+    expect(page.locator("#traced-queue .pairs li .text").first).to_contain_text(
+        "dog", ignore_case=True
+    )
+    texts = page.locator("#traced-queue .pairs li .text").all_inner_texts()
+    assert texts
+    assert all("dog" in text.lower() for text in texts)
+    address, pair = page.url, pair_of(page)
+    assert f"pair={pair}" in address
+    other = page.context.new_page()
+    other.goto(address)
+    other.wait_for_selector(f"#traced-stage [data-pair='{pair}']")
+
+
+def test_nonsense_is_told_and_nothing_breaks(page: Page) -> None:
+    page.locator("[data-filter=minimum_p]").fill("7")
+    page.locator("[data-filter=minimum_p]").press("Enter")
+    expect(page.locator("#traced-toast")).to_contain_text("not between 0 and 1")
+    page.locator("[data-filter=minimum_p]").fill("")
+    page.keyboard.press("Escape")
+    page.keyboard.press("?")
+    expect(page.locator("#traced-help")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#traced-help")).to_be_hidden()
+
+
+def test_the_playground_tells_everything_about_an_example(page: Page) -> None:
+    page.get_by_role("tab", name="Playground").click()
+    page.locator(
+        ".gallery-item, table.examples tr, [data-testid=dataset] button, tbody tr"
+    ).first.click()
+    page.locator("#playground-run").click()
+    expect(page.locator("#playground-result")).to_contain_text(
+        "probability of error", timeout=30_000
+    )
+    expect(page.locator("#playground-result")).to_contain_text("only knows drawn scenes")
+    expect(page.locator("#playground-result .word").first).to_be_visible()
+
+
+def test_a_malformed_dataset_goes_in_and_the_rest_is_listed(page: Page, tmp_path: Path) -> None:
+    from tests.datasets.folders import GOOD, malformed
+
+    page.get_by_role("tab", name="Datasets").click()
+    page.locator("#import-path textarea, #import-path input").fill(
+        str(malformed(tmp_path / "mixed"))
+    )
+    page.locator("#import-start").click()
+    expect(page.locator("#import-status")).to_contain_text(f"{GOOD} pairs added", timeout=30_000)
+    expect(page.locator("#problems")).to_contain_text("is not an image", timeout=15_000)
+    expect(page.locator("#problems")).to_contain_text("duplicate id")
+    # Captions of strangers are text, never markup.
+    page.get_by_role("tab", name="Review").click()
+    page.wait_for_selector("#traced-queue .pairs li")
+    expect(page.locator("#traced-queue")).to_contain_text("<img src=x onerror=alert(1)>${7*6}")
