@@ -18,13 +18,13 @@ def trajectory_figure(trajectory: Trajectory, step: int = 0) -> Any:
     told = [_told(trajectory, t) for t in steps]
     figure = go.Figure()
     figure.add_scatter(
-        x=steps, y=trajectory.similarities.tolist(), name="c, similarity to the caption",
+        x=steps, y=trajectory.similarities.tolist(), name="c, similarity",
         mode="lines+markers", line={"color": C_COLOUR, "dash": "dot", "width": 2},
         marker={"size": 5}, yaxis="y2", customdata=told,
         hovertemplate="step %{x}: c %{y:.3f}<br>%{customdata}<extra></extra>",
     )  # fmt: skip
     figure.add_scatter(
-        x=steps, y=trajectory.scores.tolist(), name="s, match with the image",
+        x=steps, y=trajectory.scores.tolist(), name="s, match",
         mode="lines+markers", line={"color": S_COLOUR, "width": 3}, marker={"size": 7},
         customdata=told, hovertemplate="step %{x}: s %{y:.3f}<br>%{customdata}<extra></extra>",
     )  # fmt: skip
@@ -35,6 +35,7 @@ def trajectory_figure(trajectory: Trajectory, step: int = 0) -> Any:
         marker={"size": 14, "color": S_COLOUR, "line": {"color": "white", "width": 2}},
         hoverinfo="skip",
     )  # fmt: skip
+    lowest = min(0.0, float(trajectory.similarities.min())) - 0.05
     axis: dict[str, Any] = {"gridcolor": "rgba(128,128,128,.18)", "zeroline": False}
     figure.update_layout(
         height=250,
@@ -43,10 +44,15 @@ def trajectory_figure(trajectory: Trajectory, step: int = 0) -> Any:
         plot_bgcolor="rgba(0,0,0,0)",
         font={"color": _TEXT, "size": 12, "family": "system-ui, sans-serif"},
         legend={"orientation": "h", "y": 1.16, "x": 0},
-        xaxis={**axis, "title": "words removed", "dtick": max(1, len(steps) // 10)},
+        xaxis={
+            **axis,
+            "title": "words removed",
+            "dtick": max(1, len(steps) // 10),
+            "range": [-0.4, trajectory.steps + 0.4],
+        },
         yaxis={**axis, "title": {"text": "s", "font": {"color": S_COLOUR}}},
         yaxis2={
-            "overlaying": "y", "side": "right", "range": [-0.05, 1.05], "showgrid": False,
+            "overlaying": "y", "side": "right", "range": [lowest, 1.05], "showgrid": False,
             "zeroline": False, "title": {"text": "c", "font": {"color": C_COLOUR}},
         },
         hovermode="closest",

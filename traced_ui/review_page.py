@@ -194,7 +194,7 @@ def _suggestions(view: PairView, suggestions: Sequence[SuggestionView]) -> str:
 def _suggestion(view: PairView, place: int, offer: SuggestionView) -> str:
     p = ""
     if offer.p_before is not None and offer.p_after is not None:
-        p = f"<br>p {percent(offer.p_before)} → {percent(offer.p_after)}"
+        p = f" · p {percent(offer.p_before)} → {percent(offer.p_after)}"
     return (
         f'<li><button type="button" data-action="suggestion-{place}"><kbd>{place}</kbd>'
         f'<span dir="auto">{difference(view.caption, offer.caption)}</span>'

@@ -6,6 +6,9 @@ less), so besides the peak the *shortest edit that brings most of the gain* is p
 
     s = 0.20 (8 words), 0.55 (7), 0.56 (6), 0.57 (5, the peak), 0.40, …
     gain of the peak 0.37; step 1 alone brings 0.35, which is 95 % of it: propose x_1 and x_3.
+
+Where the whole caption is wrong, the peak is a heap of leftovers ("A of a"). What keeps less than
+half of the words, or no two words that name something, is not proposed.
 """
 
 from backend.trajectories.trajectory import Trajectory
@@ -14,6 +17,32 @@ PROPOSER = "trajectory"
 
 #: Share of the peak's gain that an earlier step must bring to be proposed in its place.
 MOST_OF_THE_GAIN = 0.8
+KEPT_AT_LEAST = 0.5
+_FUNCTION_WORDS = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "is",
+        "are",
+        "was",
+        "were",
+        "in",
+        "on",
+        "at",
+        "to",
+        "by",
+        "with",
+        "and",
+        "or",
+        "it",
+        "its",
+        "this",
+        "that",
+        "there",
+    ]
+)
 
 
 def propose(trajectory: Trajectory) -> list[str]:
@@ -28,8 +57,18 @@ def propose(trajectory: Trajectory) -> list[str]:
         for step in range(1, trajectory.peak + 1)
         if float(trajectory.scores[step]) - start >= wanted
     )
-    captions = [tidy(trajectory.caption_at(step)) for step in (smallest, trajectory.peak)]
+    steps = [step for step in (smallest, trajectory.peak) if _is_a_caption(trajectory, step)]
+    captions = [tidy(trajectory.caption_at(step)) for step in steps]
     return [caption for caption in dict.fromkeys(captions) if caption]
+
+
+def _is_a_caption(trajectory: Trajectory, step: int) -> bool:
+    """Whether enough is left at this step to be worth reading."""
+    words = trajectory.caption.words
+    gone = set(trajectory.removed[:step])
+    left = [word.lower() for i, word in enumerate(words) if i not in gone]
+    naming = [word for word in left if word not in _FUNCTION_WORDS]
+    return len(left) >= KEPT_AT_LEAST * len(words) and len(naming) >= min(2, len(words))
 
 
 def tidy(caption: str) -> str:

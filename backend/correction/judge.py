@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from backend.captions import Caption
-from backend.correction import from_trajectory, guided_infill
+from backend.correction import described_anew, from_trajectory, guided_infill
 from backend.correction.captioner import Captioner
 from backend.correction.suggestion import Case, Suggestion
 from backend.scoring.protocol import Scorer
@@ -29,6 +29,7 @@ def suggest(
     if captioner is not None:
         for caption in guided_infill.propose(case, captioner):
             proposals.setdefault(caption, guided_infill.PROPOSER)
+        proposals.setdefault(described_anew.propose(case, captioner), described_anew.PROPOSER)
     return judge(scorer, case, proposals, probability_of, count)
 
 
