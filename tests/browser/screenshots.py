@@ -1,0 +1,69 @@
+"""Pictures of every page, for people to look at: `python -m tests.browser.screenshots [FOLDER]`
+
+Serves the demo from nothing in a temporary folder, waits until it is scored, and takes each page at
+1440 × 900 and 820 × 1180, light and dark. The README's picture is one of them.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
+
+SIZES = {"wide": (1440, 900), "tablet": (820, 1180)}
+PAGES = ("Review", "Playground", "Datasets", "Retrain", "Export")
+
+
+def take(page: Page, folder: Path, name: str) -> None:
+    for title in PAGES:
+        page.get_by_role("tab", name=title).click()
+        if title == "Playground":
+            page.locator("#playground-run").scroll_into_view_if_needed()
+            page.locator("tbody tr, .gallery-item").first.click()
+            time.sleep(1.5)
+            page.locator("#playground-run").click()
+            page.wait_for_selector("#playground-result .word", timeout=60_000)
+        time.sleep(1.5)
+        page.mouse.move(1, 1)
+        page.screenshot(path=folder / f"{title.lower()}-{name}.png")
+
+
+def main() -> None:
+    folder = Path(sys.argv[1] if len(sys.argv) > 1 else "data/screenshots")
+    folder.mkdir(parents=True, exist_ok=True)
+    port = free_port()
+    with tempfile.TemporaryDirectory() as state:
+        environment = {**os.environ, "TRACED_DATA_DIRECTORY": state}
+        subprocess.run(
+            [sys.executable, "app.py", "score", "assets/demo"],
+            cwd=ROOT, env=environment, check=True,
+        )  # fmt: skip
+        log = Path(state) / "server.log"
+        with log.open("w") as file, sync_playwright() as playwright:
+            server = subprocess.Popen(
+                [sys.executable, "app.py", "serve", "--port", str(port)],
+                cwd=ROOT, env=environment, stdout=file, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+            try:
+                wait_for(f"http://127.0.0.1:{port}/healthy", server, log)
+                browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+                for size, (width, height) in SIZES.items():
+                    for look in ("light", "dark"):
+                        page = browser.new_page(viewport={"width": width, "height": height})
+                        page.goto(f"http://127.0.0.1:{port}/?__theme={look}")
+                        page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+                        take(page, folder, f"{size}-{look}")
+                        page.close()
+                browser.close()
+            finally:
+                server.terminate()
+                server.wait(20)
+
+
+if __name__ == "__main__":
+    main()
