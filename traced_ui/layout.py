@@ -7,7 +7,6 @@ import gradio as gr
 from backend.workspace import Workspace
 from traced_ui import datasets, export, playground, retrain, review
 from traced_ui.jobs import job_html
-from traced_ui.messages import note
 
 
 def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
@@ -24,7 +23,7 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
         running = gr.HTML(elem_id="traced-running")
         with gr.Tabs():
             with gr.Tab("Review", id="review"):
-                review.build(workspace, dataset, blocks)
+                redraw = review.build(workspace, dataset, blocks)
             with gr.Tab("Playground", id="playground"):
                 playground.build(workspace, dataset)
             with gr.Tab("Datasets", id="datasets"):
@@ -34,25 +33,28 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
             with gr.Tab("Export", id="export") as export_tab:
                 refresh = export.build(workspace, dataset)
         export_tab.select(*refresh, api_visibility="private", show_progress="hidden")
-        _strip(workspace, blocks, running)
+        _strip(workspace, blocks, running, redraw)
     return blocks
 
 
-def _strip(workspace: Workspace, blocks: gr.Blocks, running: gr.HTML) -> None:
-    """Work in the background, told on every page; when it ends, once that it has."""
-    seen = gr.State(0)
+def _strip(
+    workspace: Workspace, blocks: gr.Blocks, running: gr.HTML, redraw: tuple[Any, ...]
+) -> None:
+    """Work in the background, told on every page; as it goes on, the review page is drawn anew."""
+    seen = gr.State("")
+    ended = gr.State(0)
 
-    def look(before: int) -> tuple[Any, int]:
+    def look(before: str, count: int) -> tuple[Any, str, int]:
         jobs = workspace.running_jobs()
-        if jobs:
-            return "".join(job_html(job) for job in jobs), len(jobs)
-        if before:
-            return note(
-                "Done. Choose the dataset again, or reload, to see the new order.", "good"
-            ), 0
-        return gr.skip(), 0
+        now = " ".join(f"{job.id}:{job.message}" for job in jobs)
+        if now != before:
+            count += 1  # a job has ended, or has reached its next stage
+        if not jobs and not before:
+            return gr.skip(), now, count
+        return "".join(job_html(job) for job in jobs), now, count
 
     timer = gr.Timer(2.0)
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    timer.tick(look, [seen], [running, seen], **options)
-    blocks.load(look, [seen], [running, seen], **options)
+    timer.tick(look, [seen, ended], [running, seen, ended], **options)
+    blocks.load(look, [seen, ended], [running, seen, ended], **options)
+    ended.change(*redraw, **options)

@@ -8,6 +8,7 @@ page is not written: nobody has judged a pair that they have not seen.
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -46,6 +47,7 @@ class Seat:
     step: int = 0
     filter: dict[str, str] = field(default_factory=lambda: dict(_START))
     pages: list[Any] = field(default_factory=lambda: [None])
+    waiting: bool = False  # the pair on the page has no scores yet
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -66,8 +68,13 @@ class Seats:
             return seat
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown, blocks: gr.Blocks) -> None:
-    """The page's components and what they do; called inside its tab."""
+def build(
+    workspace: Workspace, dataset: gr.Dropdown, blocks: gr.Blocks
+) -> tuple[Callable[..., Any], list[Any], list[Any]]:
+    """The page's components and what they do; called inside its tab.
+
+    Returns what draws it anew when a job has ended: (function, inputs, outputs).
+    """
     desk = Desk(workspace)
     with gr.Row(elem_id="traced-review"):
         with gr.Column(elem_id="traced-left", scale=0):
@@ -102,6 +109,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown, blocks: gr.Blocks) -> None
     blocks.load(on_load, [dataset], outputs, **shared)
     dataset.change(on_load, [dataset], outputs, **shared)
 
+    def on_job_end(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
+        return desk.refresh(dataset_id, request)
+
+    return on_job_end, [dataset], outputs
+
 
 class Desk:
     """Everything a page can ask for."""
@@ -115,7 +127,8 @@ class Desk:
         seat = self.seats.of(request)
         with seat.lock:
             seat.dataset_id, seat.step, seat.pages = dataset_id, 0, [None]
-            wanted = str(dict(request.query_params).get("pair", ""))
+            wanted = "" if seat.waiting else str(dict(request.query_params).get("pair", ""))
+            seat.waiting = False
             seat.pair_id = None
             try:
                 if wanted.isdigit() and dataset_id is not None:
@@ -126,6 +139,20 @@ class Desk:
             try:
                 if seat.pair_id is None and dataset_id is not None:
                     seat.pair_id = self.workspace.first_pair(self._filter(seat))
+                return self._all(seat, "")
+            except Exception as error:
+                return self._message(note(explained(error), "error"))
+
+    def refresh(self, dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
+        """A job has come further. A page that waited for scores opens at the head of the queue once
+        there are some; one that is being read stays where it is, with new numbers."""
+        seat = self.seats.of(request)
+        with seat.lock:
+            if seat.pair_id is None or seat.dataset_id != dataset_id:
+                return self.open(dataset_id, request)
+            try:
+                if seat.waiting and self.workspace.open_pair(seat.pair_id).p_error is not None:
+                    return self.open(dataset_id, request)
                 return self._all(seat, "")
             except Exception as error:
                 return self._message(note(explained(error), "error"))
@@ -337,6 +364,7 @@ class Desk:
         stage = review_page.stage(view, seat.step, view.suggestions, following[:3])
         if view.limits:
             stage += note(view.limits, "warning")
+        seat.waiting = view.p_error is None
         if view.trajectory is None:
             waiting = review_page.empty("Not scored yet", "Scores appear when the job is done.")
             return stage, None, waiting
