@@ -70,6 +70,11 @@ CAPTIONER = Annotated[
     typer.Option(metavar="NAME_OR_DIR", help="BLIP captioner that refills suspect words, or "
                  "'none'. Default: the embedded one beside the embedded scorer."),
 ]  # fmt: skip
+CONCRETENESS = Annotated[
+    str | None,
+    typer.Option(metavar="NAME_OR_DIR", help="Sequence-classification model for concreteness (ICC), "
+                 "such as moranyanuka/icc. Default: the embedded one."),
+]  # fmt: skip
 DEVICE = Annotated[str | None, typer.Option(help="cuda, mps or cpu. Default: the best there is.")]
 AS_JSON = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, for programs.")
@@ -115,6 +120,7 @@ def serve(
     model: MODEL = None,
     scorer: KIND = None,
     captioner: CAPTIONER = None,
+    concreteness: CONCRETENESS = None,
     device: DEVICE = None,
     host: Annotated[
         str | None, typer.Option(help="Address to listen on. Default: 127.0.0.1, this machine.")
@@ -133,7 +139,8 @@ def serve(
     with reported(False):
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
-             "device": device, "host": host, "port": port, "author": author}
+             "concreteness": concreteness, "device": device, "host": host, "port": port,
+             "author": author}
         )  # fmt: skip
         if settings.host not in ("127.0.0.1", "localhost", "::1") and not allow_public:
             raise SettingsError(
@@ -213,6 +220,7 @@ def score(
     model: MODEL = None,
     scorer: KIND = None,
     captioner: CAPTIONER = None,
+    concreteness: CONCRETENESS = None,
     device: DEVICE = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
@@ -223,7 +231,7 @@ def score(
     with reported(as_json):
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
-             "device": device}
+             "concreteness": concreteness, "device": device}
         )  # fmt: skip
         workspace = open_workspace(settings)
         if out is not None:
