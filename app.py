@@ -72,8 +72,8 @@ CAPTIONER = Annotated[
 ]  # fmt: skip
 CONCRETENESS = Annotated[
     str | None,
-    typer.Option(metavar="NAME_OR_DIR", help="Sequence-classification model for concreteness (ICC), "
-                 "such as moranyanuka/icc. Default: the embedded one."),
+    typer.Option(metavar="NAME_OR_DIR", help="Model for the concreteness of captions (ICC), such "
+                 "as moranyanuka/icc. Default: the embedded one."),
 ]  # fmt: skip
 DEVICE = Annotated[str | None, typer.Option(help="cuda, mps or cpu. Default: the best there is.")]
 AS_JSON = Annotated[

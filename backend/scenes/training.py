@@ -193,9 +193,12 @@ def grounding_loss(
     for number, name in enumerate(PATCH_CLASSES):
         part = F.cross_entropy(logits[number].transpose(1, 2), patches[:, number])
         loss = loss + (1.0 if name == "noun" else 0.5) * part
-    logits = learner.image_head(states[:, 0]).float().split(list(IMAGE_CLASSES.values()), dim=-1)
+    # Setting and weather from every token, not from [CLS] alone: words that look at the picture look
+    # at its patches, and never find what is in one token of 65 only.
+    logits = learner.image_head(states).float().split(list(IMAGE_CLASSES.values()), dim=-1)
     for number in range(len(IMAGE_CLASSES)):
-        loss = loss + 0.3 * F.cross_entropy(logits[number], surroundings[:, number])
+        wanted = surroundings[:, number, None].expand(-1, states.shape[1])
+        loss = loss + 0.6 * F.cross_entropy(logits[number].transpose(1, 2), wanted)
     return loss
 
 
