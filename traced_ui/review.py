@@ -184,7 +184,10 @@ class Desk:
         if action in ("step", "step-forward", "step-back"):
             return self._step(action, event, seat)
         if action == "open":
-            seat.pair_id, seat.step = int(event["target"]), 0
+            wanted = self.workspace.open_pair(int(event.get("target") or 0))
+            if wanted.dataset_id != seat.dataset_id:
+                raise SettingsError("That pair belongs to another dataset.")
+            seat.pair_id, seat.step = wanted.pair_id, 0
             return self._all(seat, "")
         if action == "filter":
             return self._refilter(dict(event.get("filter") or {}), seat)

@@ -193,8 +193,8 @@ def grounding_loss(
     for number, name in enumerate(PATCH_CLASSES):
         part = F.cross_entropy(logits[number].transpose(1, 2), patches[:, number])
         loss = loss + (1.0 if name == "noun" else 0.5) * part
-    # Setting and weather from every token, not from [CLS] alone: words that look at the picture look
-    # at its patches, and never find what is in one token of 65 only.
+    # Setting and weather from every token, not from [CLS] alone: words that look at the picture
+    # look at its patches, and are slow to find what one token of 65 holds.
     logits = learner.image_head(states).float().split(list(IMAGE_CLASSES.values()), dim=-1)
     for number in range(len(IMAGE_CLASSES)):
         wanted = surroundings[:, number, None].expand(-1, states.shape[1])

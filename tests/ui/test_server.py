@@ -1,0 +1,59 @@
+"""What the server hands out, and what it does not."""
+
+import io
+
+import pytest
+from fastapi.testclient import TestClient
+from PIL import Image
+
+from backend.workspace import QueueFilter, Workspace
+from traced_ui.server import create_app
+
+
+@pytest.fixture
+def client(workspace: Workspace) -> TestClient:
+    return TestClient(create_app(workspace, 1))
+
+
+def test_pictures_come_by_id_in_two_sizes(client: TestClient, workspace: Workspace) -> None:
+    pair = workspace.queue_page(QueueFilter(1)).rows[0].pair_id
+    small = client.get(f"/pictures/{pair}?size=104")
+    assert small.status_code == 200
+    assert small.headers["content-type"] == "image/jpeg"
+    assert "max-age" in small.headers["cache-control"]
+    with Image.open(io.BytesIO(small.content)) as image:
+        assert max(image.size) <= 104
+    assert client.get(f"/pictures/{pair}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/pictures/99999", 404),
+        ("/pictures/1?size=9999", 400),
+        ("/pictures/..%2F..%2Fetc%2Fpasswd", 422),
+        ("/docs", 404),
+    ],
+)
+def test_nothing_else_is_served(client: TestClient, path: str, status: int) -> None:
+    found = client.get(path)
+    assert "root:" not in found.text
+    assert found.status_code in (status, 404)
+
+
+def test_a_picture_that_has_gone_is_told_without_its_path(
+    client: TestClient, workspace: Workspace
+) -> None:
+    pair = workspace.queue_page(QueueFilter(1)).rows[0].pair_id
+    path = workspace.image_path(pair)
+    path.unlink()
+    found = client.get(f"/pictures/{pair}?size=104")
+    assert found.status_code == 404
+    assert str(path.parent) not in found.text
+
+
+def test_the_app_is_there_and_its_listeners_are_private(client: TestClient) -> None:
+    assert client.get("/healthy").json() == {"datasets": 1}
+    assert "TRACED Curator" in client.get("/").text
+    information = client.get("/gradio_api/info").json()
+    assert information["named_endpoints"] == {}
