@@ -20,7 +20,7 @@ from backend.settings import DEMO, load_settings
 from backend.workspace import Workspace
 
 #: How many pairs a curator looks at first.
-FIRST = 100
+FIRST = (50, 100, 200, 300)
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,9 @@ def compare(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str
     }
     figures: dict[str, Any] = {"pairs": len(known), "errors": int(wrong.sum())}
     for name, scores in rankings.items():
-        first = np.argsort(-scores, kind="stable")[:FIRST]
-        figures[f"errors_in_first_{FIRST}_by_{name}"] = int(wrong[first].sum())
+        order = np.argsort(-scores, kind="stable")
+        for first in FIRST:
+            figures[f"errors_in_first_{first}_by_{name}"] = int(wrong[order[:first]].sum())
         figures[f"auc_{name}"] = round(float(roc_auc_score(wrong, scores)), 4)
         figures[f"average_precision_{name}"] = round(
             float(average_precision_score(wrong, scores)), 4
