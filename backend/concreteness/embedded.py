@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 
 from backend.embeddings import embed
+from backend.english import FUNCTION_WORDS
 
 WEIGHTS = (
     Path(__file__).resolve().parents[2] / "assets" / "models" / "concreteness" / "model.safetensors"
@@ -27,37 +28,7 @@ Vector = NDArray[np.float64]
 _DIGIT = re.compile(r"\d")
 _PRONOUN = re.compile(r"\b(?:you|your|we|our|us|my|how|why|what)\b", re.IGNORECASE)
 _ARTICLE = re.compile(r"\b(?:a|an|two|three|four)\b", re.IGNORECASE)
-
-
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_FUNCTION_WORDS = frozenset(
-    [
-        "the",
-        "and",
-        "or",
-        "of",
-        "to",
-        "in",
-        "on",
-        "at",
-        "by",
-        "for",
-        "with",
-        "from",
-        "an",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "it",
-        "its",
-        "this",
-        "that",
-        "as",
-        "but",
-    ]
-)
 
 
 @dataclass(frozen=True)
@@ -117,7 +88,7 @@ GAMMA = 1.0
 def _word_ratings(captions: Sequence[str], words: Linear) -> Vector:
     """Mean, upper and lower quartile and maximum of each caption's word ratings, shape [n, 4]."""
     listed = [
-        [w for w in map(str.lower, _WORD.findall(caption)) if w not in _FUNCTION_WORDS][:80]
+        [w for w in map(str.lower, _WORD.findall(caption)) if w not in FUNCTION_WORDS][:80]
         for caption in captions
     ]
     distinct = list(dict.fromkeys(word for found in listed for word in found))

@@ -11,6 +11,7 @@ Where the whole caption is wrong, the peak is a heap of leftovers ("A of a"). Wh
 half of the words, or no two words that name something, is not proposed.
 """
 
+from backend.english import FUNCTION_WORDS
 from backend.trajectories.trajectory import Trajectory
 
 PROPOSER = "trajectory"
@@ -18,31 +19,6 @@ PROPOSER = "trajectory"
 #: Share of the peak's gain that an earlier step must bring to be proposed in its place.
 MOST_OF_THE_GAIN = 0.8
 KEPT_AT_LEAST = 0.5
-_FUNCTION_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "is",
-        "are",
-        "was",
-        "were",
-        "in",
-        "on",
-        "at",
-        "to",
-        "by",
-        "with",
-        "and",
-        "or",
-        "it",
-        "its",
-        "this",
-        "that",
-        "there",
-    ]
-)
 
 
 def propose(trajectory: Trajectory) -> list[str]:
@@ -67,7 +43,7 @@ def _is_a_caption(trajectory: Trajectory, step: int) -> bool:
     words = trajectory.caption.words
     gone = set(trajectory.removed[:step])
     left = [word.lower() for i, word in enumerate(words) if i not in gone]
-    naming = [word for word in left if word not in _FUNCTION_WORDS]
+    naming = [word for word in left if word not in FUNCTION_WORDS]
     return len(left) >= KEPT_AT_LEAST * len(words) and len(naming) >= min(2, len(words))
 
 

@@ -12,6 +12,7 @@ Suspect positions are filled from left to right with a beam:
 from backend.captions import Caption
 from backend.correction.captioner import Captioner
 from backend.correction.suggestion import Case
+from backend.english import article_for, match_case
 
 PROPOSER = "guided infill"
 
@@ -59,19 +60,8 @@ def prefix_before(caption: Caption, position: int, filled: dict[int, str]) -> st
     return pieces.replace(filled) if len(pieces) else ""
 
 
-def match_case(word: str, model: str) -> str:
-    """Write `word` in the case of the word it replaces.
-
-    >>> match_case("cat", "Dog"), match_case("cat", "DOG"), match_case("cat", "dog")
-    ('Cat', 'CAT', 'cat')
-    """
-    if len(model) > 1 and model.isupper():
-        return word.upper()
-    return word.capitalize() if model[:1].isupper() else word
-
-
 def repair_articles(text: str) -> str:
-    """Make "a" and "an" agree with the word that follows (by its first letter).
+    """Make "a" and "an" agree with the word that follows.
 
     >>> repair_articles("A orange cat and an dog")
     'An orange cat and a dog'
@@ -80,7 +70,7 @@ def repair_articles(text: str) -> str:
     repaired: dict[int, str] = {}
     for i, word in enumerate(caption.words[:-1]):
         if word.lower() in ("a", "an"):
-            article = "an" if caption.words[i + 1][:1].lower() in "aeiou" else "a"
+            article = article_for(caption.words[i + 1])
             if word.lower() != article:
-                repaired[i] = match_case(article, word) if word[0].isupper() else article
+                repaired[i] = article.capitalize() if word[0].isupper() else article
     return caption.replace(repaired) if repaired else text

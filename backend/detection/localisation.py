@@ -16,39 +16,10 @@ that right captions stay unmarked. Words the model does not read have no score.
 import numpy as np
 
 from backend.detection.types import SuspectWord
+from backend.english import FUNCTION_WORDS
 from backend.trajectories.trajectory import Trajectory
 
 WEIGHT_OF_GAIN, WEIGHT_OF_ORDER, WEIGHT_OF_PEAK = 0.55, 0.3, 0.15
-
-#: Words that name nothing: wrong only together with another word, so they count half.
-_FUNCTION_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "to",
-        "in",
-        "on",
-        "at",
-        "and",
-        "or",
-        "with",
-        "it",
-        "its",
-        "by",
-        "for",
-        "from",
-        "that",
-        "this",
-        "there",
-    ]
-)
 
 
 def word_scores(trajectory: Trajectory) -> np.ndarray:
@@ -65,7 +36,7 @@ def word_scores(trajectory: Trajectory) -> np.ndarray:
     in_peak = np.isin(np.arange(len(gains)), until_peak).astype(np.float64)
     scores = WEIGHT_OF_GAIN * relative + WEIGHT_OF_ORDER * order + WEIGHT_OF_PEAK * in_peak
     words = trajectory.caption.words
-    half = [0.5 if words[i].lower() in _FUNCTION_WORDS else 1.0 for i in range(len(gains))]
+    half = [0.5 if words[i].lower() in FUNCTION_WORDS else 1.0 for i in range(len(gains))]
     found: np.ndarray = np.clip(scores * np.array(half), 0.0, 1.0)
     return found
 

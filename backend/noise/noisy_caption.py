@@ -8,15 +8,11 @@ The article before "orange" was repaired; it is not among the changed words, bec
 makes the caption wrong. Every other byte is the user's.
 """
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from backend.captions import Caption
-
-#: Written with a vowel and spoken with a consonant, or the other way round.
-_SPOKEN_WITH_CONSONANT = re.compile(r"(?:uni|use|usu|eu|one\b|once|ufo|ukulele|utensil)")
-_SPOKEN_WITH_VOWEL = re.compile(r"(?:hour|honest|heir|honou?r)")
+from backend.english import article_for
 
 
 @dataclass(frozen=True)
@@ -72,31 +68,6 @@ def rewrite(
         length += len(new)
         position = end
     return "".join([*pieces, caption.text[position:]]), tuple(spans)
-
-
-def article_for(word: str) -> str:
-    """ "a" or "an", by the sound of the word that follows.
-
-    >>> article_for("umbrella"), article_for("unicycle"), article_for("hour"), article_for("dog")
-    ('an', 'a', 'an', 'a')
-    """
-    lower = word.lower()
-    if _SPOKEN_WITH_VOWEL.match(lower):
-        return "an"
-    if _SPOKEN_WITH_CONSONANT.match(lower):
-        return "a"
-    return "an" if lower[:1] in ("a", "e", "i", "o", "u") else "a"
-
-
-def match_case(word: str, model: str) -> str:
-    """Write `word` in the case of the word it replaces.
-
-    >>> match_case("cat", "Dog"), match_case("cat", "DOG"), match_case("cat", "dog")
-    ('Cat', 'CAT', 'cat')
-    """
-    if len(model) > 1 and model.isupper():
-        return word.upper()
-    return word[:1].upper() + word[1:] if model[:1].isupper() else word
 
 
 def _in_the_case_of(text: str, old: tuple[str, ...]) -> str:

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from functools import cache
 
 from backend.captions import Caption
+from backend.english import article_for
 from backend.noise import word_lists as lists
-from backend.noise.noisy_caption import Replacement, article_for
+from backend.noise.noisy_caption import Replacement
 from backend.noise.nouns import is_plural, known_nouns, plural_of, singular_of
 from backend.noise.verbs import form_table, forms_of
 

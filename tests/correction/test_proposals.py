@@ -5,9 +5,10 @@ import pytest
 
 from backend.captions import Caption
 from backend.correction import from_trajectory
-from backend.correction.guided_infill import match_case, prefix_before, repair_articles
+from backend.correction.guided_infill import prefix_before, repair_articles
 from backend.correction.suggestion import Case
 from backend.detection.types import SuspectWord
+from backend.english import match_case
 from backend.trajectories.trajectory import Trajectory
 
 

@@ -5,8 +5,9 @@ import random
 import pytest
 
 from backend.captions import Caption
+from backend.english import article_for
 from backend.noise import FineGrainedNoise, ImageCaption, NoisyCaption, Swapper, inject
-from backend.noise.noisy_caption import Replacement, article_for, rewrite
+from backend.noise.noisy_caption import Replacement, rewrite
 from tests.checkpoints import drawn_pairs
 
 ORDINARY = [
