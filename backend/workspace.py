@@ -101,13 +101,20 @@ class Workspace:
             raise DatasetNotFound(str(problem)) from problem
 
     def find_or_import(self, name_or_path: str, progress: Progress = no_progress) -> int:
-        """A dataset by its name, or by a path that is imported first (again: only what is new)."""
+        """A dataset by its name, or by a path that is imported first (again: only what is new).
+
+        Where another folder of that name is known already (two clones, two users of one database),
+        the new one is called name-2.
+        """
         try:
             return self.find(name_or_path)
         except DatasetNotFound:
-            if not Path(name_or_path).expanduser().exists():
+            path = Path(name_or_path).expanduser().resolve()
+            if not path.exists():
                 raise
-        return self.import_dataset(name_or_path, progress=progress).dataset_id
+        known = {Path(summary.source): summary.name for summary in self.datasets()}
+        name = known.get(path) or _free_name(path, set(known.values()))
+        return self.import_dataset(path, name=name, progress=progress).dataset_id
 
     def import_dataset(
         self,
@@ -529,6 +536,12 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Sequence) and not isinstance(value, str):
         return [_plain(item) for item in value]
     return value if isinstance(value, bool | int | float | str) or value is None else str(value)
+
+
+def _free_name(path: Path, taken: set[str]) -> str:
+    name = path.name if path.is_dir() else path.stem
+    names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
+    return next(candidate for candidate in names if candidate not in taken)
 
 
 def is_demo(summary: DatasetSummary) -> bool:
