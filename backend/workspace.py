@@ -34,7 +34,7 @@ from backend.pipeline import (
 from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.pictures import inside
 from backend.scoring.protocol import ScorerInfo
-from backend.settings import DEMO, Settings
+from backend.settings import Settings
 from backend.store import open_database
 from backend.trajectories.trajectory import Trajectory
 from backend.views import (
@@ -542,8 +542,3 @@ def _free_name(path: Path, taken: set[str]) -> str:
     name = path.name if path.is_dir() else path.stem
     names = (name, *(f"{name}-{number}" for number in range(2, len(taken) + 3)))
     return next(candidate for candidate in names if candidate not in taken)
-
-
-def is_demo(summary: DatasetSummary) -> bool:
-    """Whether a dataset is the demo that comes with the program."""
-    return Path(summary.root) == DEMO.resolve()

@@ -86,6 +86,15 @@ document.addEventListener("input", (event) => {
   waiting = setTimeout(() => send(payload("check", { text: area.value })), 600);
 });
 
+// Into view within its own list; the page itself must not jump.
+function reveal(item) {
+  const list = item?.parentElement;
+  if (!list) return;
+  const inner = item.getBoundingClientRect(), outer = list.getBoundingClientRect();
+  if (inner.top < outer.top) list.scrollTop -= outer.top - inner.top;
+  else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
+}
+
 // After each redraw: address, pictures of the next pairs, the current row in view, chart clicks.
 const prepared = new Set();
 const observer = new MutationObserver(() => {
@@ -98,10 +107,10 @@ const observer = new MutationObserver(() => {
     (s.dataset.prefetch || "").split(" ").filter(Boolean).forEach((source) => {
       if (!prepared.has(source)) { prepared.add(source); new Image().src = source; }
     });
-    document.querySelector("#traced-queue [aria-current=true]")?.scrollIntoView({ block: "nearest" });
+    reveal(document.querySelector("#traced-queue [aria-current=true]"));
   }
   const step = document.querySelector("#traced-steps [aria-current=step]");
-  if (step && step.dataset.seen !== "1") { step.dataset.seen = "1"; step.scrollIntoView({ block: "nearest" }); }
+  if (step && step.dataset.seen !== "1") { step.dataset.seen = "1"; reveal(step); }
   document.querySelectorAll("#traced-chart .js-plotly-plot").forEach((chart) => {
     if (chart.dataset.hooked || !chart.on) return;
     chart.dataset.hooked = "1";
