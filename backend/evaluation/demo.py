@@ -113,7 +113,9 @@ def main() -> None:
         workspace = Workspace(settings)
         dataset = workspace.import_dataset(DEMO, name="demo").dataset_id
         report = workspace.score(
-            dataset, lambda done, total, message: print(message, done, total, file=sys.stderr)
+            dataset,
+            lambda done, total, message: print(message, done, total, file=sys.stderr),
+            suggestions=False,
         )
         out = Path(folder) / "scores.jsonl"
         workspace.write_scores(dataset, out)
