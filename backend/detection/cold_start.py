@@ -166,9 +166,10 @@ def _too_small(originals: Matrix, why: str) -> ColdStart:
     """Ranked by s_0 alone: the lower within the dataset, the likelier wrong."""
     from backend.detection.models import S_0, Linear
 
-    s_0 = originals[:, 0] if len(originals) else np.zeros(1)
+    s_0 = originals[:, S_0.columns[0]] if len(originals) else np.zeros(1)
     deviation = float(s_0.std()) or 1.0
-    model = Linear(S_0.kind, (0,), 1.0, (float(s_0.mean()),), (deviation,), (-1.0,), 0.0)
+    mean = (float(s_0.mean()),)
+    model = Linear(S_0.kind, S_0.columns, 1.0, (), mean, (deviation,), (-1.0,), 0.0)
     classifier = Classifier(model, Calibration())
     report = {"detector": model.kind, "basis_note": why, "trained_on_pairs": len(originals)}
     return ColdStart(classifier.predict(originals), classifier, report)

@@ -11,14 +11,22 @@ from typing import Any, Protocol
 import numpy as np
 import xgboost
 from numpy.typing import NDArray
-from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from backend.detection.features import Matrix
+from backend.detection.features import NAMES, SIGNS, Matrix
 
 Labels = NDArray[np.int64]
 Weights = NDArray[np.float64]
 _EDGE = 1e-4
+
+
+#: The columns whose sign theory knows, and all of them.
+THEORY = tuple(NAMES.index(name) for name in SIGNS)
+EVERY = tuple(range(len(NAMES)))
+
+
+def _signs(columns: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(SIGNS.get(NAMES[column], 0) for column in columns)
 
 
 class Model(Protocol):
@@ -43,12 +51,15 @@ def odds(probability: Weights) -> Weights:
 
 @dataclass(frozen=True)
 class Linear:
-    """Logistic regression on standardised columns. On column 0 alone it is s_0 by itself, which
-    every other has to beat."""
+    """Logistic regression on standardised columns. On s_0 alone it is what every other has to beat.
+
+    `signs`: of each column's weight, 1 or -1, where theory knows it; empty: any.
+    """
 
     kind: str
     columns: tuple[int, ...]
     strength: float = 1.0
+    signs: tuple[int, ...] = ()
     mean: tuple[float, ...] = ()
     deviation: tuple[float, ...] = ()
     weights: tuple[float, ...] = ()
@@ -58,13 +69,11 @@ class Linear:
         chosen = features[:, list(self.columns)]
         mean, deviation = chosen.mean(0), chosen.std(0)
         deviation[deviation < 1e-9] = 1.0
-        fitted = LogisticRegression(C=self.strength, max_iter=2000).fit(
-            self._clipped((chosen - mean) / deviation), labels, sample_weight=weights
-        )
+        scaled = self._clipped((chosen - mean) / deviation)
+        found, bias = _logistic(scaled, labels, weights, self.strength, self.signs)
         return Linear(
-            self.kind, self.columns, self.strength,
-            tuple(mean.tolist()), tuple(deviation.tolist()),
-            tuple(fitted.coef_[0].tolist()), float(fitted.intercept_[0]),
+            self.kind, self.columns, self.strength, self.signs, tuple(mean.tolist()),
+            tuple(deviation.tolist()), tuple(found.tolist()), bias,
         )  # fmt: skip
 
     def log_odds(self, features: Matrix) -> Weights:
@@ -81,35 +90,43 @@ class Linear:
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind, "columns": self.columns, "strength": self.strength,
-            "mean": self.mean, "deviation": self.deviation, "weights": self.weights,
-            "bias": self.bias,
+            "signs": self.signs, "mean": self.mean, "deviation": self.deviation,
+            "weights": self.weights, "bias": self.bias,
         }  # fmt: skip
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Linear":
         return cls(
-            value["kind"], tuple(value["columns"]), value["strength"], tuple(value["mean"]),
-            tuple(value["deviation"]), tuple(value["weights"]), value["bias"],
+            value["kind"], tuple(value["columns"]), value["strength"], tuple(value["signs"]),
+            tuple(value["mean"]), tuple(value["deviation"]), tuple(value["weights"]), value["bias"],
         )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Cart:
-    """One decision tree (CART). A leaf holds its share of wrong captions, smoothed by one each."""
+    """One decision tree (CART) on the given columns, held to the signs that theory knows.
+
+    A leaf holds its share of wrong captions, smoothed by one of each kind.
+    """
 
     max_depth: int | None
+    columns: tuple[int, ...]
     kind: str = "cart"
     tree: dict[str, list[float]] = field(default_factory=dict)
 
     def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Cart":
         grown = DecisionTreeClassifier(
-            max_depth=self.max_depth, min_samples_leaf=5, random_state=0
-        ).fit(features, labels, sample_weight=weights)
+            max_depth=self.max_depth,
+            min_samples_leaf=5,
+            monotonic_cst=_signs(self.columns),
+            random_state=0,
+        ).fit(features[:, self.columns], labels, sample_weight=weights)
         tree = grown.tree_
         share = tree.value[:, 0, 1] / tree.value[:, 0].sum(1)
         count = tree.weighted_n_node_samples
         return Cart(
             self.max_depth,
+            self.columns,
             tree={
                 "left": tree.children_left.tolist(),
                 "right": tree.children_right.tolist(),
@@ -124,7 +141,7 @@ class Cart:
         feature = np.array(self.tree["feature"], np.int64)
         threshold = np.array(self.tree["threshold"])
         # The tree was grown on float32, and compares so.
-        values = features.astype(np.float32)
+        values = features[:, self.columns].astype(np.float32)
         node = np.zeros(len(features), np.int64)
         while (inner := left[node] >= 0).any():
             rows = np.flatnonzero(inner)
@@ -134,21 +151,28 @@ class Cart:
         return odds(np.array(self.tree["value"])[node])
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "max_depth": self.max_depth, "tree": self.tree}
+        return {
+            "kind": self.kind, "max_depth": self.max_depth, "columns": self.columns,
+            "tree": self.tree,
+        }  # fmt: skip
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Cart":
-        return cls(value["max_depth"], tree=value["tree"])
+        return cls(value["max_depth"], tuple(value["columns"]), tree=value["tree"])
 
 
 @dataclass(frozen=True)
 class Boosted:
-    """XGBoost. `stacked`: it starts from the log-odds of s_0 alone and learns what to add, so that
-    it cannot forget what a single score already knows."""
+    """XGBoost on the given columns, held to the signs that theory knows.
+
+    `stacked`: it starts from the log-odds of s_0 alone and learns what to add, so that it cannot
+    forget what a single score already knows.
+    """
 
     max_depth: int
     learning_rate: float
     n_estimators: int
+    columns: tuple[int, ...]
     stacked: bool = False
     base: Linear | None = None
     booster: Any = None
@@ -159,7 +183,7 @@ class Boosted:
 
     def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Boosted":
         base = S_0.fit(features, labels, weights) if self.stacked else None
-        data = xgboost.DMatrix(features, labels, weight=weights)
+        data = xgboost.DMatrix(features[:, self.columns], labels, weight=weights)
         if base is not None:
             data.set_base_margin(base.log_odds(features))
         booster = xgboost.train(
@@ -169,6 +193,7 @@ class Boosted:
                 "learning_rate": self.learning_rate,
                 "subsample": 0.8,
                 "min_child_weight": 3,
+                "monotone_constraints": _signs(self.columns),
                 "tree_method": "hist",
                 "max_bin": 64,
                 "seed": 0,
@@ -178,15 +203,16 @@ class Boosted:
             self.n_estimators,
         )
         return Boosted(
-            self.max_depth, self.learning_rate, self.n_estimators, self.stacked, base, booster
-        )
+            self.max_depth, self.learning_rate, self.n_estimators, self.columns, self.stacked,
+            base, booster,
+        )  # fmt: skip
 
     def log_odds(self, features: Matrix) -> Weights:
         return self.log_odds_after(features, self.n_estimators)
 
     def log_odds_after(self, features: Matrix, trees: int) -> Weights:
         """As if boosting had stopped after so many trees: one fit serves a whole grid."""
-        data = xgboost.DMatrix(features)
+        data = xgboost.DMatrix(features[:, self.columns])
         if self.base is not None:
             data.set_base_margin(self.base.log_odds(features))
         margin = self.booster.predict(data, output_margin=True, iteration_range=(0, trees))
@@ -195,7 +221,8 @@ class Boosted:
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": "xgboost", "max_depth": self.max_depth, "learning_rate": self.learning_rate,
-            "n_estimators": self.n_estimators, "stacked": self.stacked,
+            "n_estimators": self.n_estimators, "columns": self.columns,
+            "stacked": self.stacked,
             "base": self.base.to_json() if self.base else None,
             "booster": json.loads(self.booster.save_raw("json").decode()),
         }  # fmt: skip
@@ -206,13 +233,41 @@ class Boosted:
         booster.load_model(bytearray(json.dumps(value["booster"]).encode()))
         base = Linear.from_json(value["base"]) if value["base"] else None
         return cls(
-            value["max_depth"], value["learning_rate"], value["n_estimators"], value["stacked"],
-            base, booster,
+            value["max_depth"], value["learning_rate"], value["n_estimators"],
+            tuple(value["columns"]), value["stacked"], base, booster,
         )  # fmt: skip
 
 
-#: s_0 by itself.
-S_0 = Linear("s_0 alone", (0,))
+def _logistic(
+    features: Matrix, labels: Labels, weights: Weights, strength: float, signs: tuple[int, ...]
+) -> tuple[Weights, float]:
+    """Weights and bias of least penalised log-loss, within the signs."""
+    from scipy.optimize import minimize
+
+    target = np.where(labels == 1, 1.0, -1.0)
+    bounds = [
+        (0.0, None) if sign > 0 else (None, 0.0) if sign < 0 else (None, None)
+        for sign in signs or (0,) * features.shape[1]
+    ]
+
+    def loss(parameters: Weights) -> tuple[float, Weights]:
+        margin = target * (features @ parameters[:-1] + parameters[-1])
+        pull = -weights * target / (1 + np.exp(np.clip(margin, -50, 50)))
+        value = strength * float((weights * np.logaddexp(0, -margin)).sum())
+        value += 0.5 * float(parameters[:-1] @ parameters[:-1])
+        slope = strength * np.r_[features.T @ pull, pull.sum()]
+        slope[:-1] += parameters[:-1]
+        return value, slope
+
+    start = np.zeros(features.shape[1] + 1)
+    best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[*bounds, (None, None)]).x
+    return best[:-1], float(best[-1])
+
+
+#: s_0 by itself, as log-odds.
+S_0 = Linear("s_0 alone", (NAMES.index("log-odds of s_0"),))
+#: s_0 and what the trajectory adds to it, each with the sign that theory knows.
+BY_THEORY = Linear("logistic", THEORY, 0.1, _signs(THEORY))
 
 
 def from_json(value: dict[str, Any]) -> Model:

@@ -32,6 +32,8 @@ WEIGHT_OF_UNDECIDED = 0.5
 FEWEST_VERDICTS = 5
 #: From so many verdicts of each kind on, probabilities are calibrated on verdicts alone.
 CALIBRATE_ON_VERDICTS = 40
+#: From so many on, verdicts rather than injected noise decide what a detector may look at.
+MANY_VERDICTS = 200
 TOP = 100
 
 
@@ -83,7 +85,8 @@ def retrain(
     weights = balanced(target) * trust
     weights *= len(weights) / weights.sum()
     folds = fold_of([groups[owner] for owner in owners], seed)
-    chosen = choose(features, target, weights, folds, tick=progress)
+    labelled = len(decided) >= MANY_VERDICTS
+    chosen = choose(features, target, weights, folds, labelled, progress)
     plain = calibrate(chosen.out_of_fold, target, weights)
     verdict_labels, verdict_odds = target[: len(decided)], chosen.out_of_fold[: len(decided)]
     enough = min(verdict_labels.sum(), len(decided) - verdict_labels.sum())

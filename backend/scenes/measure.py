@@ -26,7 +26,7 @@ from backend.detection.classifier import choose, fold_of
 from backend.detection.cold_start import balanced
 from backend.detection.features import NAMES, feature_matrix
 from backend.detection.localisation import word_scores
-from backend.detection.models import Linear
+from backend.detection.models import S_0, Linear
 from backend.scenes.grammar import Description, describe
 from backend.scenes.noise import BalancedNoise, noun_swap, random_swap
 from backend.scenes.renderer import render
@@ -102,9 +102,11 @@ def figures_of(pairs: Labelled, trajectories: Sequence[Trajectory], seed: int) -
     train = ~test
     weights = balanced(wrong[train])
     folds = fold_of(np.arange(int(train.sum())).tolist(), seed)
-    chosen = choose(features[train], wrong[train], weights, folds)
+    chosen = choose(features[train], wrong[train], weights, folds, labelled=True)
     detector = chosen.model.fit(features[train], wrong[train], weights)
-    length = Linear("s_0 and length", (0, _LENGTH)).fit(features[train], wrong[train], weights)
+    length = Linear("s_0 and length", (*S_0.columns, _LENGTH)).fit(
+        features[train], wrong[train], weights
+    )
     found = {
         "auc_s_0": float(roc_auc_score(wrong, -features[:, 0])),
         "test_auc_s_0": float(roc_auc_score(wrong[test], -features[test, 0])),

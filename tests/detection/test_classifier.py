@@ -10,26 +10,32 @@ from backend.detection.classifier import (
     choose,
     fold_of,
 )
-from backend.detection.features import NAMES
-from backend.detection.models import S_0, Boosted, Cart, Linear
+from backend.detection.features import NAMES, SIGNS
+from backend.detection.models import EVERY, S_0, THEORY, Boosted, Cart, Linear
 from backend.errors import TrainingError
-
-ALL = tuple(range(len(NAMES)))
 
 
 def table(count: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Wrong rows have a low s_0 or a high column 21."""
+    """Wrong rows have a low s_0 or a large gain."""
     lot = np.random.default_rng(seed)
     features = lot.normal(size=(count, len(NAMES)))
-    odds = -1.2 * features[:, 0] + 2.0 * np.maximum(features[:, 21], 0) * (features[:, 0] > -0.5)
+    s_0, gain = features[:, S_0.columns[0]], features[:, NAMES.index("gain of the best step")]
+    odds = -1.2 * s_0 + 2.0 * np.maximum(gain, 0) * (s_0 > -0.5)
     labels = (lot.random(count) < 1 / (1 + np.exp(-(odds - 0.5) * 2))).astype(np.int64)
     return features, labels
 
 
-@pytest.mark.parametrize(
-    "model", [S_0, Linear("logistic", ALL, 0.3), Cart(5), Cart(None), Boosted(3, 0.1, 50),
-              Boosted(3, 0.1, 50, stacked=True)], ids=lambda m: f"{m.kind}",
-)  # fmt: skip
+MODELS = [
+    S_0,
+    Linear("logistic", EVERY, 0.3),
+    Cart(5, EVERY),
+    Cart(None, THEORY),
+    Boosted(3, 0.1, 50, THEORY),
+    Boosted(3, 0.1, 50, EVERY, stacked=True),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
 def test_what_is_stored_says_the_same_again(model: object) -> None:
     features, labels = table()
     fitted = model.fit(features, labels, np.ones(len(labels)))  # type: ignore[attr-defined]
@@ -44,9 +50,14 @@ def test_our_tree_decides_as_the_librarys() -> None:
     from sklearn.tree import DecisionTreeClassifier
 
     features, labels = table()
-    theirs = DecisionTreeClassifier(max_depth=5, min_samples_leaf=5, random_state=0)
+    theirs = DecisionTreeClassifier(
+        max_depth=5,
+        min_samples_leaf=5,
+        monotonic_cst=[SIGNS.get(name, 0) for name in NAMES],
+        random_state=0,
+    )
     theirs.fit(features, labels)
-    ours = Cart(5).fit(features, labels, np.ones(len(labels)))
+    ours = Cart(5, EVERY).fit(features, labels, np.ones(len(labels)))
     leaf = theirs.apply(features)
     share, odds = theirs.predict_proba(features)[:, 1], ours.log_odds(features)
     for number in set(leaf.tolist()):
@@ -58,7 +69,7 @@ def test_our_tree_decides_as_the_librarys() -> None:
 def test_a_grid_over_trees_is_answered_by_one_fit() -> None:
     features, labels = table()
     weights = np.ones(len(labels))
-    long, short = Boosted(3, 0.1, 200), Boosted(3, 0.1, 50)
+    long, short = Boosted(3, 0.1, 200, THEORY), Boosted(3, 0.1, 50, THEORY)
     np.testing.assert_allclose(
         long.fit(features, labels, weights).log_odds_after(features, 50),
         short.fit(features, labels, weights).log_odds(features),
@@ -69,10 +80,33 @@ def test_a_grid_over_trees_is_answered_by_one_fit() -> None:
 def test_the_winner_beats_s_0_where_there_is_more_to_learn() -> None:
     features, labels = table(600)
     folds = fold_of(list(range(len(labels))))
-    chosen = choose(features, labels, np.ones(len(labels)), folds)
-    assert chosen.auc == max(chosen.auc_of.values())
-    assert chosen.auc > chosen.auc_of["s_0 alone"] + 0.02
-    assert {"cart", "xgboost", "xgboost on s_0", "logistic", "s_0 alone"} == set(chosen.auc_of)
+    weights = np.ones(len(labels))
+    for labelled in (False, True):
+        chosen = choose(features, labels, weights, folds, labelled)
+        assert chosen.auc == max(chosen.auc_of.values())
+        assert chosen.auc > chosen.auc_of["s_0 alone"] + 0.02
+        more = {"xgboost on s_0", "logistic"} if labelled else set()
+        assert {"cart", "xgboost", "s_0 alone"} | more == set(chosen.auc_of)
+
+
+def test_s_0_alone_wins_where_it_is_all_there_is() -> None:
+    features, _ = table(600)
+    odds = -6 * features[:, S_0.columns[0]]
+    labels = (np.random.default_rng(3).random(600) < 1 / (1 + np.exp(-odds))).astype(np.int64)
+    chosen = choose(features, labels, np.ones(600), fold_of(list(range(600))))
+    assert chosen.auc >= chosen.auc_of["s_0 alone"] - 0.02
+
+
+def test_a_model_never_turns_a_sign_round() -> None:
+    """A column that theory knows, trained on labels that contradict it, is not used against it."""
+    features, _ = table(400)
+    column = NAMES.index("largest deletion gain")
+    labels = (features[:, column] < 0).astype(np.int64)
+    for model in (Boosted(3, 0.1, 50, THEORY), Cart(5, THEORY)):
+        fitted = model.fit(features, labels, np.ones(400))
+        raised = features.copy()
+        raised[:, column] += 1
+        assert (fitted.log_odds(raised) >= fitted.log_odds(features) - 1e-6).all()
 
 
 def test_out_of_fold_log_odds_come_from_models_that_have_not_seen_the_row() -> None:

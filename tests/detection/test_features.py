@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from backend.captions import Caption
-from backend.detection.features import NAMES, feature_matrix
+from backend.detection.features import NAMES, expanded, feature_matrix
 from backend.trajectories.trajectory import Trajectory
 from tests.detection.made_trajectories import trajectory
 
@@ -17,6 +17,7 @@ def test_a_row_holds_what_a_person_reads_off_the_curves() -> None:
     one = trajectory("a red dog", [0.0, -0.3, 0.2], start=0.4)
     (row,) = feature_matrix([one])
     assert value(row, "s_0") == pytest.approx(0.4)
+    assert value(row, "log-odds of s_0") == pytest.approx(np.log(0.4 / 0.6), abs=1e-5)
     assert value(row, "gain of the best step") == pytest.approx(0.3)
     assert value(row, "gain of step 1") == pytest.approx(0.3)
     assert value(row, "words removed until the peak") == 1
@@ -38,6 +39,12 @@ def test_every_length_gives_a_finite_row() -> None:
     assert rows.shape == (4, len(NAMES))
     assert np.isfinite(rows).all()
     assert feature_matrix([]).shape == (0, len(NAMES))
+
+
+def test_expanded_scores_keep_every_order() -> None:
+    scores = np.array([-1, -0.3, -1e-3, 0, 1e-5, 2e-5, 1e-3, 0.3, 0.7, 0.999, 0.9999])
+    assert (np.diff(expanded(scores)) >= 0).all()
+    assert np.ptp(expanded(np.array([2e-5, 1e-3]))) > 3
 
 
 def test_names_are_distinct() -> None:
