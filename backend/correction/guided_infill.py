@@ -9,6 +9,8 @@ Suspect positions are filled from left to right with a beam:
     -> sand: "A brown dog on the" -> grass (-0.1) …         "A brown dog on the grass"
 """
 
+import itertools
+
 from backend.captions import Caption
 from backend.correction.captioner import Captioner
 from backend.correction.suggestion import Case
@@ -18,11 +20,11 @@ PROPOSER = "guided infill"
 
 #: More suspect words than this are rather a wholly wrong caption: describing anew serves better.
 MAXIMUM_POSITIONS = 3
-CANDIDATES_PER_POSITION = 12
-BEAM = 6
+CANDIDATES_PER_POSITION = 24
+BEAM = 10
 
 
-def propose(case: Case, captioner: Captioner, count: int = 4) -> list[str]:
+def propose(case: Case, captioner: Captioner, count: int = 12) -> list[str]:
     """Captions with the suspect words refilled, likeliest first (at most `count`).
 
     The user's text outside the refilled words is kept byte for byte.
@@ -51,7 +53,17 @@ def propose(case: Case, captioner: Captioner, count: int = 4) -> list[str]:
         ranked = sorted(zip(likelihoods, extended, strict=True), key=lambda pair: -pair[0])
         beam = [filled for _, filled in ranked[: max(BEAM, count)]]
     captions = [repair_articles(case.caption.replace(filled)) for filled in beam if filled]
-    return [text for text in dict.fromkeys(captions) if text != case.caption.text][:count]
+    return [
+        text
+        for text in dict.fromkeys(captions)
+        if text != case.caption.text and not _stutters(text)
+    ][:count]
+
+
+def _stutters(text: str) -> bool:
+    """Whether a word follows itself ("a brown brown dog")."""
+    words = [word.lower() for word in Caption.parse(text).words]
+    return any(a == b for a, b in itertools.pairwise(words))
 
 
 def prefix_before(caption: Caption, position: int, filled: dict[int, str]) -> str:

@@ -42,8 +42,8 @@ def judge(
 ) -> list[Suggestion]:
     """Score `proposals` (caption -> proposer) against the case's image and keep the best.
 
-    A refilled caption tells more than a shortened one: if both improve, at least one refilled
-    caption is among those kept.
+    A refilled caption tells more than a shortened one or a new one: of those two kinds one each is
+    kept at most, of the shortened ones the smallest edit that improves.
     """
     captions = [caption for caption in proposals if caption.strip()]
     if not captions:
@@ -58,10 +58,7 @@ def judge(
         ),
         reverse=True,
     )
-    kept = improved[:count]
-    refilled = [pair for pair in improved if proposals[pair[1]] != from_trajectory.PROPOSER]
-    if refilled and not any(pair in kept for pair in refilled):
-        kept = [*kept[: count - 1], refilled[0]]
+    kept = _varied(improved, proposals, count)
     after: Sequence[float | None] = [None] * len(kept)
     if probability_of is not None and kept:
         pairs = [(case.state, Caption.parse(caption)) for _, caption in kept]
@@ -71,3 +68,18 @@ def judge(
         Suggestion(caption, proposals[caption], s_before, s, case.p_error, p_after)
         for (s, caption), p_after in zip(kept, after, strict=True)
     ]
+
+
+def _varied(
+    improved: Sequence[tuple[float, str]], proposals: Mapping[str, str], count: int
+) -> list[tuple[float, str]]:
+    """At most `count`, best s first: all refilled captions compete, and one of each other kind."""
+    refilled = [pair for pair in improved if proposals[pair[1]] == guided_infill.PROPOSER]
+    others = []
+    for proposer in (from_trajectory.PROPOSER, described_anew.PROPOSER):
+        of_this = {caption: s for s, caption in improved if proposals[caption] == proposer}
+        first = next((caption for caption in proposals if caption in of_this), None)
+        if first is not None:
+            others.append((of_this[first], first))
+    room = max(1, count - len(others)) if refilled else 0
+    return sorted([*refilled[:room], *others], reverse=True)[:count]
