@@ -1,4 +1,4 @@
-"""The captioner and CLIP, which start from the retrieval model's towers and learn beside it."""
+"""The captioner, which starts from the towers, and CLIP, which learns beside them."""
 
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,7 @@ def train_clip(
 ) -> CLIPModel:
     """Contrast between true and false captions, and the retrieval model's vectors as a guide."""
     torch.manual_seed(seed)
-    model = make_clip(learner.model)
+    model = make_clip()
     learner.eval().requires_grad_(False)
 
     def losses_at(step: int, progress: float) -> dict[str, torch.Tensor]:
