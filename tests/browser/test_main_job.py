@@ -49,7 +49,8 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
         "() => { const s = document.querySelector('.suggestions li span').cloneNode(true);"
         "s.querySelectorAll('del').forEach(d => d.remove()); return s.textContent; }"
     )
-    decided[identity_of(page)] = ("correction", offered)
+    # Between a deleted word and its replacement stands a space for the eye.
+    decided[identity_of(page)] = ("correction", " ".join(offered.split()))
     press(page, "1")
 
     # The tenth: an own correction. Keys must not fire while it is typed.
