@@ -179,6 +179,10 @@ def test_the_playground_tells_everything_about_an_example(page: Page) -> None:
     page.locator(
         ".gallery-item, table.examples tr, [data-testid=dataset] button, tbody tr"
     ).first.click()
+    # The example is there when both its fields are.
+    field = page.locator("#playground-caption textarea, #playground-caption input")
+    expect(field).not_to_have_value("", timeout=30_000)
+    page.wait_for_selector(".image-frame img, [data-testid=image] img, .image-container img")
     page.locator("#playground-run").click()
     expect(page.locator("#playground-result")).to_contain_text(
         "probability of error", timeout=30_000
