@@ -1,57 +1,42 @@
 """BLIP image-text retrieval: ITC cosine and ITM match probability (TRACED §3.1).
 
 Four things make these numbers equal to the published model's (LAVIS): twelve attention heads, an
-epsilon of 1e-6 in the image tower (`loading` checks both for checkpoints of the published size),
-[ENC] as the first token of ITM, and the attention mask.
+epsilon of 1e-6 in the image tower (both stand in a checkpoint's config.json), [ENC] as the first
+token of ITM, and the attention mask.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
-from PIL import Image
 from torch.nn.functional import normalize
 
-from backend.scoring.batching import IMAGES_A_BATCH, PATCHES_A_BATCH, batches, pad, words_within
+from backend.scoring.batching import PATCHES_A_BATCH, batches
 from backend.scoring.cosine import cosine_scores
-from backend.scoring.protocol import FloatArray, ImageState, ScorerInfo
+from backend.scoring.dual_encoder import DualEncoder
+from backend.scoring.protocol import FloatArray, ImageState
 
 #: The published models were trained and are evaluated on captions of at most 35 tokens.
 CONTEXT = 35
 
 
 @dataclass
-class BlipScorer:
+class BlipScorer(DualEncoder):
     """A `BlipForImageTextRetrieval`, asked through ITC or ITM as `info.kind` says.
 
     An image's state is its patch states [patches + 1, width] for ITM, its unit ITC embedding [d]
     for ITC.
     """
 
-    info: ScorerInfo
-    model: Any
-    processor: Any
-    context: int
     encoder_token: int  #: [ENC]
 
     @property
     def matching(self) -> bool:
         return self.info.kind == "blip-itm"
 
-    @torch.inference_mode()
-    def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
-        found: list[ImageState] = []
-        for first in range(0, len(images), IMAGES_A_BATCH):
-            found += self._encode(images[first : first + IMAGES_A_BATCH])
-        return found
-
-    def _encode(self, images: Sequence[Image.Image]) -> list[ImageState]:
-        pixels = self.processor.image_processor(images=list(images), return_tensors="pt")
-        states = self.model.vision_model(
-            pixel_values=pixels["pixel_values"].to(self.info.device)
-        ).last_hidden_state
+    def _see(self, pixels: torch.Tensor) -> list[ImageState]:
+        states = self.model.vision_model(pixel_values=pixels).last_hidden_state
         if self.matching:
             return list(states)
         return list(normalize(self.model.vision_proj(states[:, 0]).float(), dim=-1).cpu())
@@ -76,7 +61,7 @@ class BlipScorer:
         patches = len(requests[0][0]) if requests else 1
         most = max(1, PATCHES_A_BATCH // patches)
         for batch in batches([len(sequence) for sequence in sequences], most=most):
-            ids, mask = pad([sequences[i] for i in batch], 0, self.info.device)
+            ids, mask = self._padded([sequences[i] for i in batch])
             states = torch.stack([requests[asked[i][0]][0] for i in batch])
             fused = self.model.text_encoder(
                 input_ids=ids,
@@ -96,26 +81,11 @@ class BlipScorer:
             for number, (_, captions) in enumerate(requests)
         ]
 
-    @torch.inference_mode()
-    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
+    def _read(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """From the ITC text side, also when s comes from ITM (TRACED §3.2)."""
-        sequences = self._tokens(captions)
-        width = self.model.text_proj.out_features
-        found = np.zeros((len(captions), width), np.float32)
-        for batch in batches([len(sequence) for sequence in sequences]):
-            ids, mask = pad([sequences[i] for i in batch], 0, self.info.device)
-            read = self.model.text_encoder(input_ids=ids, attention_mask=mask).last_hidden_state
-            vectors = self.model.text_proj(read[:, 0])
-            found[batch] = normalize(vectors.float(), dim=-1).cpu().numpy()
-        return found
+        read = self.model.text_encoder(input_ids=ids, attention_mask=mask).last_hidden_state
+        vectors: torch.Tensor = self.model.text_proj(read[:, 0])
+        return vectors
 
-    def words_read(self, caption: str) -> int:
-        return words_within(self.processor.tokenizer, caption, self.context)
-
-    def _tokens(self, captions: Sequence[str]) -> list[list[int]]:
-        if not captions:
-            return []
-        found: list[list[int]] = self.processor.tokenizer(
-            list(captions), truncation=True, max_length=self.context
-        )["input_ids"]
-        return found
+    def _width(self) -> int:
+        return int(self.model.text_proj.out_features)
