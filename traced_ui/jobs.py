@@ -1,7 +1,5 @@
 """Long work, shown while it runs."""
 
-from typing import Any
-
 from backend.views import JobView
 from traced_ui.markup import safe
 
@@ -30,17 +28,6 @@ def job_html(job: JobView) -> str:
         f"{safe(job.message or job.status)}</span><span>{told}</span></div>"
         f'<div class="bar"><i style="width:{share:.1%}"></i></div></div>'
     )
-
-
-def figures(values: dict[str, Any]) -> list[tuple[str, str]]:
-    """Figures of a report as (name, value) for people; nested ones are left out."""
-    found = []
-    for key, value in values.items():
-        if isinstance(value, bool) or value is None or isinstance(value, dict | list | tuple):
-            continue
-        shown = f"{value:.3f}" if isinstance(value, float) else str(value)
-        found.append((key.replace("_", " "), shown))
-    return found
 
 
 def table(head: list[str], rows: list[list[str]], numeric: set[int] = frozenset()) -> str:  # type: ignore[assignment]

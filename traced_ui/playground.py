@@ -7,7 +7,7 @@ from PIL import Image
 
 from backend.errors import SettingsError
 from backend.views import PlaygroundResult
-from backend.workspace import Workspace
+from backend.workspace import QueueFilter, Workspace
 from traced_ui.differences import difference
 from traced_ui.figures import trajectory_figure
 from traced_ui.highlighting import highlighted_caption
@@ -81,8 +81,6 @@ def result_html(found: PlaygroundResult) -> str:
 
 def _examples(workspace: Workspace) -> list[list[Any]]:
     """The pairs of the first dataset that are there at the start, spread over the import order."""
-    from backend.workspace import QueueFilter
-
     for summary in workspace.datasets():
         rows = workspace.queue_page(
             QueueFilter(summary.id, order="position", descending=False), None, 60

@@ -16,7 +16,6 @@ from backend.errors import ImageError
 
 #: Larger pictures are refused; a scorer sees a few hundred pixels a side.
 MOST_PIXELS = 200_000_000
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".ppm")
 
 
 def load_image(path: Path) -> Image.Image:

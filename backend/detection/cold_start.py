@@ -30,7 +30,7 @@ from backend.detection.classifier import (
     report_of,
 )
 from backend.detection.features import Matrix, feature_matrix
-from backend.detection.models import Weights
+from backend.detection.models import S_0, Linear, Weights
 from backend.errors import TrainingError
 from backend.noise import ImageCaption, inject
 from backend.trajectories.trajectory import Trajectory
@@ -164,8 +164,6 @@ def estimated_share(p: Weights) -> float:
 
 def _too_small(originals: Matrix, why: str) -> ColdStart:
     """Ranked by s_0 alone: the lower within the dataset, the likelier wrong."""
-    from backend.detection.models import S_0, Linear
-
     s_0 = originals[:, S_0.columns[0]] if len(originals) else np.zeros(1)
     deviation = float(s_0.std()) or 1.0
     mean = (float(s_0.mean()),)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.card import dataset_card
-from backend.datasets.writing import ExportRow, write_dataset
+from backend.datasets.writing import FORMATS, ExportRow, write_dataset
 from backend.errors import ExportError, SettingsError
 from backend.pipeline import Progress, no_progress
 from backend.store import Store
@@ -18,8 +18,6 @@ from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
-
-FORMATS = ("imagefolder", "csv", "jsonl", "parquet")
 
 _ALLOWED = {
     "abstract": ("leave out", "tag", "keep"),

@@ -17,8 +17,8 @@ from backend.scenes.grammar import Description, describe
 from backend.scenes.noise import BalancedNoise, noun_swap, random_swap
 from backend.scenes.renderer import render
 from backend.scenes.world import Scene, make_scene
+from backend.settings import DEMO
 
-DEMO = Path(__file__).resolve().parents[2] / "assets" / "demo"
 #: Far from the scenes that models were trained on, and from those they are measured on.
 SEED = 2_000_000_000
 PICTURE_SIZE = 384

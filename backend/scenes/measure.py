@@ -14,7 +14,6 @@ import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,10 @@ from backend.scenes.renderer import render
 from backend.scenes.world import Scene, make_scene
 from backend.scoring.loading import load_scorer
 from backend.scoring.protocol import Scorer
+from backend.settings import MODELS
 from backend.trajectories.driver import run_trajectories
 from backend.trajectories.trajectory import Trajectory
 
-MODELS = Path(__file__).resolve().parents[2] / "assets" / "models"
 DIRECTORIES = {"blip-itm": "scenes-blip-itm", "blip-itc": "scenes-blip-itm", "clip": "scenes-clip"}
 NOISES = ("random", "noun", "fine-grained")
 #: Far from the seeds of training, of the demo and of the curves of training.

@@ -13,8 +13,8 @@ from backend.scenes.examples import open_examples
 from backend.scenes.other_models import train_captioner, train_clip
 from backend.scenes.publishing import publish
 from backend.scenes.training import Schedule, train_retrieval
+from backend.settings import MODELS
 
-MODELS = Path(__file__).resolve().parents[2] / "assets" / "models"
 #: Scenes for measuring are drawn far from those for training.
 HELD_OUT_SEED = 1_000_000_000
 
