@@ -15,6 +15,7 @@ from backend.scenes.training import (
     RetrievalLearner,
     Schedule,
     Tokens,
+    contrast_loss,
     draw_batch,
     stack,
     train_loop,
@@ -73,37 +74,33 @@ def train_clip(
     folder: Path,
     seed: int,
 ) -> CLIPModel:
-    """Contrast between true and false captions, and the retrieval model's vectors as a guide."""
+    """Contrast between true and false captions, and the retrieval model's states as a guide.
+
+    The guide for every patch does for CLIP's image tower what the warm-up did for BLIP's.
+    """
     torch.manual_seed(seed)
     model = make_clip()
     learner.eval().requires_grad_(False)
 
     def losses_at(step: int, progress: float) -> dict[str, torch.Tensor]:
         batch = draw_batch(examples, schedule.batch, step, seed + 2)
-        own = [text for text in batch.false_texts if text is not None]
-        rows = [i for i, text in enumerate(batch.false_texts) if text is not None]
-        every = [*batch.texts, *own]
-        images, vectors = _vectors(model, batch.pixels, every)
+        texts = [*batch.texts, *batch.own_false]
+        images, vectors, patches = _vectors(model, batch.pixels, texts)
         with torch.no_grad():
-            guide_images = learner.image_vectors(learner.see(batch.pixels))
-            guide_texts = learner.text_vectors(every)
-        guide = 2 - (images * guide_images).sum(1).mean() - (vectors * guide_texts).sum(1).mean()
+            states = learner.see(batch.pixels)
+            guide_images, guide_texts = learner.image_vectors(states), learner.text_vectors(texts)
         scale = model.logit_scale.exp().clamp(max=100)
-        texts, false = vectors[: len(batch.texts)], vectors[len(batch.texts) :]
-        similarity = images @ texts.T * scale
-        others = torch.from_numpy(batch.true_of) & ~torch.eye(len(texts), dtype=torch.bool)
-        masked = similarity.masked_fill(others, -1e4)
-        against = torch.full((len(texts), 1), -1e4)
-        against[rows, 0] = (images[rows] * false).sum(1) * scale
-        target = torch.arange(len(texts))
-        contrast = F.cross_entropy(torch.cat([masked, against], 1), target)
-        contrast = (contrast + F.cross_entropy(masked.T, target)) / 2
-        return {"guide": 4 * guide, "contrast": contrast}
+        contrast, _ = contrast_loss(images, vectors, scale, batch)
+        return {
+            "patches": 2 * _distance(patches, states),
+            "guide": 2 * (_distance(images, guide_images) + _distance(vectors, guide_texts)),
+            "contrast": contrast,
+        }
 
     def measure() -> dict[str, Any]:
         texts = [wrap([int(w) for w in row if w]) for row in held_out.words[:600, 0]]
         with torch.no_grad():
-            images, vectors = _vectors(
+            images, vectors, _ = _vectors(
                 model, normalise(torch.from_numpy(held_out.pixels[:600])), texts
             )
         similarity = images @ vectors.T
@@ -114,10 +111,21 @@ def train_clip(
     return model.eval()
 
 
+def _distance(vectors: torch.Tensor, guides: torch.Tensor) -> torch.Tensor:
+    """Mean of 1 - cosine."""
+    return 1 - F.cosine_similarity(vectors.float(), guides.float(), dim=-1).mean()
+
+
 def _vectors(
     model: CLIPModel, pixels: torch.Tensor, texts: list[Tokens]
-) -> tuple[torch.Tensor, torch.Tensor]:
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """Image vectors, text vectors, and the image tower's states before its pooling."""
     ids, mask = stack(texts)
-    seen = model.visual_projection(model.vision_model(pixel_values=pixels).pooler_output)
+    image = model.vision_model(pixel_values=pixels)
+    seen = model.visual_projection(image.pooler_output)
     read = model.text_projection(model.text_model(input_ids=ids, attention_mask=mask).pooler_output)
-    return F.normalize(seen.float(), dim=-1), F.normalize(read.float(), dim=-1)
+    return (
+        F.normalize(seen.float(), dim=-1),
+        F.normalize(read.float(), dim=-1),
+        image.last_hidden_state,
+    )

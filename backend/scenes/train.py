@@ -31,6 +31,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
+    torch.set_flush_denormal(True)  # a young tower is full of them, and each costs a hundred times
     given.work.mkdir(parents=True, exist_ok=True)
     examples = open_examples(given.work / "scenes", given.scenes, given.seed)
     held_out = open_examples(given.work / "held-out", 1200, HELD_OUT_SEED)

@@ -143,6 +143,10 @@ class Batch:
     whole: list[Tokens]
     true_of: NDArray[np.bool_]
 
+    @property
+    def own_false(self) -> list[Tokens]:
+        return [text for text in self.false_texts if text is not None]
+
 
 def draw_batch(examples: Examples, size: int, step: int, seed: int, texts: bool = True) -> Batch:
     lot = np.random.default_rng((seed, step))
@@ -202,27 +206,36 @@ def grounding_loss(
     return loss
 
 
-def retrieval_loss(
-    learner: RetrievalLearner, examples: Examples, batch: Batch, matching: bool, step: int
-) -> dict[str, torch.Tensor]:
-    """The losses by name; their sum is minimised."""
-    states = learner.see(batch.pixels)
-    losses = {"grounding": 0.6 * grounding_loss(learner, states, examples, batch.scenes)}
-    own = [text for text in batch.false_texts if text is not None]
-    rows = [i for i, text in enumerate(batch.false_texts) if text is not None]
-    images = learner.image_vectors(states)
-    vectors = learner.text_vectors([*batch.texts, *own])
+def contrast_loss(
+    images: torch.Tensor, vectors: torch.Tensor, scale: torch.Tensor, batch: Batch
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Symmetric cross-entropy over the batch, and the similarities [n, n] of images and captions.
+
+    `vectors` are those of `batch.texts`, then of `batch.own_false`. A caption that happens to be
+    true of another image is no negative; an image's own false caption is an additional one.
+    """
     texts, false = vectors[: len(batch.texts)], vectors[len(batch.texts) :]
-    scale = learner.log_scale.exp().clamp(max=100)
+    rows = [i for i, text in enumerate(batch.false_texts) if text is not None]
     similarity = images @ texts.T * scale
     others_true = torch.from_numpy(batch.true_of) & ~torch.eye(len(texts), dtype=torch.bool)
     masked = similarity.masked_fill(others_true, -1e4)
     against = torch.full((len(texts), 1), -1e4)
     against[rows, 0] = (images[rows] * false).sum(1) * scale
     target = torch.arange(len(texts))
-    losses["contrast"] = (
-        F.cross_entropy(torch.cat([masked, against], 1), target) + F.cross_entropy(masked.T, target)
-    ) / 2
+    of_images = F.cross_entropy(torch.cat([masked, against], 1), target)
+    return (of_images + F.cross_entropy(masked.T, target)) / 2, similarity
+
+
+def retrieval_loss(
+    learner: RetrievalLearner, examples: Examples, batch: Batch, matching: bool, step: int
+) -> dict[str, torch.Tensor]:
+    """The losses by name; their sum is minimised."""
+    states = learner.see(batch.pixels)
+    losses = {"grounding": 0.6 * grounding_loss(learner, states, examples, batch.scenes)}
+    images = learner.image_vectors(states)
+    vectors = learner.text_vectors([*batch.texts, *batch.own_false])
+    scale = learner.log_scale.exp().clamp(max=100)
+    losses["contrast"], similarity = contrast_loss(images, vectors, scale, batch)
     ids, _ = stack(batch.whole)
     hidden = (torch.rand(ids.shape, generator=_generator(step)) < 0.3) & (ids > MASK)
     hidden &= ids != SEP
