@@ -17,6 +17,7 @@ from backend.scoring.loading import load_scorer
 from backend.scoring.protocol import ImageState, Scorer
 from backend.settings import Settings
 from backend.trajectories.driver import run_trajectories
+from backend.trajectories.exploring import Exploring
 from backend.trajectories.trajectory import Trajectory
 
 
@@ -40,9 +41,17 @@ class Engine:
         with self.lock:
             if self._scorer is None:
                 self._scorer = load_scorer(
-                    self.settings.model, self.settings.kind, self.settings.device
+                    self.settings.model,
+                    self.settings.kind,
+                    self.settings.device,
+                    self.settings.precision,
                 )
             return self._scorer
+
+    @property
+    def exploring(self) -> Exploring:
+        """How trajectories are made in this session."""
+        return self.settings.exploring
 
     @property
     def captioner(self) -> Captioner | None:
@@ -72,7 +81,7 @@ class Engine:
         """One trajectory per (image state, caption), in order."""
         with self.lock:
             parsed = ((state, Caption.parse(caption)) for state, caption in pairs)
-            found = dict(run_trajectories(self.scorer, parsed))
+            found = dict(run_trajectories(self.scorer, parsed, self.exploring))
         return [found[index] for index in range(len(pairs))]
 
     def encode(self, images: Sequence[Image.Image]) -> list[ImageState]:

@@ -6,10 +6,12 @@ Unknown TRACED_* names are refused, so that a misspelt variable is not silently 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from backend.errors import SettingsError
+from backend.trajectories.exploring import Exploring
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 MODELS = ASSETS / "models"
@@ -19,6 +21,7 @@ DEMO = ASSETS / "demo"
 
 #: Names under TRACED_ that are not settings of the program (the tests use them).
 _RESERVED = ("TEST_",)
+_NUMBERS = {"port", "steps", "top", "candidates", "seed"}
 
 
 def default_data_directory() -> Path:
@@ -38,6 +41,15 @@ class Settings:
     captioner: str | None = None  #: None: the embedded one beside the embedded scorer
     concreteness: str | None = None  #: None: the embedded ICC
     device: str | None = None  #: cuda, mps, cpu; None: the best there is
+    precision: str | None = None  #: float32 or bfloat16; None: as the device prefers
+    explorer: str = "elimination"  #: elimination, gcd or fast-gcd
+    unit: str = "word"  #: what Elimination deletes: word or token
+    direction: str = "maximise"  #: maximise or minimise s
+    steps: int = 10  #: T of GCD and Fast GCD
+    top: int = 128  #: K
+    candidates: int = 256  #: N of GCD
+    whole_words: bool = True  #: replacements are words by themselves
+    seed: int = 0  #: of what GCD draws by lot
     host: str = "127.0.0.1"
     port: int = 7860
     author: str = "curator"
@@ -45,6 +57,20 @@ class Settings:
     @property
     def database_url(self) -> str:
         return self.database or f"sqlite:///{self.data_directory / 'traced.db'}"
+
+    @cached_property
+    def exploring(self) -> Exploring:
+        """The explorer's settings as one. Raises SettingsError for impossible ones."""
+        return Exploring(
+            self.explorer,  # type: ignore[arg-type]  # checked by Exploring itself
+            self.unit,  # type: ignore[arg-type]
+            self.direction,  # type: ignore[arg-type]
+            self.steps,
+            self.top,
+            self.candidates,
+            self.whole_words,
+            self.seed,
+        )
 
     @property
     def captioner_model(self) -> str | None:
@@ -80,14 +106,17 @@ def load_settings(
             raise SettingsError(f"There is no setting '{key}'.")
         if value is not None:
             values[key] = value
-    if "port" in values:
+    for key in values.keys() & _NUMBERS:
         try:
-            values["port"] = int(values["port"])
+            values[key] = int(values[key])
         except ValueError as problem:
-            raise SettingsError(f"The port '{values['port']}' is not a number.") from problem
-        if not 0 <= values["port"] <= 65535:
-            raise SettingsError(f"The port {values['port']} is not between 0 and 65535.")
+            raise SettingsError(f"The {key} '{values[key]}' is not a number.") from problem
+    if not 0 <= values.get("port", 0) <= 65535:
+        raise SettingsError(f"The port {values['port']} is not between 0 and 65535.")
+    if isinstance(values.get("whole_words"), str):
+        values["whole_words"] = values["whole_words"].lower() in ("1", "true", "yes", "on")
     if "data_directory" in values:
         values["data_directory"] = Path(values["data_directory"]).expanduser().resolve()
-    settings = Settings(data_directory=default_data_directory())
-    return replace(settings, **values)
+    settings = replace(Settings(data_directory=default_data_directory()), **values)
+    settings.exploring  # noqa: B018  (refuses impossible settings here, not in mid-run)
+    return settings

@@ -13,6 +13,8 @@ that holds the largest of them; the first byte says which (1, 2 or 4 bytes a num
 An ordinary caption of a dozen words thus takes about 170 bytes for its whole trajectory.
 """
 
+import json
+import zlib
 from collections.abc import Sequence
 
 import numpy as np
@@ -47,6 +49,16 @@ def encode_integers(values: Sequence[int]) -> bytes:
 def decode_integers(blob: bytes) -> tuple[int, ...]:
     """The inverse of `encode_integers`."""
     return tuple(np.frombuffer(blob, dtype=_WIDTHS[blob[0]], offset=1).tolist())
+
+
+def encode_texts(texts: Sequence[str]) -> bytes:
+    """Texts that differ little from one to the next, compressed; empty ones and any characters."""
+    return zlib.compress(json.dumps(list(texts)).encode("ascii"), 9)
+
+
+def decode_texts(blob: bytes) -> tuple[str, ...]:
+    """The inverse of `encode_texts`."""
+    return tuple(json.loads(zlib.decompress(blob)))
 
 
 def encode_suspects(suspects: Sequence[tuple[int, int, float]]) -> bytes:

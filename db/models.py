@@ -184,6 +184,8 @@ class Trajectory(Base):
     removed: Mapped[bytes] = mapped_column(LargeBinary)
     first_step_scores: Mapped[bytes] = mapped_column(LargeBinary)
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    #: x_1 … x_T where they do not follow from `removed`; see `db/blobs.py`.
+    captions: Mapped[bytes | None] = mapped_column(LargeBinary)
 
 
 Index("ix_trajectories_run", Trajectory.run_id, Trajectory.pair_id)

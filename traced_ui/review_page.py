@@ -111,7 +111,9 @@ def stage(
 ) -> str:
     """Picture, caption, verdicts and suggestions of one pair."""
     trajectory = view.trajectory
-    removed = trajectory.removed[:step] if trajectory is not None else ()
+    # Words that a step replaced are still there; only Elimination over words strikes them out.
+    deletes = trajectory is not None and trajectory.captions is None
+    removed = trajectory.removed[:step] if trajectory is not None and deletes else ()
     gains = trajectory.deletion_gains.tolist() if trajectory is not None else ()
     prefetch = " ".join(picture_source(i, "full") for i in next_ids)
     return (

@@ -1,4 +1,6 @@
-"""Corrections that need no language model: leave out the words that hurt the score.
+"""Corrections that need no language model: what the trajectory itself has found.
+
+Elimination leaves out the words that hurt the score; GCD has replaced them.
 
 The trajectory climbs while wrong words are removed and falls once right ones go. Its peak is the
 best shortened caption it knows. Near the peak many steps gain almost nothing (an article more or
@@ -11,6 +13,7 @@ Where the whole caption is wrong, the peak is a heap of leftovers ("A of a"). Wh
 half of the words, or no two words that name something, is not proposed.
 """
 
+from backend.captions import Caption
 from backend.english import FUNCTION_WORDS
 from backend.trajectories.trajectory import Trajectory
 
@@ -41,8 +44,7 @@ def propose(trajectory: Trajectory) -> list[str]:
 def _is_a_caption(trajectory: Trajectory, step: int) -> bool:
     """Whether enough is left at this step to be worth reading."""
     words = trajectory.caption.words
-    gone = set(trajectory.removed[:step])
-    left = [word.lower() for i, word in enumerate(words) if i not in gone]
+    left = [word.lower() for word in Caption.parse(trajectory.caption_at(step)).words]
     naming = [word for word in left if word not in FUNCTION_WORDS]
     return len(left) >= KEPT_AT_LEAST * len(words) and len(naming) >= min(2, len(words))
 

@@ -8,6 +8,7 @@ from backend.correction.captioner import Captioner
 from backend.correction.suggestion import Case, Suggestion
 from backend.scoring.protocol import Scorer
 from backend.trajectories.driver import run_trajectories
+from backend.trajectories.exploring import Exploring
 from backend.trajectories.trajectory import Trajectory
 
 #: Gains in s below this share of the scale are noise, not an improvement worth a click.
@@ -22,15 +23,17 @@ def suggest(
     captioner: Captioner | None = None,
     probability_of: ProbabilityOf | None = None,
     count: int = 3,
+    exploring: Exploring | None = None,
 ) -> list[Suggestion]:
     """At most `count` corrections of one pair, best s first, each better than the caption it would
-    replace. `probability_of` adds the probability of error before and after."""
+    replace. `probability_of` adds the probability of error before and after,
+    from trajectories made as `exploring` says."""
     proposals = dict.fromkeys(from_trajectory.propose(case.trajectory), from_trajectory.PROPOSER)
     if captioner is not None:
         for caption in guided_infill.propose(case, captioner):
             proposals.setdefault(caption, guided_infill.PROPOSER)
         proposals.setdefault(described_anew.propose(case, captioner), described_anew.PROPOSER)
-    return judge(scorer, case, proposals, probability_of, count)
+    return judge(scorer, case, proposals, probability_of, count, exploring)
 
 
 def judge(
@@ -39,6 +42,7 @@ def judge(
     proposals: Mapping[str, str],
     probability_of: ProbabilityOf | None = None,
     count: int = 3,
+    exploring: Exploring | None = None,
 ) -> list[Suggestion]:
     """Score `proposals` (caption -> proposer) against the case's image and keep the best.
 
@@ -62,7 +66,7 @@ def judge(
     after: Sequence[float | None] = [None] * len(kept)
     if probability_of is not None and kept:
         pairs = [(case.state, Caption.parse(caption)) for _, caption in kept]
-        trajectories = dict(run_trajectories(scorer, pairs))
+        trajectories = dict(run_trajectories(scorer, pairs, exploring))
         after = list(probability_of([trajectories[i] for i in range(len(kept))]))
     return [
         Suggestion(caption, proposals[caption], s_before, s, case.p_error, p_after)

@@ -32,7 +32,8 @@ def word_scores(trajectory: Trajectory) -> np.ndarray:
     order = np.zeros(len(gains))
     until_peak = trajectory.removed[: trajectory.peak]
     for place, word in enumerate(until_peak):
-        order[word] = 1 - place / trajectory.peak
+        if word < len(order):  # a token may belong to a word that is not wholly read
+            order[word] = max(order[word], 1 - place / trajectory.peak)
     in_peak = np.isin(np.arange(len(gains)), until_peak).astype(np.float64)
     scores = WEIGHT_OF_GAIN * relative + WEIGHT_OF_ORDER * order + WEIGHT_OF_PEAK * in_peak
     words = trajectory.caption.words

@@ -105,8 +105,12 @@ def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
         "scorer_kind": info.kind,
         "model": info.model,
         "revision": info.revision,
-        "explorer": "elimination",
-        "parameters": {"unit": "word", "limits": info.limits},
+        "explorer": engine.exploring.name,
+        "parameters": {
+            **engine.exploring.parameters(),
+            "limits": info.limits,
+            **({"precision": info.precision} if info.precision != "float32" else {}),
+        },
     }
     with store.writing() as session:
         found = run_queries.find_run(session, **what)
@@ -296,6 +300,7 @@ def suggest_for(
             Case(image, state, trajectory, suspects, p_error),
             engine.captioner,
             (lambda ts: probabilities(classifier, ts)) if classifier is not None else None,
+            exploring=engine.exploring,
         )
     with store.writing() as session:
         suggestion_queries.save_suggestions(
@@ -360,6 +365,7 @@ def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:
         trajectory.removed,
         trajectory.first_step_scores,
         trajectory.truncated,
+        trajectory.captions,
     )
 
 
@@ -371,6 +377,7 @@ def to_trajectory(caption: str, row: TrajectoryRow) -> Trajectory:
         tuple(row.removed),
         row.first_step_scores,
         row.truncated,
+        row.captions,
     )
 
 

@@ -1,69 +1,79 @@
-"""What CLIP and BLIP share: images in batches, tokens, text embeddings, the context's end."""
+"""What scorers with an image tower and a text tower share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from PIL import Image
-from torch.nn.functional import normalize
 
-from backend.scoring.batching import IMAGES_A_BATCH, batches, pad, words_within
-from backend.scoring.protocol import FloatArray, ImageState, ScorerInfo
+from backend.scoring.memory import TokenBudget
+from backend.scoring.protocol import FloatArray, ImageState, ScorerInfo, Session, TokenReader
+
+#: Images that go through an image tower together.
+IMAGES_A_BATCH = 16
 
 
 @dataclass
 class DualEncoder(ABC):
-    """An image tower and a text tower of Hugging Face, with their processor."""
+    """A model that sees images in batches and answers questions about them in sessions."""
 
     info: ScorerInfo
     model: Any
-    processor: Any
-    context: int
+    reader: TokenReader
 
-    @torch.inference_mode()
-    def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
-        found: list[ImageState] = []
-        for first in range(0, len(images), IMAGES_A_BATCH):
-            batch = list(images[first : first + IMAGES_A_BATCH])
-            pixels = self.processor.image_processor(images=batch, return_tensors="pt")
-            found += self._see(pixels["pixel_values"].to(self.info.device))
-        return found
+    @abstractmethod
+    def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
+        """What the image tower takes, float32 [images, 3, height, width]."""
 
-    @torch.inference_mode()
-    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
-        sequences = self._tokens(captions)
-        found = np.zeros((len(captions), self._width()), np.float32)
-        for batch in batches([len(sequence) for sequence in sequences]):
-            ids, mask = self._padded([sequences[i] for i in batch])
-            found[batch] = normalize(self._read(ids, mask).float(), dim=-1).cpu().numpy()
-        return found
-
-    def words_read(self, caption: str) -> int:
-        return words_within(self.processor.tokenizer, caption, self.context)
+    @abstractmethod
+    def open_session(self) -> Session: ...
 
     @abstractmethod
     def _see(self, pixels: torch.Tensor) -> list[ImageState]:
         """States of a batch of images."""
 
-    @abstractmethod
-    def _read(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """Text vectors of a batch, not yet of unit length, shape [texts, width]."""
-
-    @abstractmethod
-    def _width(self) -> int:
-        """Numbers in a text vector."""
-
-    def _tokens(self, captions: Sequence[str]) -> list[list[int]]:
-        if not captions:
-            return []
-        found: list[list[int]] = self.processor.tokenizer(
-            list(captions), truncation=True, max_length=self.context
-        )["input_ids"]
+    @torch.inference_mode()
+    def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
+        found: list[ImageState] = []
+        for first in range(0, len(images), IMAGES_A_BATCH):
+            batch = self.pixels(images[first : first + IMAGES_A_BATCH])
+            with self.precision():
+                found += self._see(batch.to(self.info.device))
         return found
 
-    def _padded(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        filler = int(self.processor.tokenizer.pad_token_id or 0)
-        return pad(sequences, filler, self.info.device)
+    def precision(self) -> torch.autocast:
+        """Lower precision where it was asked for, nothing otherwise."""
+        device = self.info.device.split(":")[0]
+        low = self.info.precision == "bfloat16"
+        return torch.autocast(device, torch.bfloat16, enabled=low)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return torch.bfloat16 if self.info.precision == "bfloat16" else torch.float32
+
+    def budget(self, bytes_a_token: int) -> TokenBudget:
+        return TokenBudget(bytes_a_token, self.info.device)
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
+        texts = self.reader.tokenise([caption for _, captions in requests for caption in captions])
+        asked, taken = [], 0
+        for state, captions in requests:
+            asked.append((state, texts[taken : taken + len(captions)]))
+            taken += len(captions)
+        return self.open_session().score(asked)
+
+    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
+        return self.open_session().embed(self.reader.tokenise(captions))
+
+
+class HubImages:
+    """`pixels` through a processor of Hugging Face."""
+
+    processor: Any
+
+    def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
+        found = self.processor.image_processor(images=list(images), return_tensors="pt")
+        pixels: torch.Tensor = found["pixel_values"]
+        return pixels

@@ -10,7 +10,9 @@ from backend.scoring.blip import CONTEXT, BlipScorer
 from backend.scoring.clip import ClipScorer
 from backend.scoring.protocol import Scorer, ScorerInfo
 from backend.scoring.revision import limits_of, revision_of
+from backend.scoring.tokens import HubReader
 
+PRECISIONS = ("float32", "bfloat16")
 KINDS = ("clip", "blip-itc", "blip-itm")
 #: A model type of transformers, and which kinds of score such a checkpoint can give.
 _KINDS_OF = {"clip": ("clip",), "blip": ("blip-itm", "blip-itc")}
@@ -37,7 +39,22 @@ def choose_device(device: str | None = None) -> str:
     return device
 
 
-def load_scorer(model: str, kind: str | None = None, device: str | None = None) -> Scorer:
+def choose_precision(device: str, precision: str | None = None) -> str:
+    """`precision` if it is given, otherwise bfloat16 on CUDA and float32 elsewhere.
+
+    What bfloat16 changes is in the README ("Speed"). Raises SettingsError for any other.
+    """
+    if precision not in (None, *PRECISIONS):
+        raise SettingsError(f"There is no precision '{precision}'; use {' or '.join(PRECISIONS)}.")
+    return precision or ("bfloat16" if device.startswith("cuda") else "float32")
+
+
+def load_scorer(
+    model: str,
+    kind: str | None = None,
+    device: str | None = None,
+    precision: str | None = None,
+) -> Scorer:
     """Load `model`; `kind` is one of KINDS, None takes the checkpoint's own.
 
     Raises ModelUnavailable if it cannot be loaded, ModelMismatch if it is something else or lacks
@@ -46,6 +63,7 @@ def load_scorer(model: str, kind: str | None = None, device: str | None = None) 
     if kind is not None and kind not in KINDS:
         raise SettingsError(f"There is no scorer '{kind}'; use one of: {', '.join(KINDS)}.")
     where = choose_device(device)
+    how = choose_precision(where, precision)
     configuration = _configuration(model)
     possible = _KINDS_OF.get(configuration.model_type)
     if possible is None:
@@ -56,7 +74,9 @@ def load_scorer(model: str, kind: str | None = None, device: str | None = None) 
     if kind is not None and kind not in possible:
         raise ModelMismatch(f"'{model}' gives {' or '.join(possible)}, not {kind}. {ADVICE}")
     chosen = kind or possible[0]
-    return _load_clip(model, where) if chosen == "clip" else _load_blip(model, chosen, where)
+    if chosen == "clip":
+        return _load_clip(model, where, how)
+    return _load_blip(model, chosen, where, how)
 
 
 def _configuration(model: str) -> Any:
@@ -70,31 +90,35 @@ def _configuration(model: str) -> Any:
         raise ModelUnavailable(_could_not(model, problem)) from problem
 
 
-def _load_clip(model: str, device: str) -> ClipScorer:
+def _load_clip(model: str, device: str, precision: str) -> ClipScorer:
     from transformers import CLIPModel, CLIPProcessor
 
     import backend.torchvision_compat  # noqa: F401  (before transformers' image processors)
 
     loaded, processor = _load(model, CLIPModel, CLIPProcessor, ("logit_scale",))
-    context = int(loaded.config.text_config.max_position_embeddings)
-    return ClipScorer(
-        _info("clip", model, device, loaded, context), loaded.to(device), processor, context
-    )
+    text = loaded.config.text_config
+    reader = HubReader(processor.tokenizer, int(text.max_position_embeddings), int(text.vocab_size))
+    info = _info("clip", model, device, precision, loaded, reader.context)
+    return ClipScorer(info, loaded.to(device), reader, processor)
 
 
-def _load_blip(model: str, kind: str, device: str) -> BlipScorer:
+def _load_blip(model: str, kind: str, device: str, precision: str) -> BlipScorer:
     from transformers import BlipForImageTextRetrieval, BlipProcessor
 
     import backend.torchvision_compat  # noqa: F401  (before transformers' image processors)
 
     loaded, processor = _load(model, BlipForImageTextRetrieval, BlipProcessor)
     text = loaded.config.text_config
-    context = min(CONTEXT, int(text.max_position_embeddings))
+    reader = HubReader(
+        processor.tokenizer,
+        min(CONTEXT, int(text.max_position_embeddings)),
+        int(text.vocab_size),
+    )
     return BlipScorer(
-        _info(kind, model, device, loaded, context),
+        _info(kind, model, device, precision, loaded, reader.context),
         loaded.to(device),
+        reader,
         processor,
-        context,
         encoder_token(processor.tokenizer, int(text.vocab_size)),
     )
 
@@ -127,7 +151,9 @@ def _load(
     return loaded.eval(), processor
 
 
-def _info(kind: str, model: str, device: str, loaded: Any, context: int) -> ScorerInfo:
+def _info(
+    kind: str, model: str, device: str, precision: str, loaded: Any, context: int
+) -> ScorerInfo:
     return ScorerInfo(
         kind=kind,
         model=model,
@@ -135,6 +161,7 @@ def _info(kind: str, model: str, device: str, loaded: Any, context: int) -> Scor
         device=device,
         context_words_note=f"at most {context} tokens; the rest of a caption is not read",
         limits=limits_of(model),
+        precision=precision,
     )
 
 

@@ -1,22 +1,23 @@
 """Many trajectories at once: one call of the scorer a round, whoever asks.
 
-Every live pair is a generator that waits for scores. A round collects the questions of all of them,
-puts them to the scorer together, and hands the answers back; a finished pair makes room for the
-next. Small models are busy with full batches this way, and large ones see no difference.
+Every live pair is a generator that waits for an answer. A round collects the questions of all of
+them, puts them to the scorer's session together, and hands the answers back; a finished pair makes
+room for the next. Small models are busy with full batches this way, and large ones see no
+difference.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from backend.captions import Caption
-from backend.scoring.protocol import FloatArray, ImageState, Scorer
-from backend.trajectories.elimination import Exploration, Explorer, eliminate, finish
+from backend.scoring.protocol import BoolArray, FloatArray, ImageState, Scorer, Session
+from backend.trajectories.edited_text import EditedText
+from backend.trajectories.elimination import eliminate_tokens, eliminate_words
+from backend.trajectories.exploring import AskGains, AskScores, Explorer, Exploring, Trail
+from backend.trajectories.gcd import fast_greedy_coordinate_descent, greedy_coordinate_descent
 from backend.trajectories.trajectory import Trajectory
-
-#: Pairs in flight: enough for full batches, few enough to keep their image states in memory.
-LIVE = 48
 
 
 @dataclass
@@ -26,51 +27,103 @@ class _Pair:
     caption: Caption
     words_read: int
     explorer: Explorer
-    asked: Sequence[str]
+    asked: AskScores | AskGains
+    answer: FloatArray | None = None
 
 
 def run_trajectories(
-    scorer: Scorer, pairs: Iterable[tuple[ImageState, Caption]], live: int = LIVE
+    scorer: Scorer,
+    pairs: Iterable[tuple[ImageState, Caption]],
+    exploring: Exploring | None = None,
+    live: int | None = None,
+    session: Session | None = None,
 ) -> Iterator[tuple[int, Trajectory]]:
     """(index, trajectory) of each pair, as they finish, not in order.
 
-    `pairs` is read only as pairs finish, so it may encode images as it goes.
+    `pairs` is read only as pairs finish, so it may encode images as it goes. `live` pairs are in
+    flight at a time, by default as many as the session says fit into memory.
     """
+    exploring = exploring or Exploring()
+    session = session or scorer.open_session()
+    live = live or session.live
+    allowed = (
+        scorer.reader.replaceable(exploring.whole_words)
+        if exploring.name != "elimination"
+        else np.zeros(0, np.bool_)
+    )
     waiting = enumerate(pairs)
     running: list[_Pair] = []
     while True:
         while len(running) < live and (following := next(waiting, None)) is not None:
             index, (state, caption) = following
-            words_read = scorer.words_read(caption.text)
-            explorer = eliminate(caption, words_read)
+            words_read = scorer.reader.words_read(caption.text)
+            explorer = start_explorer(scorer, caption, words_read, exploring, allowed)
             running.append(_Pair(index, state, caption, words_read, explorer, next(explorer)))
         if not running:
             return
-        answers = scorer.score([(pair.state, pair.asked) for pair in running])
+        _answer(session, running)
+        done: list[tuple[_Pair, Trail]] = []
         still: list[_Pair] = []
-        done: list[tuple[_Pair, Exploration]] = []
-        for pair, scores in zip(running, answers, strict=True):
+        for pair in running:
             try:
-                pair.asked = pair.explorer.send(scores)
+                assert pair.answer is not None
+                pair.asked = pair.explorer.send(pair.answer)
                 still.append(pair)
             except StopIteration as finished:
                 done.append((pair, finished.value))
         running = still
-        if done:
-            similarities = _similarities(scorer, [found.captions for _, found in done])
-            for (pair, found), c in zip(done, similarities, strict=True):
-                yield pair.index, finish(pair.caption, found, c, pair.words_read)
+        yield from _finish(session, done, exploring)
 
 
-def _similarities(scorer: Scorer, captions: Sequence[Sequence[str]]) -> list[FloatArray]:
-    """c_t = cos(x_t, x_0) for each list of captions; c_0 is 1."""
-    distinct = list(dict.fromkeys(text for texts in captions for text in texts))
-    place = {text: row for row, text in enumerate(distinct)}
-    vectors = scorer.text_embeddings(distinct)
-    found = []
-    for texts in captions:
-        rows = vectors[[place[text] for text in texts]]
-        c = np.clip(rows @ rows[0], -1.0, 1.0).astype(np.float32)
-        c[0] = 1.0
-        found.append(c)
-    return found
+def start_explorer(
+    scorer: Scorer, caption: Caption, words_read: int, exploring: Exploring, allowed: BoolArray
+) -> Explorer:
+    """The generator of one pair. `allowed`: which tokens may replace another."""
+    reader = scorer.reader
+    if exploring.name == "gcd":
+        return greedy_coordinate_descent(caption, words_read, reader, allowed, exploring)
+    if exploring.name == "fast-gcd":
+        return fast_greedy_coordinate_descent(caption, words_read, reader, allowed, exploring)
+    if exploring.unit == "token":
+        return eliminate_tokens(EditedText(caption, reader), words_read, exploring)
+    return eliminate_words(caption, words_read, reader.tokenise, exploring)
+
+
+def _answer(session: Session, running: list[_Pair]) -> None:
+    scored = [(pair, pair.asked) for pair in running if isinstance(pair.asked, AskScores)]
+    answers = session.score([(pair.state, asked.texts) for pair, asked in scored]) if scored else []
+    for (pair, _), answer in zip(scored, answers, strict=True):
+        pair.answer = answer
+    moved = [(pair, pair.asked) for pair in running if isinstance(pair.asked, AskGains)]
+    if moved:
+        gains = session.replacement_gains([(pair.state, asked.text) for pair, asked in moved])
+        for (pair, _), answer in zip(moved, gains, strict=True):
+            pair.answer = answer
+
+
+def _finish(
+    session: Session, done: list[tuple[_Pair, Trail]], exploring: Exploring
+) -> Iterator[tuple[int, Trajectory]]:
+    """Add c_t = cos(x_t, x_0) to what the explorers found; c_0 is 1."""
+    if not done:
+        return
+    every = list(dict.fromkeys(text for _, trail in done for text in trail.texts))
+    place = {text: row for row, text in enumerate(every)}
+    vectors = session.embed(every)
+    for pair, trail in done:
+        rows = vectors[[place[text] for text in trail.texts]]
+        similarities = np.clip(rows @ rows[0], -1.0, 1.0).astype(np.float32)
+        similarities[0] = 1.0
+        derivable = exploring.name == "elimination" and exploring.unit == "word"
+        yield (
+            pair.index,
+            Trajectory(
+                caption=pair.caption,
+                scores=np.array(trail.scores, np.float32),
+                similarities=similarities,
+                removed=tuple(trail.changed),
+                first_step_scores=trail.first,
+                truncated=pair.words_read < len(pair.caption),
+                captions=None if derivable else tuple(trail.captions),
+            ),
+        )

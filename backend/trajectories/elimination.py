@@ -1,69 +1,71 @@
 """Elimination: at each step the deletion that leaves the highest s (TRACED §3.2, Algorithm 2).
 
-Deletes whole words, T = L of them, down to the empty caption. Words that the model does not read
-(behind its context) are not deleted and stay out of every candidate: the model does not see them,
-so they must not come into view when words before them go.
+Deletes words (or the model's tokens), all of them, down to the empty caption: T = L. Words that the
+model does not read (behind its context) are not deleted and stay out of every candidate: the model
+does not see them, so they must not come into view when words before them go.
+
+>>> from backend.captions import Caption
+>>> caption = Caption.parse("a red dog")
+>>> [caption.without([i]) for i in range(3)]  # the candidates of step 1
+['red dog', 'a dog', 'a red']
 """
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from backend.captions import Caption
-from backend.trajectories.trajectory import FloatArray, Trajectory
+from backend.scoring.protocol import Tokens
+from backend.trajectories.edited_text import EditedText
+from backend.trajectories.exploring import AskScores, Explorer, Exploring, Trail
 
-#: Yields captions to be scored, receives their scores; returns the finished trajectory without
-#: similarities, which the driver adds.
-Explorer = Generator[Sequence[str], FloatArray, "Exploration"]
-
-
-class Exploration:
-    """What an explorer found: scores s_0 … s_T, the words removed, the scores of step 1."""
-
-    def __init__(
-        self, captions: list[str], scores: list[float], removed: list[int], first: FloatArray
-    ) -> None:
-        self.captions = captions
-        self.scores = scores
-        self.removed = removed
-        self.first = first
+Tokenise = Callable[[Sequence[str]], list[Tokens]]
 
 
-def eliminate(caption: Caption, words_read: int) -> Explorer:
-    """The generator of one pair. `words_read`: the first so many words are what the model reads.
+def eliminate_words(
+    caption: Caption, words_read: int, tokenise: Tokenise, exploring: Exploring
+) -> Explorer:
+    """`words_read`: the first so many words are what the model reads.
 
-    Ties go to the lowest word; candidates that are equal as strings are scored once, so that equal
-    words next to each other do not part by rounding.
+    Ties go to the lowest word; candidates that read the same to the model score the same, so that
+    equal words next to each other do not part by rounding.
     """
     behind = tuple(range(words_read, len(caption)))
-    start = yield [caption.text]
-    scores, captions = [float(start[0])], [caption.text]
-    removed: list[int] = []
+    (start,) = tokenise([caption.text])
+    scores = [float((yield AskScores([start]))[0])]
+    texts, captions, removed = [start], [], list[int]()
     left = list(range(words_read))
     first = np.zeros(0, np.float32)
     while left:
         candidates = [caption.without((*removed, word, *behind)) for word in left]
-        distinct = list(dict.fromkeys(candidates))
-        answers = dict(zip(distinct, (yield distinct), strict=True))
-        gained = np.array([answers[text] for text in candidates], np.float32)
+        read = tokenise(candidates)
+        found = yield AskScores(read)
         if not removed:
-            first = gained
-        best = int(np.argmax(gained))
+            first = found
+        best = exploring.best(found)
         removed.append(left.pop(best))
-        scores.append(float(gained[best]))
+        scores.append(float(found[best]))
+        texts.append(read[best])
         captions.append(candidates[best])
-    return Exploration(captions, scores, removed, first)
+    return Trail(texts, captions, scores, removed, first)
 
 
-def finish(
-    caption: Caption, exploration: Exploration, similarities: FloatArray, words_read: int
-) -> Trajectory:
-    """The trajectory of one exploration with c_0 … c_T, shape [T + 1]."""
-    return Trajectory(
-        caption=caption,
-        scores=np.array(exploration.scores, np.float32),
-        similarities=similarities,
-        removed=tuple(exploration.removed),
-        first_step_scores=exploration.first,
-        truncated=words_read < len(caption),
-    )
+def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) -> Explorer:
+    """The same over the model's tokens, as the paper does it."""
+    start = text.tokens
+    scores = [float((yield AskScores([start]))[0])]
+    texts, captions, changed = [start], list[str](), list[int]()
+    first = np.zeros(0, np.float32)
+    left = list(range(text.editable))
+    while left:
+        read = [tuple(start[i] for i in left if i != gone) for gone in left]
+        found = yield AskScores(read)
+        if not changed:
+            first = text.by_word(found, words_read, scores[0], exploring.direction)
+        best = exploring.best(found)
+        changed.append(text.word_of[left[best]])
+        text.edit(left.pop(best), "")
+        scores.append(float(found[best]))
+        texts.append(read[best])
+        captions.append(str(text))
+    return Trail(texts, captions, scores, changed, first)

@@ -1,6 +1,6 @@
 """The caption trajectory: what Algorithm 1 (TRACED §3.2) leaves behind for one pair."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -15,15 +15,15 @@ FloatArray = NDArray[np.float32]
 class Trajectory:
     """Captions x_0 … x_T with their scores s_t and similarities c_t to x_0.
 
-    For Elimination over words, step t removes word `removed[t - 1]` (an index into the words of
-    x_0), so the captions need not be stored: x_t is x_0 without removed[:t].
-
     * `scores`: s_0 … s_T, shape [T + 1].
     * `similarities`: c_0 … c_T, shape [T + 1]; c_0 is 1 by definition.
-    * `removed`: word indices in the order of their removal, length T.
-    * `first_step_scores`: shape [L']; score of x_0 without word i, for each of the L' words the
-      model reads. `first_step_scores - scores[0]` are the words' deletion gains.
+    * `removed`: the word (an index into the words of x_0) that step t removed or edited, length T.
+    * `first_step_scores`: shape [L']; the best score that an edit of word i alone gave at step 1,
+      for each of the L' words the model reads. With Elimination over words that is the score of x_0
+      without word i, and `first_step_scores - scores[0]` are the words' deletion gains.
     * `truncated`: the model does not read the whole caption; words from L' on are not in it.
+    * `captions`: x_1 … x_T; None for Elimination over words, where x_t is x_0 without the words
+      removed[:t] and need not be stored.
     """
 
     caption: Caption
@@ -32,7 +32,7 @@ class Trajectory:
     removed: tuple[int, ...]
     first_step_scores: FloatArray
     truncated: bool = False
-    explorer: str = field(default="elimination")
+    captions: tuple[str, ...] | None = None
 
     @property
     def steps(self) -> int:
@@ -43,6 +43,8 @@ class Trajectory:
         """x_t. Step 0 is the caption as it is."""
         if step == 0:
             return self.caption.text
+        if self.captions is not None:
+            return self.captions[step - 1]
         return self.caption.without(self.removed[:step])
 
     @cached_property

@@ -8,7 +8,14 @@ from numpy.typing import NDArray
 from sqlalchemy import Row, bindparam, select, update
 from sqlalchemy.orm import Session
 
-from db.blobs import decode_floats, decode_integers, encode_floats, encode_integers
+from db.blobs import (
+    decode_floats,
+    decode_integers,
+    decode_texts,
+    encode_floats,
+    encode_integers,
+    encode_texts,
+)
 from db.models import Pair, Trajectory
 from db.queries.statements import insert_for, table_of
 
@@ -22,6 +29,7 @@ class TrajectoryRow:
     * `scores`, `similarities`: s_0 … s_T and c_0 … c_T, shape [T + 1], float32.
     * `removed`: word indices in the order of removal, length T.
     * `first_step_scores`: shape [words read]; the score without word i.
+    * `captions`: x_1 … x_T where they do not follow from `removed`.
     """
 
     pair_id: int
@@ -30,8 +38,10 @@ class TrajectoryRow:
     removed: tuple[int, ...]
     first_step_scores: FloatArray
     truncated: bool = False
+    captions: tuple[str, ...] | None = None
 
 
+_VALUES = ("scores", "similarities", "removed", "first_step_scores", "truncated", "captions")
 _COLUMNS = (
     Trajectory.pair_id,
     Trajectory.scores,
@@ -39,6 +49,7 @@ _COLUMNS = (
     Trajectory.removed,
     Trajectory.first_step_scores,
     Trajectory.truncated,
+    Trajectory.captions,
 )
 
 
@@ -58,10 +69,7 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
     insert = insert_for(session, Trajectory)
     upsert = insert.on_conflict_do_update(
         index_elements=["pair_id", "run_id"],
-        set_={
-            name: insert.excluded[name]
-            for name in ("scores", "similarities", "removed", "first_step_scores", "truncated")
-        },
+        set_={name: insert.excluded[name] for name in _VALUES},
     )
     connection = session.connection()
     connection.execute(
@@ -75,6 +83,9 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
                 "removed": encode_integers(trajectory.removed),
                 "first_step_scores": encode_floats(trajectory.first_step_scores),
                 "truncated": trajectory.truncated,
+                "captions": (
+                    None if trajectory.captions is None else encode_texts(trajectory.captions)
+                ),
             }
             for trajectory in ordered
         ],
@@ -128,7 +139,7 @@ def iterate_trajectories(
         after_id = rows[-1].pair_id
 
 
-def _unpack(row: Row[int, bytes, bytes, bytes, bytes, bool]) -> TrajectoryRow:
+def _unpack(row: Row[int, bytes, bytes, bytes, bytes, bool, bytes | None]) -> TrajectoryRow:
     return TrajectoryRow(
         pair_id=row.pair_id,
         scores=decode_floats(row.scores),
@@ -136,4 +147,5 @@ def _unpack(row: Row[int, bytes, bytes, bytes, bytes, bool]) -> TrajectoryRow:
         removed=decode_integers(row.removed),
         first_step_scores=decode_floats(row.first_step_scores),
         truncated=row.truncated,
+        captions=None if row.captions is None else decode_texts(row.captions),
     )

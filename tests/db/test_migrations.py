@@ -1,6 +1,5 @@
 """What `open_store` does to a database: new, current, old, newer, foreign, interrupted."""
 
-import re
 import shutil
 import sqlite3
 import subprocess
@@ -37,7 +36,19 @@ def schema_of(path: Path) -> dict[str, list[str]]:
             "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index') "
             "AND sql IS NOT NULL AND name NOT IN ('alembic_version', 'sqlite_sequence')"
         ).fetchall()
-    return {name: sorted(re.split(r",?\s*\n\s*", sql.strip())) for name, sql in rows}
+    return {name: sorted(clauses(sql)) for name, sql in rows}
+
+
+def clauses(sql: str) -> list[str]:
+    """What the commas of a statement's outer parentheses separate, however it is laid out."""
+    found, depth = [""], 0
+    for character in sql:
+        depth += (character == "(") - (character == ")")
+        if character == "," and depth == 1:
+            found.append("")
+        elif not (character in "()" and depth == (character == "(")):
+            found[-1] += character
+    return [" ".join(clause.split()) for clause in found]
 
 
 def test_migrations_give_the_very_statements_of_the_models(tmp_path: Path) -> None:

@@ -7,7 +7,6 @@ import pytest
 from PIL import Image
 
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
-from backend.scoring.batching import batches
 from backend.scoring.loading import encoder_token, load_scorer
 from backend.scoring.protocol import Scorer
 from backend.scoring.reference import reference_scores
@@ -75,9 +74,9 @@ def test_embeddings_are_unit_vectors(scorer: Scorer) -> None:
 
 
 def test_a_long_caption_says_how_much_of_it_is_read(scorer: Scorer) -> None:
-    assert scorer.words_read("A red dog.") == 3
-    assert scorer.words_read("") == 0
-    assert 10 <= scorer.words_read("dog " * 50) < 50
+    assert scorer.reader.words_read("A red dog.") == 3
+    assert scorer.reader.words_read("") == 0
+    assert 10 <= scorer.reader.words_read("dog " * 50) < 50
     # What is behind the context changes nothing.
     state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
     long, longer = "dog " * 50, "dog " * 50 + "in a park"
@@ -134,12 +133,3 @@ def test_enc_is_the_last_of_the_vocabulary_where_the_tokenizer_does_not_know_it(
             return {"[CLS]": 101}
 
     assert encoder_token(Published(), 30524) == 30523
-
-
-def test_batches_hold_everything_once_and_keep_the_budget() -> None:
-    lengths = [3, 90, 5, 5, 200, 1, 7]
-    made = list(batches(lengths, budget=100, most=3))
-    assert sorted(index for batch in made for index in batch) == list(range(7))
-    for batch in made:
-        assert len(batch) <= 3
-        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= 100

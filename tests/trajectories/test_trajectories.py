@@ -1,16 +1,29 @@
 """Elimination against a plain loop, on real model classes."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
 
 from backend.captions import Caption
 from backend.scoring.loading import load_scorer
-from backend.scoring.protocol import FloatArray, ImageState, Scorer, ScorerInfo
+from backend.scoring.protocol import (
+    BoolArray,
+    FloatArray,
+    ImageState,
+    Scorer,
+    ScorerInfo,
+    TokenReader,
+    Tokens,
+)
+from backend.scoring.reference import ReferenceSession
+from backend.scoring.work import Work
 from backend.trajectories.driver import run_trajectories
+from backend.trajectories.exploring import Exploring
 from backend.trajectories.trajectory import Trajectory
 from tests.checkpoints import drawn_pairs, random_blip, random_clip
+from tests.trajectories.comparison import assert_same_trajectory
 
 
 @pytest.fixture(scope="module", params=["clip", "blip-itc", "blip-itm"])
@@ -83,45 +96,87 @@ def test_words_behind_the_context_are_never_deleted(scorer: Scorer) -> None:
     caption = Caption.parse("dog cat " * 30)
     ((_, trajectory),) = run_trajectories(scorer, [(state, caption)])
     assert trajectory.truncated
-    assert trajectory.steps == scorer.words_read(caption.text) < len(caption)
+    assert trajectory.steps == scorer.reader.words_read(caption.text) < len(caption)
     assert max(trajectory.removed) < trajectory.steps
 
 
-class LengthScorer:
-    """Scores a caption by a table of words, so that the right trajectory is known."""
+class WordReader:
+    """Every word is a token; words that are not known are all token 0."""
 
-    info = ScorerInfo("clip", "table", "0", "cpu", "")
+    context = 99
+    vocabulary = 99
 
-    def __init__(self, worth: dict[str, float]) -> None:
-        self.worth = worth
-        self.calls = 0
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = ["?", *words]
 
-    def encode_images(self, images: Sequence[object]) -> list[ImageState]:
-        return list(images)
+    def tokenise(self, captions: Sequence[str]) -> list[Tokens]:
+        return [tuple(map(self._number, caption.split())) for caption in captions]
 
-    def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
-        self.calls += 1
-        return [
-            np.array(
-                [sum(self.worth.get(w, 0) for w in text.split()) for text in texts], np.float32
-            )
-            for _, texts in requests
-        ]
+    def spans(self, caption: str) -> list[tuple[int, int]]:
+        return list(Caption.parse(caption).spans)
 
-    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
-        return np.ones((len(captions), 1), np.float32)
+    def decode(self, tokens: Tokens) -> str:
+        return " ".join(self.words[token] for token in tokens)
 
     def words_read(self, caption: str) -> int:
         return len(Caption.parse(caption))
 
+    def replaceable(self, whole_words: bool) -> BoolArray:
+        return np.arange(len(self.words)) > 0
 
-def run_one(scorer: LengthScorer, text: str) -> Trajectory:
-    ((_, trajectory),) = run_trajectories(scorer, [(None, Caption.parse(text))])
+    def _number(self, word: str) -> int:
+        return self.words.index(word) if word in self.words else 0
+
+
+class TableScorer:
+    """Scores a caption by a table of words, so that the right trajectory is known."""
+
+    info = ScorerInfo("clip", "table", "0", "cpu", "")
+    live = 48
+    work = Work()
+    embedding_work = Work()
+
+    def __init__(self, worth: dict[str, float]) -> None:
+        self.worth = worth
+        self.calls = 0
+        self.reader: TokenReader = WordReader(list(worth))
+        self.words = ["?", *worth]
+
+    def open_session(self) -> "TableScorer":
+        return self
+
+    def encode_images(self, images: Sequence[object]) -> list[ImageState]:
+        return list(images)
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Any]]]) -> list[FloatArray]:
+        self.calls += 1
+        return [
+            np.array([sum(self._worth(t) for t in text) for text in texts], np.float32)
+            for _, texts in requests
+        ]
+
+    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        return np.ones((len(texts), 1), np.float32)
+
+    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
+        return np.ones((len(captions), 1), np.float32)
+
+    def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
+        worth = np.array([self._worth(t) for t in range(len(self.words))], np.float32)
+        return [np.tile(worth, (len(text), 1)) for _, text in requests]
+
+    def _worth(self, token: int) -> float:
+        return self.worth.get(self.words[token], 0)
+
+
+def run_one(scorer: TableScorer, text: str, **how: Any) -> Trajectory:
+    pairs = [(None, Caption.parse(text))]
+    ((_, trajectory),) = run_trajectories(scorer, pairs, Exploring(**how))
     return trajectory
 
 
 def test_the_worst_word_goes_first_and_ties_go_to_the_first_word() -> None:
-    scorer = LengthScorer({"bad": -2.0, "worse": -3.0, "good": 1.0})
+    scorer = TableScorer({"bad": -2.0, "worse": -3.0, "good": 1.0})
     trajectory = run_one(scorer, "good bad worse so so good")
     assert trajectory.removed == (2, 1, 3, 4, 0, 5)
     assert trajectory.scores.tolist() == [-3, 0, 2, 2, 2, 1, 0]
@@ -130,6 +185,72 @@ def test_the_worst_word_goes_first_and_ties_go_to_the_first_word() -> None:
 
 
 def test_pairs_share_rounds() -> None:
-    scorer = LengthScorer({})
+    scorer = TableScorer({})
     dict(run_trajectories(scorer, [(None, Caption.parse("a b c d"))] * 10))
     assert scorer.calls == 5  # x_0 and four steps, for all ten together
+
+
+def test_minimising_takes_the_best_word_first() -> None:
+    scorer = TableScorer({"bad": -2.0, "good": 1.0})
+    trajectory = run_one(scorer, "so good bad", direction="minimise")
+    assert trajectory.removed == (1, 0, 2)
+    assert trajectory.scores.tolist() == [-1, -2, -2, 0]
+
+
+def test_fast_gcd_replaces_the_worst_word_by_the_best() -> None:
+    scorer = TableScorer({"bad": -2.0, "good": 1.0, "best": 3.0})
+    trajectory = run_one(scorer, "So, bad dog!", name="fast-gcd", steps=2, top=2)
+    # "So," and "dog!" are unknown: worth nothing, and then the first of them is replaced.
+    assert trajectory.captions == ("So, best dog!", "best, best dog!")
+    assert trajectory.scores.tolist() == [-2, 3, 6]
+    assert trajectory.removed == (1, 0)
+    assert trajectory.deletion_gains.tolist() == [0, 2, 0]
+
+
+def test_gcd_draws_the_same_from_the_same_seed_whatever_runs_beside_it() -> None:
+    words = {f"w{i}": float(i % 7) for i in range(40)}
+    how = Exploring("gcd", steps=4, top=8, candidates=5, seed=3)
+    captions = [Caption.parse(text) for text in ("w0 w7 w14", "w1 w2", "w0 w7 w14 w21")]
+    together = dict(run_trajectories(TableScorer(words), [(None, c) for c in captions], how))
+    for index, caption in enumerate(captions):
+        ((_, alone),) = run_trajectories(TableScorer(words), [(None, caption)], how)
+        assert alone.captions == together[index].captions
+    other = Exploring("gcd", steps=4, top=8, candidates=5, seed=4)
+    ((_, changed),) = run_trajectories(TableScorer(words), [(None, captions[0])], other)
+    assert changed.captions != together[0].captions
+
+
+def test_replacements_are_never_special_and_words_on_request(scorer: Scorer) -> None:
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    caption = Caption.parse(drawn_pairs(1)[0][1])
+    for name in ("gcd", "fast-gcd"):
+        how = Exploring(name, steps=3, top=20, candidates=30)
+        ((_, trajectory),) = run_trajectories(scorer, [(state, caption)], how)
+        assert trajectory.steps == 3
+        for step in range(1, 4):
+            assert "[" not in trajectory.caption_at(step)
+            assert len(Caption.parse(trajectory.caption_at(step))) == len(caption)
+
+
+WAYS = [
+    Exploring(),
+    Exploring(direction="minimise"),
+    Exploring(unit="token"),
+    Exploring("gcd", steps=3, top=16, candidates=24, seed=1),
+    Exploring("fast-gcd", steps=3, top=16),
+    Exploring("fast-gcd", steps=2, top=16, whole_words=False, direction="minimise"),
+]
+
+
+@pytest.mark.parametrize(
+    "exploring", WAYS, ids=lambda way: "-".join(map(str, (way.name, way.unit)))
+)
+def test_every_explorer_goes_where_the_plain_way_goes(scorer: Scorer, exploring: Exploring) -> None:
+    pairs = drawn_pairs(4, seed=11)
+    states = scorer.encode_images([image for image, _ in pairs])
+    asked = [(s, Caption.parse(text)) for s, (_, text) in zip(states, pairs, strict=True)]
+    plain = ReferenceSession(scorer)  # type: ignore[arg-type]
+    slow = dict(run_trajectories(scorer, asked, exploring, session=plain))
+    fast = dict(run_trajectories(scorer, asked, exploring, live=3))
+    for index in range(4):
+        assert_same_trajectory(fast[index], slow[index])

@@ -1,0 +1,48 @@
+"""Layers' weights as plain tensors, in the precision and on the device they are used in."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn import functional as F  # noqa: N812
+
+
+@dataclass(frozen=True)
+class Affine:
+    weight: torch.Tensor  #: [out, in]
+    bias: torch.Tensor
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return F.linear(x.to(self.weight.dtype), self.weight, self.bias)
+
+    def rows(self, first: int, last: int) -> "Affine":
+        """The part that computes outputs first … last - 1."""
+        return Affine(self.weight[first:last], self.bias[first:last])
+
+
+@dataclass(frozen=True)
+class Norm:
+    weight: torch.Tensor
+    bias: torch.Tensor
+    epsilon: float
+
+    def __call__(self, x: torch.Tensor) -> torch.Tensor:
+        return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.epsilon)
+
+
+def affine(*linears: Any, dtype: torch.dtype) -> Affine:
+    """One or several `nn.Linear` of equal input as one, outputs one after the other."""
+    weight = torch.cat([linear.weight.detach() for linear in linears])
+    bias = torch.cat(
+        [
+            linear.bias.detach()
+            if linear.bias is not None
+            else linear.weight.new_zeros(len(linear.weight))
+            for linear in linears
+        ]
+    )
+    return Affine(weight.to(dtype).contiguous(), bias.to(dtype).contiguous())
+
+
+def norm(layer: Any, dtype: torch.dtype) -> Norm:
+    return Norm(layer.weight.detach().to(dtype), layer.bias.detach().to(dtype), float(layer.eps))
