@@ -57,13 +57,15 @@ MODEL = Annotated[
     str | None,
     typer.Option("--model", metavar="NAME_OR_DIR", help="The model that scores image against "
                  "caption: a Hugging Face name (openai/clip-vit-base-patch32, "
-                 "Salesforce/blip-itm-base-coco, …) or a directory. Default: the embedded one, "
-                 "which knows drawn scenes only."),
+                 "Salesforce/blip-itm-base-coco, google/siglip-base-patch16-224, …), a directory, "
+                 "or open_clip:ARCHITECTURE@PRETRAINED. Default: the embedded one, which knows "
+                 "drawn scenes only."),
 ]  # fmt: skip
 KIND = Annotated[
     str | None,
-    typer.Option("--scorer", metavar="KIND", help="clip, blip-itc or blip-itm. Default: what the "
-                 "model is made for (BLIP: blip-itm)."),
+    typer.Option("--scorer", metavar="KIND", help="clip, blip-itc, blip-itm, siglip, open-clip, or "
+                 "lemon on top of any of them that embeds. Default: what the model is made for "
+                 "(BLIP: blip-itm)."),
 ]  # fmt: skip
 CAPTIONER = Annotated[
     str | None,
@@ -76,6 +78,15 @@ CONCRETENESS = Annotated[
                  "as moranyanuka/icc. Default: the embedded one."),
 ]  # fmt: skip
 DEVICE = Annotated[str | None, typer.Option(help="cuda, mps or cpu. Default: the best there is.")]
+PRECISION = Annotated[
+    str | None,
+    typer.Option(help="float32 or bfloat16. Default: bfloat16 on CUDA, float32 elsewhere."),
+]
+EXPLORER = Annotated[
+    str | None,
+    typer.Option(help="How captions are edited: elimination, gcd or fast-gcd. Default: "
+                 "elimination."),
+]  # fmt: skip
 AS_JSON = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, for programs.")
 ]
@@ -222,6 +233,32 @@ def score(
     captioner: CAPTIONER = None,
     concreteness: CONCRETENESS = None,
     device: DEVICE = None,
+    precision: PRECISION = None,
+    explorer: EXPLORER = None,
+    unit: Annotated[
+        str | None, typer.Option(help="What elimination deletes: word or token. Default: word.")
+    ] = None,
+    direction: Annotated[
+        str | None, typer.Option(help="maximise or minimise the score. Default: maximise.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Steps T of gcd and fast-gcd. Default: 10.")
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(help="Replacements K a position. Default: 128.")
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option(help="Candidates N a step of gcd. Default: 256.")
+    ] = None,
+    any_token: Annotated[
+        bool, typer.Option(help="Replacements may be any token, not only whole words.")
+    ] = False,
+    seed: Annotated[int | None, typer.Option(help="Of what gcd draws by lot. Default: 0.")] = None,
+    lemon: Annotated[
+        str | None,
+        typer.Option(help="LEMoN's weights: fix, or opt (fitted to this dataset's verdicts). "
+                     "Default: fix."),
+    ] = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
     """Compute trajectories, probability of error, suspect words and ICC of every pair.
@@ -231,7 +268,10 @@ def score(
     with reported(as_json):
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
-             "concreteness": concreteness, "device": device}
+             "concreteness": concreteness, "device": device, "precision": precision,
+             "explorer": explorer, "unit": unit, "direction": direction, "steps": steps,
+             "top": top, "candidates": candidates, "seed": seed, "lemon": lemon,
+             "whole_words": False if any_token else None}
         )  # fmt: skip
         workspace = open_workspace(settings)
         if out is not None:
@@ -321,6 +361,40 @@ def export(
                 dataset_id, choice, out, format, overwrite=overwrite, progress=update
             )
         emit(report, as_json, f"{summary} Written to {report.out}.")
+
+
+@app.command()
+def bench(
+    scorer: Annotated[
+        list[str] | None,
+        typer.Option(help="blip-itm, blip-itc or clip; may be given several times. Default: all."),
+    ] = None,
+    explorer: Annotated[
+        list[str] | None,
+        typer.Option(help="elimination, gcd or fast-gcd; may be given several times. Default: "
+                     "elimination."),
+    ] = None,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs to measure on.")] = 8,
+    words: Annotated[str, typer.Option(help="Words a caption, from-to.")] = "8-20",
+    reference: Annotated[
+        bool, typer.Option(help="Also run the plain way, which is slow, and compare.")
+    ] = True,
+    device: DEVICE = None,
+    precision: PRECISION = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Measure the engine against the plain way and against the arithmetic, in one run.
+
+    With models of the published sizes and random weights: nothing to download.
+    """
+    with reported(as_json):
+        from backend.bench.report import run_bench, table
+
+        with progress("Measuring") as update:
+            report = run_bench(
+                scorer or [], explorer or [], pairs, words, reference, device, precision, update
+            )
+        emit(report, as_json, table(report.results))
 
 
 def training_summary(report: Any, adopted: bool) -> str:

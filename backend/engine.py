@@ -77,11 +77,27 @@ class Engine:
         with self.lock:
             return concreteness.score_captions(list(captions), self.settings.concreteness)
 
-    def trajectories(self, pairs: Sequence[tuple[ImageState, str]]) -> list[Trajectory]:
-        """One trajectory per (image state, caption), in order."""
+    def trajectories(
+        self,
+        pairs: Sequence[tuple[ImageState, str]],
+        keys: Sequence[int] | None = None,
+        exploring: Exploring | None = None,
+    ) -> list[Trajectory]:
+        """One trajectory per (image state, caption), in order.
+
+        `keys` name the pairs that they belong to, for scorers that compare pairs with each other.
+        `exploring`: as this session's settings say, unless a run was made in another way.
+        """
         with self.lock:
-            parsed = ((state, Caption.parse(caption)) for state, caption in pairs)
-            found = dict(run_trajectories(self.scorer, parsed, self.exploring))
+            if keys is not None:
+                states = [self.scorer.of_pair(s, k) for (s, _), k in zip(pairs, keys, strict=True)]
+            else:
+                states = [state for state, _ in pairs]
+            parsed = [
+                (state, Caption.parse(caption))
+                for state, (_, caption) in zip(states, pairs, strict=True)
+            ]
+            found = dict(run_trajectories(self.scorer, parsed, exploring or self.exploring))
         return [found[index] for index in range(len(pairs))]
 
     def encode(self, images: Sequence[Image.Image]) -> list[ImageState]:

@@ -42,6 +42,7 @@ class Settings:
     concreteness: str | None = None  #: None: the embedded ICC
     device: str | None = None  #: cuda, mps, cpu; None: the best there is
     precision: str | None = None  #: float32 or bfloat16; None: as the device prefers
+    lemon: str = "fix"  #: LEMoN's weights: fix, or opt (fitted to verdicts)
     explorer: str = "elimination"  #: elimination, gcd or fast-gcd
     unit: str = "word"  #: what Elimination deletes: word or token
     direction: str = "maximise"  #: maximise or minimise s
@@ -118,5 +119,7 @@ def load_settings(
     if "data_directory" in values:
         values["data_directory"] = Path(values["data_directory"]).expanduser().resolve()
     settings = replace(Settings(data_directory=default_data_directory()), **values)
+    if settings.lemon not in ("fix", "opt"):
+        raise SettingsError(f"lemon must be 'fix' or 'opt', not '{settings.lemon}'.")
     settings.exploring  # noqa: B018  (refuses impossible settings here, not in mid-run)
     return settings

@@ -32,10 +32,12 @@ from backend.pipeline import (
     training,
 )
 from backend.pipeline.classifiers import classifier_in_use, probabilities
+from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.pictures import inside
 from backend.scoring.protocol import ScorerInfo
 from backend.settings import Settings
 from backend.store import open_database
+from backend.trajectories.exploring import Exploring
 from backend.trajectories.trajectory import Trajectory
 from backend.views import (
     DECISIONS,
@@ -297,6 +299,7 @@ class Workspace:
             view = self.open_pair(pair_id)
             if view.trajectory is None:
                 return ()
+            prepare_neighbours(self.store, self.engine, view.dataset_id, no_progress)
             scoring.suggest_for(
                 self.store,
                 self.engine,
@@ -307,6 +310,7 @@ class Workspace:
                 view.suspects,
                 view.p_error,
                 classifier_in_use(self.store, view.dataset_id),
+                self._exploring(view.dataset_id),
             )
             with self.store.reading() as session:
                 offers = suggestion_queries.list_suggestions(session, pair_id)
@@ -316,14 +320,23 @@ class Workspace:
         """Score the curator's own edit of a pair's caption."""
         with self.store.reading() as session:
             pair = pair_queries.get_pair(session, pair_id)
+        prepare_neighbours(self.store, self.engine, pair.dataset_id, no_progress)
         state = self.engine.encode([self._opened(pair_id)])[0]
-        trajectory = self.engine.trajectories([(state, caption[:LONGEST_EDIT])])[0]
+        (trajectory,) = self.engine.trajectories(
+            [(state, caption[:LONGEST_EDIT])], [pair_id], self._exploring(pair.dataset_id)
+        )
         return CaptionCheck(
             caption=caption,
             s=float(trajectory.scores[0]),
             p_error=self._p_error(pair.dataset_id, trajectory),
             icc=self.engine.concreteness([caption])[0],
         )
+
+    def _exploring(self, dataset_id: int) -> Exploring | None:
+        """How the dataset's trajectories were made; None if it has none yet."""
+        with self.store.reading() as session:
+            run = run_queries.latest_run(session, dataset_id, "score")
+        return scoring.exploring_of(run) if run is not None else None
 
     def playground(self, image: Image.Image, caption: str) -> PlaygroundResult:
         """One image, one caption, everything out; nothing is stored.
@@ -346,6 +359,7 @@ class Workspace:
                 Case(image, state, trajectory, suspects, p_error),
                 self.engine.captioner,
                 (lambda ts: probabilities(classifier, ts)) if classifier else None,
+                exploring=self.engine.exploring,
             )
             icc = self.engine.concreteness([caption])[0]
         info = self.model_info()

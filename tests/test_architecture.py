@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LEVELS = [
     {"app"},
     {"traced_ui"},
-    {"backend.evaluation"},
+    {"backend.evaluation", "backend.bench"},
     {"backend.workspace"},
     {"backend.pipeline", "backend.jobs"},
     {"backend.engine"},

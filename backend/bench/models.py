@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import nn
 
+import backend.torchvision_compat  # noqa: F401  (before transformers' models)
 from backend.bench.captions import HashReader
 from backend.errors import SettingsError
 from backend.scoring.blip import CONTEXT, BlipScorer

@@ -10,6 +10,7 @@ from pathlib import Path
 from backend.engine import Engine
 from backend.errors import ImageError
 from backend.pipeline.pictures import encode_images
+from backend.trajectories.exploring import Exploring
 from backend.trajectories.trajectory import Trajectory
 
 #: Captions scored in one go.
@@ -19,10 +20,15 @@ BATCH = 48
 class TrajectoryCache:
     """Scores captions against the images of pairs, given by their position."""
 
-    def __init__(self, engine: Engine, root: Path, image_names: Sequence[str]) -> None:
+    def __init__(
+        self, engine: Engine, root: Path, pairs: Sequence[tuple[int, str]], exploring: Exploring
+    ) -> None:
+        """`pairs`: id and image path of each."""
+        self._exploring = exploring
         self._engine = engine
         self._root = root
-        self._names = list(image_names)
+        self._keys = [key for key, _ in pairs]
+        self._names = [name for _, name in pairs]
 
     def score(self, requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
         """One trajectory per (pair position, caption), in order.
@@ -39,6 +45,8 @@ class TrajectoryCache:
                 name, message = next(iter(problems.items()))
                 raise ImageError(f"{name}: {message}")
             trajectories += self._engine.trajectories(
-                [(states[name], text) for name, (_, text) in zip(names, batch, strict=True)]
+                [(states[name], text) for name, (_, text) in zip(names, batch, strict=True)],
+                [self._keys[position] for position, _ in batch],
+                self._exploring,
             )
         return trajectories

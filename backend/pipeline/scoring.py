@@ -23,9 +23,12 @@ from backend.engine import Engine
 from backend.errors import ImageError, UnsafePath
 from backend.pipeline import Progress, no_progress
 from backend.pipeline.classifiers import classifier_in_use, probabilities
+from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.noisy_copies import TrajectoryCache
 from backend.pipeline.pictures import encode_images, inside
+from backend.scoring.lemon import LemonScorer
 from backend.store import Store
+from backend.trajectories.exploring import Exploring
 from backend.trajectories.trajectory import Trajectory
 from backend.version import VERSION
 from backend.views import ScoreReport
@@ -70,6 +73,7 @@ def score_dataset(
         dataset = dataset_queries.get_dataset(session, dataset_id)
         total = pair_queries.counts(session, dataset_id).total
     root = Path(dataset.root)
+    prepare_neighbours(store, engine, dataset_id, progress)
     run = _run(store, engine, dataset_id)
     scored, unreadable = _trajectories(store, engine, run, root, total, progress)
     _concreteness(store, engine, dataset_id, total, progress)
@@ -98,7 +102,8 @@ def score_dataset(
 
 def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
     """The run under which this very model scores this dataset: an earlier one again, or a new."""
-    info = engine.scorer.info
+    scorer = engine.scorer
+    info = scorer.info
     what: dict[str, Any] = {
         "kind": "score",
         "dataset_id": dataset_id,
@@ -110,6 +115,7 @@ def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
             **engine.exploring.parameters(),
             "limits": info.limits,
             **({"precision": info.precision} if info.precision != "float32" else {}),
+            **(scorer.parameters.as_dict() if isinstance(scorer, LemonScorer) else {}),
         },
     }
     with store.writing() as session:
@@ -130,7 +136,8 @@ def _trajectories(
         problems |= broken
         readable = [pair for pair in batch if pair.image_path in states]
         trajectories = engine.trajectories(
-            [(states[pair.image_path], pair.caption) for pair in readable]
+            [(states[pair.image_path], pair.caption) for pair in readable],
+            [pair.id for pair in readable],
         )
         with store.writing() as session:
             trajectory_queries.save_trajectories(
@@ -222,7 +229,8 @@ def _detect(
         classifier_id, report = active.id, dict(active.report)
     else:
         progress(0, 0, "Training the detector on injected noise")
-        cache = TrajectoryCache(engine, root, [pair.image_path for pair in pairs])
+        keyed = [(pair.id, pair.image_path) for pair in pairs]
+        cache = TrajectoryCache(engine, root, keyed, exploring_of(run))
         result = cold_start(
             [pair.caption for pair in pairs],
             trajectories,
@@ -272,8 +280,9 @@ def _suggestions(store: Store, engine: Engine, run: RunRow, root: Path, progress
                 continue
             suspects = suspect_words(trajectory, p_error)
             offered += suggest_for(
-                store, engine, run.id, pair.id, image, trajectory, suspects, p_error, classifier
-            )
+                store, engine, run.id, pair.id, image, trajectory, suspects, p_error, classifier,
+                exploring_of(run),
+            )  # fmt: skip
         progress(done, len(likely), "Preparing corrections")
     return offered
 
@@ -291,16 +300,17 @@ def suggest_for(
     suspects: tuple[SuspectWord, ...],
     p_error: float | None,
     classifier: Classifier | None,
+    exploring: Exploring | None = None,
 ) -> int:
     """Compute and store the suggestions of one pair; returns how many."""
     with engine.lock:
-        state = engine.encode([image])[0]
+        state = engine.scorer.of_pair(engine.encode([image])[0], pair_id)
         offers = judge.suggest(
             engine.scorer,
             Case(image, state, trajectory, suspects, p_error),
             engine.captioner,
             (lambda ts: probabilities(classifier, ts)) if classifier is not None else None,
-            exploring=engine.exploring,
+            exploring=exploring,
         )
     with store.writing() as session:
         suggestion_queries.save_suggestions(
@@ -314,6 +324,11 @@ def suggest_for(
             ],
         )  # fmt: skip
     return len(offers)
+
+
+def exploring_of(run: RunRow) -> Exploring:
+    """How the run made its trajectories: what is compared with them must be made alike."""
+    return Exploring.recorded(run.explorer, run.parameters)
 
 
 def scored_pairs(store: Store, run: RunRow) -> tuple[list[PairRow], list[Trajectory]]:

@@ -11,8 +11,9 @@ from backend.engine import Engine
 from backend.errors import TrainingError
 from backend.pipeline import Progress, no_progress
 from backend.pipeline.classifiers import classifier_in_use, probabilities, stored_classifier
+from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.noisy_copies import TrajectoryCache
-from backend.pipeline.scoring import COLD_START_PAIRS, scored_pairs
+from backend.pipeline.scoring import COLD_START_PAIRS, exploring_of, scored_pairs
 from backend.store import Store
 from backend.views import TrainReport
 from db.queries import classifiers as classifier_queries
@@ -35,6 +36,7 @@ def train_candidate(
     too few verdicts; the message says what is missing.
     """
     run = scored_by_this_model(store, engine, dataset_id)
+    prepare_neighbours(store, engine, dataset_id, progress)
     pairs, trajectories = scored_pairs(store, run)
     with store.reading() as session:
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
@@ -45,7 +47,9 @@ def train_candidate(
         [pair.caption for pair in pairs],
         trajectories,
         labels,
-        TrajectoryCache(engine, root, [pair.image_path for pair in pairs]).score,
+        TrajectoryCache(
+            engine, root, [(p.id, p.image_path) for p in pairs], exploring_of(run)
+        ).score,
         current=classifier_in_use(store, dataset_id),
         current_p_error=[pair.p_error for pair in pairs],
         groups=[pair.image_path for pair in pairs],

@@ -88,7 +88,7 @@ class ItcSession(CosineSession):
             for group in groups
         ]
 
-    def _vectors_with_gradients(
+    def vectors_with_gradients(
         self, texts: Sequence[Tokens]
     ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
         order = sorted(range(len(texts)), key=lambda i: len(texts[i]))

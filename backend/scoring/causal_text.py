@@ -33,7 +33,7 @@ _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 @dataclass(frozen=True)
-class _Layer:
+class CausalLayer:
     first_norm: Norm
     query_key_value: Affine
     output: Affine
@@ -48,7 +48,7 @@ class CausalText:
 
     token_table: torch.Tensor  #: [vocabulary, width]
     position_table: torch.Tensor  #: [context, width]
-    layers: list[_Layer]
+    layers: list[CausalLayer]
     last_norm: Norm
     projection: torch.Tensor  #: [width, out]
     heads: int
@@ -84,7 +84,7 @@ class CausalText:
         """Unit vectors of the end tokens' last states."""
         return F.normalize((self.last_norm(ends).float() @ self.projection).float(), dim=-1)
 
-    def feed(self, layer: _Layer, states: torch.Tensor) -> torch.Tensor:
+    def feed(self, layer: CausalLayer, states: torch.Tensor) -> torch.Tensor:
         return states + layer.down(self.activation(layer.up(layer.second_norm(states))))
 
     def read_embedded(self, words: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
@@ -103,6 +103,7 @@ class CausalText:
         return self.vectors(states[torch.arange(texts), torch.tensor(lengths) - 1])
 
 
+@torch.inference_mode(False)
 def from_clip(model: Any, dtype: torch.dtype) -> CausalText:
     """The text tower of a `CLIPModel`."""
     text, config = model.text_model, model.config.text_config
@@ -110,7 +111,7 @@ def from_clip(model: Any, dtype: torch.dtype) -> CausalText:
         token_table=text.embeddings.token_embedding.weight.detach(),
         position_table=text.embeddings.position_embedding.weight.detach(),
         layers=[
-            _Layer(
+            CausalLayer(
                 norm(layer.layer_norm1, dtype),
                 affine(
                     layer.self_attn.q_proj,

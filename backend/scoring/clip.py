@@ -48,7 +48,7 @@ class CausalSession(CosineSession):
     def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
         return [vectors.numpy() for vectors in self._reader.read(groups)]
 
-    def _vectors_with_gradients(
+    def vectors_with_gradients(
         self, texts: Sequence[Tokens]
     ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
         table = self.tower.token_table

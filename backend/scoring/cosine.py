@@ -28,7 +28,7 @@ class CosineSession(ABC):
         """Unit vectors [texts, d] of each group; no text comes twice, a group may be empty."""
 
     @abstractmethod
-    def _vectors_with_gradients(
+    def vectors_with_gradients(
         self, texts: Sequence[Tokens]
     ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
         """Unit vectors [texts, d]; for each text the embeddings [len, width] of its own tokens, as
@@ -51,7 +51,7 @@ class CosineSession(ABC):
 
     def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
         with torch.enable_grad():
-            vectors, leaves, table = self._vectors_with_gradients([text for _, text in requests])
+            vectors, leaves, table = self.vectors_with_gradients([text for _, text in requests])
             images = torch.stack([state.clone() for state, _ in requests]).to(vectors.device)
             gradients = torch.autograd.grad((vectors * images).sum(), leaves)
         with torch.no_grad():

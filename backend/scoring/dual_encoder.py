@@ -43,6 +43,9 @@ class DualEncoder(ABC):
                 found += self._see(batch.to(self.info.device))
         return found
 
+    def of_pair(self, state: ImageState, key: int) -> ImageState:
+        return state
+
     def precision(self) -> torch.autocast:
         """Lower precision where it was asked for, nothing otherwise."""
         device = self.info.device.split(":")[0]

@@ -8,17 +8,21 @@ import torch
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
 from backend.scoring.blip import CONTEXT, BlipScorer
 from backend.scoring.clip import ClipScorer
+from backend.scoring.dual_encoder import DualEncoder
+from backend.scoring.lemon import LemonParameters, LemonScorer
+from backend.scoring.open_clip_model import PREFIX, OpenClipScorer, reader_of
 from backend.scoring.protocol import Scorer, ScorerInfo
-from backend.scoring.revision import limits_of, revision_of
+from backend.scoring.revision import limits_of, open_clip_revision, revision_of
+from backend.scoring.siglip import SiglipScorer
 from backend.scoring.tokens import HubReader
 
 PRECISIONS = ("float32", "bfloat16")
-KINDS = ("clip", "blip-itc", "blip-itm")
+KINDS = ("clip", "blip-itc", "blip-itm", "siglip", "open-clip", "lemon")
 #: A model type of transformers, and which kinds of score such a checkpoint can give.
-_KINDS_OF = {"clip": ("clip",), "blip": ("blip-itm", "blip-itc")}
+_KINDS_OF = {"clip": ("clip",), "blip": ("blip-itm", "blip-itc"), "siglip": ("siglip",)}
 ADVICE = (
-    "Give --model a directory, or a hub name such as Salesforce/blip-itm-base-coco or "
-    "openai/clip-vit-base-patch32."
+    "Give --model a directory, a hub name such as Salesforce/blip-itm-base-coco or "
+    "openai/clip-vit-base-patch32, or open_clip:ARCHITECTURE@PRETRAINED."
 )
 
 
@@ -64,19 +68,39 @@ def load_scorer(
         raise SettingsError(f"There is no scorer '{kind}'; use one of: {', '.join(KINDS)}.")
     where = choose_device(device)
     how = choose_precision(where, precision)
+    if kind == "lemon":
+        return LemonScorer(_load_embedding(model, where, how), LemonParameters())
+    return _load_kind(model, kind, where, how)
+
+
+def _load_embedding(model: str, device: str, precision: str) -> DualEncoder:
+    """A scorer that embeds: what LEMoN stands on. BLIP gives ITC."""
+    if model.startswith(PREFIX):
+        return _load_open_clip(model, device, precision)
+    itc = _configuration(model).model_type == "blip"
+    return _load_kind(model, "blip-itc" if itc else None, device, precision)
+
+
+def _load_kind(model: str, kind: str | None, device: str, precision: str) -> DualEncoder:
+    if model.startswith(PREFIX):
+        if kind not in (None, "open-clip"):
+            raise ModelMismatch(f"'{model}' gives open-clip, not {kind}. {ADVICE}")
+        return _load_open_clip(model, device, precision)
     configuration = _configuration(model)
     possible = _KINDS_OF.get(configuration.model_type)
     if possible is None:
         raise ModelMismatch(
-            f"'{model}' is a {configuration.model_type} model; scorers are CLIP or BLIP image-text "
-            f"retrieval models. {ADVICE}"
+            f"'{model}' is a {configuration.model_type} model; scorers are CLIP, SigLIP or BLIP "
+            f"image-text retrieval models. {ADVICE}"
         )
     if kind is not None and kind not in possible:
         raise ModelMismatch(f"'{model}' gives {' or '.join(possible)}, not {kind}. {ADVICE}")
     chosen = kind or possible[0]
     if chosen == "clip":
-        return _load_clip(model, where, how)
-    return _load_blip(model, chosen, where, how)
+        return _load_clip(model, device, precision)
+    if chosen == "siglip":
+        return _load_siglip(model, device, precision)
+    return _load_blip(model, chosen, device, precision)
 
 
 def _configuration(model: str) -> Any:
@@ -123,6 +147,53 @@ def _load_blip(model: str, kind: str, device: str, precision: str) -> BlipScorer
     )
 
 
+def _load_siglip(model: str, device: str, precision: str) -> SiglipScorer:
+    import backend.torchvision_compat  # noqa: F401, I001  (before transformers' image processors)
+    from transformers import AutoImageProcessor, AutoTokenizer, SiglipModel
+
+    loaded = _weights(model, SiglipModel, ("logit_scale", "logit_bias"))
+    try:
+        image_processor = AutoImageProcessor.from_pretrained(model)
+        tokenizer = AutoTokenizer.from_pretrained(model)
+    except (OSError, ValueError, KeyError, RuntimeError) as problem:
+        raise ModelUnavailable(_could_not(model, problem)) from problem
+    text = loaded.config.text_config
+    # One token behind a caption, none before: two places less than its length, as `HubReader` cuts.
+    reader = HubReader(tokenizer, int(text.max_position_embeddings) + 1, int(text.vocab_size))
+    info = _info("siglip", model, device, precision, loaded, reader.context - 1)
+    return SiglipScorer(info, loaded.to(device), reader, image_processor)
+
+
+def _load_open_clip(model: str, device: str, precision: str) -> OpenClipScorer:
+    import backend.torchvision_compat  # noqa: F401, I001  (before open_clip)
+    import open_clip
+
+    architecture, _, pretrained = model.removeprefix(PREFIX).partition("@")
+    try:
+        loaded, _, preprocess = open_clip.create_model_and_transforms(
+            architecture, pretrained=pretrained or None, device="cpu"
+        )
+        tokenizer = open_clip.get_tokenizer(architecture)
+    except Exception as problem:  # open_clip and the hub raise what they like
+        raise ModelUnavailable(_could_not(model, problem)) from problem
+    if not pretrained and "hf-hub:" not in architecture and "local-dir:" not in architecture:
+        known = ", ".join(open_clip.list_pretrained_tags_by_model(architecture)) or "none"
+        raise ModelMismatch(
+            f"'{model}' names no weights. Add @ and a tag ({known}) or a file of weights."
+        )
+    context = int(getattr(loaded, "context_length", None) or loaded.text.context_length)
+    reader = reader_of(tokenizer, context)
+    info = ScorerInfo(
+        kind="open-clip",
+        model=model,
+        revision=open_clip_revision(loaded),
+        device=device,
+        context_words_note=f"at most {context} tokens; the rest of a caption is not read",
+        precision=precision,
+    )
+    return OpenClipScorer(info, loaded.eval().to(device), reader, preprocess)
+
+
 def encoder_token(tokenizer: Any, vocabulary: int) -> int:
     """The id of [ENC], the first token of ITM.
 
@@ -135,11 +206,19 @@ def encoder_token(tokenizer: Any, vocabulary: int) -> int:
 def _load(
     model: str, model_class: Any, processor_class: Any, dispensable: tuple[str, ...] = ()
 ) -> tuple[Any, Any]:
+    loaded = _weights(model, model_class, dispensable)
+    try:
+        return loaded, processor_class.from_pretrained(model)
+    except (OSError, ValueError, KeyError, RuntimeError) as problem:
+        raise ModelUnavailable(_could_not(model, problem)) from problem
+
+
+def _weights(model: str, model_class: Any, dispensable: tuple[str, ...]) -> Any:
+    """The model with all of its weights; `dispensable` beginnings of names may lack."""
     try:
         loaded, report = model_class.from_pretrained(
             model, output_loading_info=True, dtype=torch.float32
         )
-        processor = processor_class.from_pretrained(model)
     except (OSError, ValueError, KeyError, RuntimeError) as problem:
         raise ModelUnavailable(_could_not(model, problem)) from problem
     missing = [key for key in report["missing_keys"] if not key.startswith(dispensable or "\0")]
@@ -148,7 +227,7 @@ def _load(
             f"'{model}' lacks {len(missing)} weights that a {model_class.__name__} needs "
             f"(the first: {sorted(missing)[0]}). {ADVICE}"
         )
-    return loaded.eval(), processor
+    return loaded.eval()
 
 
 def _info(

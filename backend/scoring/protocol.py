@@ -106,11 +106,18 @@ class Session(Protocol):
 class Scorer(Protocol):
     """Higher s means a better match; `text_embeddings` give c, the similarity of two captions."""
 
-    info: ScorerInfo
-    reader: TokenReader
+    @property
+    def info(self) -> ScorerInfo: ...
+
+    @property
+    def reader(self) -> TokenReader: ...
 
     def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
         """One state per image, in order. Images are RGB of any size."""
+        ...
+
+    def of_pair(self, state: ImageState, key: int) -> ImageState:
+        """The state as that of pair `key`: who compares pairs must know which one this is."""
         ...
 
     def open_session(self) -> Session: ...

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 #: Read of each weights file: enough to tell trainings apart, cheap for files of gigabytes.
 _SAMPLE = 1 << 20
@@ -29,6 +30,15 @@ def revision_of(model: str, commit: str | None = None) -> str:
             digest.update(file.read(_SAMPLE))
             file.seek(max(0, size - _SAMPLE))
             digest.update(file.read(_SAMPLE))
+    return digest.hexdigest()[:12]
+
+
+def open_clip_revision(model: Any) -> str:
+    """A digest of the loaded weights: their names, shapes and a few numbers of each."""
+    digest = hashlib.sha256()
+    for name, weight in model.state_dict().items():
+        digest.update(f"{name}:{tuple(weight.shape)}".encode())
+        digest.update(weight.flatten()[:64].float().numpy().tobytes())
     return digest.hexdigest()[:12]
 
 

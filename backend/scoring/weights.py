@@ -30,8 +30,12 @@ class Norm:
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.epsilon)
 
 
+@torch.inference_mode(False)
 def affine(*linears: Any, dtype: torch.dtype) -> Affine:
-    """One or several `nn.Linear` of equal input as one, outputs one after the other."""
+    """One or several `nn.Linear` of equal input as one, outputs one after the other.
+
+    Never inference tensors, wherever this is called first: gradients flow past them.
+    """
     weight = torch.cat([linear.weight.detach() for linear in linears])
     bias = torch.cat(
         [
@@ -44,5 +48,6 @@ def affine(*linears: Any, dtype: torch.dtype) -> Affine:
     return Affine(weight.to(dtype).contiguous(), bias.to(dtype).contiguous())
 
 
+@torch.inference_mode(False)
 def norm(layer: Any, dtype: torch.dtype) -> Norm:
     return Norm(layer.weight.detach().to(dtype), layer.bias.detach().to(dtype), float(layer.eps))

@@ -4,9 +4,9 @@ An explorer is a generator: it yields a question, is sent the answer, and return
 It never sees a model, so the driver may answer many explorers at once.
 """
 
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from typing import Literal, get_args
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -61,6 +61,13 @@ class Exploring:
         if self.name == "gcd":
             found |= {"candidates": self.candidates, "seed": self.seed}
         return found
+
+    @classmethod
+    def recorded(cls, name: str, parameters: Mapping[str, object]) -> "Exploring":
+        """How a run explored, from its name and what `parameters` gave for it."""
+        known = {field.name for field in fields(cls)} - {"name"}
+        values: dict[str, Any] = {k: v for k, v in parameters.items() if k in known}
+        return cls(name, **values)  # type: ignore[arg-type]  # checked above
 
     def best(self, scores: FloatArray) -> int:
         """The candidate that the direction prefers; ties go to the first."""

@@ -145,6 +145,9 @@ class TableScorer:
     def open_session(self) -> "TableScorer":
         return self
 
+    def of_pair(self, state: ImageState, key: int) -> ImageState:
+        return state
+
     def encode_images(self, images: Sequence[object]) -> list[ImageState]:
         return list(images)
 
