@@ -81,7 +81,8 @@ def make_captioner(retrieval: BlipForImageTextRetrieval) -> BlipForConditionalGe
     return model
 
 
-def make_clip() -> CLIPModel:
+def make_clip(retrieval: BlipForImageTextRetrieval | None = None) -> CLIPModel:
+    """A CLIP; given a retrieval model, its image tower starts with what that one sees."""
     text = {
         "vocab_size": len(TOKENS),
         "hidden_size": WIDTH,
@@ -102,6 +103,7 @@ def make_clip() -> CLIPModel:
         "num_attention_heads": HEADS,
         "image_size": IMAGE_SIZE,
         "patch_size": PATCH,
+        "hidden_act": "gelu",
     }
     model = CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=PROJECTION))
     for module in model.modules():
@@ -112,7 +114,32 @@ def make_clip() -> CLIPModel:
     with torch.no_grad():
         grid = model.vision_model.embeddings.position_embedding.weight
         grid[1:] = 0.5 * grid_positions()
+    if retrieval is not None:
+        _copy_image_tower(retrieval.vision_model, model.vision_model)
     return model
+
+
+@torch.no_grad()
+def _copy_image_tower(source: Any, target: Any) -> None:
+    """BLIP's image tower into CLIP's. CLIP normalises once more before the first layer and has no
+    bias at its patches: near enough to go on from."""
+    target.embeddings.class_embedding.copy_(source.embeddings.class_embedding.flatten())
+    target.embeddings.patch_embedding.weight.copy_(source.embeddings.patch_embedding.weight)
+    target.embeddings.position_embedding.weight.copy_(source.embeddings.position_embedding[0])
+    target.embeddings.position_embedding.weight[1:] += source.embeddings.patch_embedding.bias
+    for old, new in zip(source.encoder.layers, target.encoder.layers, strict=True):
+        for name in ("layer_norm1", "layer_norm2"):
+            getattr(new, name).load_state_dict(getattr(old, name).state_dict())
+        new.mlp.load_state_dict(old.mlp.state_dict())
+        new.self_attn.out_proj.load_state_dict(old.self_attn.projection.state_dict())
+        for part, name in enumerate(("q_proj", "k_proj", "v_proj")):
+            rows = slice(part * WIDTH, (part + 1) * WIDTH)
+            getattr(new.self_attn, name).weight.copy_(old.self_attn.qkv.weight[rows])
+            getattr(new.self_attn, name).bias.copy_(old.self_attn.qkv.bias[rows])
+    target.post_layernorm.load_state_dict(source.post_layernorm.state_dict())
+    # What CLIP normalises before the first layer shall come out as large as BLIP's went in.
+    embedded = source.embeddings.position_embedding[0, 1:].std()
+    target.pre_layrnorm.weight.fill_(float(embedded))
 
 
 def initialise(model: Any) -> None:

@@ -1,4 +1,4 @@
-"""The captioner, which starts from the towers, and CLIP, which learns beside them."""
+"""The captioner and CLIP, which start from the retrieval model's towers and learn beside it."""
 
 from pathlib import Path
 from typing import Any
@@ -79,7 +79,7 @@ def train_clip(
     The guide for every patch does for CLIP's image tower what the warm-up did for BLIP's.
     """
     torch.manual_seed(seed)
-    model = make_clip()
+    model = make_clip(learner.model)
     learner.eval().requires_grad_(False)
 
     def losses_at(step: int, progress: float) -> dict[str, torch.Tensor]:

@@ -40,7 +40,7 @@ def main() -> None:
     schedule = Schedule(given.captioner_minutes, learning_rate=8e-4)
     captioner = train_captioner(learner, examples, held_out, schedule, given.work, given.seed)
     publish(captioner, "scenes-blip-captioner", given.out)
-    schedule = Schedule(given.clip_minutes, learning_rate=1.2e-3)
+    schedule = Schedule(given.clip_minutes, learning_rate=8e-4)
     clip = train_clip(learner, examples, held_out, schedule, given.work, given.seed)
     publish(clip, "scenes-clip", given.out)
 

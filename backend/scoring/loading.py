@@ -1,5 +1,6 @@
 """A scorer from a hub name or a directory, through Hugging Face classes."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
 from backend.scoring.blip import CONTEXT, BlipScorer
 from backend.scoring.clip import ClipScorer
 from backend.scoring.dual_encoder import DualEncoder
+from backend.scoring.lavis_checkpoint import load_checkpoint
 from backend.scoring.lemon import LemonParameters, LemonScorer
 from backend.scoring.open_clip_model import PREFIX, OpenClipScorer, reader_of
 from backend.scoring.protocol import Scorer, ScorerInfo
-from backend.scoring.revision import limits_of, open_clip_revision, revision_of
+from backend.scoring.revision import limits_of, revision_of, weights_digest
 from backend.scoring.siglip import SiglipScorer
 from backend.scoring.tokens import HubReader
 
@@ -77,7 +79,7 @@ def _load_embedding(model: str, device: str, precision: str) -> DualEncoder:
     """A scorer that embeds: what LEMoN stands on. BLIP gives ITC."""
     if model.startswith(PREFIX):
         return _load_open_clip(model, device, precision)
-    itc = _configuration(model).model_type == "blip"
+    itc = model.endswith(".pth") or _configuration(model).model_type == "blip"
     return _load_kind(model, "blip-itc" if itc else None, device, precision)
 
 
@@ -86,6 +88,8 @@ def _load_kind(model: str, kind: str | None, device: str, precision: str) -> Dua
         if kind not in (None, "open-clip"):
             raise ModelMismatch(f"'{model}' gives open-clip, not {kind}. {ADVICE}")
         return _load_open_clip(model, device, precision)
+    if model.endswith(".pth"):
+        return _load_lavis_checkpoint(model, kind, device, precision)
     configuration = _configuration(model)
     possible = _KINDS_OF.get(configuration.model_type)
     if possible is None:
@@ -147,6 +151,39 @@ def _load_blip(model: str, kind: str, device: str, precision: str) -> BlipScorer
     )
 
 
+def _load_lavis_checkpoint(model: str, kind: str | None, device: str, precision: str) -> BlipScorer:
+    """A `.pth` of LAVIS. BERT's vocabulary is taken from beside it (vocab.txt), or from the hub."""
+    import backend.torchvision_compat  # noqa: F401, I001  (before transformers' image processors)
+    from transformers import BertTokenizerFast, BlipImageProcessor, BlipProcessor
+
+    path = Path(model)
+    if kind not in (None, "blip-itm", "blip-itc"):
+        raise ModelMismatch(f"'{model}' gives blip-itm or blip-itc, not {kind}. {ADVICE}")
+    if not path.is_file():
+        raise ModelUnavailable(f"There is no file '{model}'.")
+    loaded = load_checkpoint(path)
+    chosen = kind or ("blip-itm" if loaded.has_matching_head else "blip-itc")
+    if chosen == "blip-itm" and not loaded.has_matching_head:
+        raise ModelMismatch(f"'{model}' has no matching head; use --scorer blip-itc.")
+    vocabulary = path.parent if (path.parent / "vocab.txt").is_file() else "bert-base-uncased"
+    try:
+        tokenizer = BertTokenizerFast.from_pretrained(str(vocabulary))
+    except (OSError, ValueError) as problem:
+        raise ModelUnavailable(
+            f"'{model}' needs BERT's vocabulary (bert-base-uncased). Put its vocab.txt beside the "
+            "checkpoint, or connect to the hub once."
+        ) from problem
+    size = loaded.config.vision_config.image_size
+    processor = BlipProcessor(BlipImageProcessor(size={"height": size, "width": size}), tokenizer)
+    text = loaded.config.text_config
+    reader = HubReader(tokenizer, CONTEXT, int(text.vocab_size))
+    info = _info(chosen, model, device, precision, loaded, CONTEXT)
+    info = replace(info, revision=weights_digest(loaded))
+    return BlipScorer(
+        info, loaded.to(device), reader, processor, encoder_token(tokenizer, int(text.vocab_size))
+    )
+
+
 def _load_siglip(model: str, device: str, precision: str) -> SiglipScorer:
     import backend.torchvision_compat  # noqa: F401, I001  (before transformers' image processors)
     from transformers import AutoImageProcessor, AutoTokenizer, SiglipModel
@@ -186,7 +223,7 @@ def _load_open_clip(model: str, device: str, precision: str) -> OpenClipScorer:
     info = ScorerInfo(
         kind="open-clip",
         model=model,
-        revision=open_clip_revision(loaded),
+        revision=weights_digest(loaded),
         device=device,
         context_words_note=f"at most {context} tokens; the rest of a caption is not read",
         precision=precision,

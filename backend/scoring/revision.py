@@ -33,7 +33,7 @@ def revision_of(model: str, commit: str | None = None) -> str:
     return digest.hexdigest()[:12]
 
 
-def open_clip_revision(model: Any) -> str:
+def weights_digest(model: Any) -> str:
     """A digest of the loaded weights: their names, shapes and a few numbers of each."""
     digest = hashlib.sha256()
     for name, weight in model.state_dict().items():
