@@ -1,5 +1,6 @@
 # make run    set everything up and open the app on the demo dataset
 # make test   set everything up (Chromium and PostgreSQL included), check and test
+# make lavis  the environment of LAVIS, for --model lavis:NAME
 # make demo   draw the demo dataset anew;  make models  train the embedded models anew
 PYTHON ?= python3
 VENV := .venv
@@ -9,7 +10,7 @@ export GRADIO_ANALYTICS_ENABLED := False
 export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: run test check install install-dev system-packages models demo screenshots clean
+.PHONY: run test check lavis install install-dev system-packages models demo screenshots clean
 
 run: install
 	$(BIN)/python app.py serve --port $(PORT)
@@ -40,6 +41,18 @@ $(VENV)/installed-dev: requirements.txt requirements-dev.txt
 # installed, by apt where there is one; elsewhere the message says what to install.
 system-packages:
 	@tests/system_packages.sh
+
+# LAVIS in an environment of its own, for --model lavis:NAME. It needs Python 3.11.
+LAVIS_PYTHON ?= python3.11
+LAVIS := .venv-lavis
+lavis: $(LAVIS)/installed
+
+$(LAVIS)/installed: requirements-lavis.txt
+	$(LAVIS_PYTHON) -m venv $(LAVIS)
+	$(LAVIS)/bin/python -m pip install --quiet --disable-pip-version-check -r requirements-lavis.txt
+	$(LAVIS)/bin/python -m pip install --quiet --no-deps torchvision==0.28.0 salesforce-lavis==1.0.2
+	$(LAVIS)/bin/python -m pip install --quiet --no-deps --no-build-isolation fairscale==0.4.4
+	touch $@
 
 models: install
 	$(BIN)/python -m backend.scenes.train

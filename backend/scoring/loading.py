@@ -10,6 +10,8 @@ from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
 from backend.scoring.blip import CONTEXT, BlipScorer
 from backend.scoring.clip import ClipScorer
 from backend.scoring.dual_encoder import DualEncoder
+from backend.scoring.lavis import PREFIX as LAVIS_PREFIX
+from backend.scoring.lavis import load_lavis
 from backend.scoring.lavis_checkpoint import load_checkpoint
 from backend.scoring.lemon import LemonParameters, LemonScorer
 from backend.scoring.open_clip_model import PREFIX, OpenClipScorer, reader_of
@@ -24,7 +26,8 @@ KINDS = ("clip", "blip-itc", "blip-itm", "siglip", "open-clip", "lemon")
 _KINDS_OF = {"clip": ("clip",), "blip": ("blip-itm", "blip-itc"), "siglip": ("siglip",)}
 ADVICE = (
     "Give --model a directory, a hub name such as Salesforce/blip-itm-base-coco or "
-    "openai/clip-vit-base-patch32, or open_clip:ARCHITECTURE@PRETRAINED."
+    "openai/clip-vit-base-patch32, open_clip:ARCHITECTURE@PRETRAINED, a .pth of LAVIS, or "
+    "lavis:NAME."
 )
 
 
@@ -70,6 +73,8 @@ def load_scorer(
         raise SettingsError(f"There is no scorer '{kind}'; use one of: {', '.join(KINDS)}.")
     where = choose_device(device)
     how = choose_precision(where, precision)
+    if model.startswith(LAVIS_PREFIX):
+        return load_lavis(model, kind, where)
     if kind == "lemon":
         return LemonScorer(_load_embedding(model, where, how), LemonParameters())
     return _load_kind(model, kind, where, how)

@@ -1,0 +1,162 @@
+"""LAVIS: its checkpoints in our classes, and itself in a process of its own.
+
+Runs where `make lavis` has made its environment; the conversion of names is tested everywhere.
+"""
+
+import string
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import backend.torchvision_compat  # noqa: F401  (before transformers' image processors)
+from backend.captions import Caption
+from backend.errors import ModelMismatch, ModelUnavailable
+from backend.scoring.blip import BlipScorer
+from backend.scoring.lavis import LavisWorker
+from backend.scoring.lavis_checkpoint import convert
+from backend.scoring.loading import load_scorer
+from backend.trajectories.driver import run_trajectories
+from backend.trajectories.exploring import Exploring
+from tests.checkpoints import random_blip
+from tests.trajectories.comparison import assert_same_trajectory
+
+PYTHON = Path(__file__).resolve().parents[2] / ".venv-lavis" / "bin" / "python"
+needs_lavis = pytest.mark.skipif(not PYTHON.is_file(), reason="make lavis has not been run")
+
+#: LAVIS's own names for ours: what `convert` undoes.
+_BACK = (
+    ("vision_model.embeddings.class_embedding", "visual_encoder.cls_token"),
+    ("vision_model.embeddings.position_embedding", "visual_encoder.pos_embed"),
+    ("vision_model.embeddings.patch_embedding.", "visual_encoder.patch_embed.proj."),
+    ("vision_model.post_layernorm.", "visual_encoder.norm."),
+    ("vision_model.encoder.layers.", "visual_encoder.blocks."),
+    (".self_attn.qkv.", ".attn.qkv."),
+    (".self_attn.projection.", ".attn.proj."),
+    (".layer_norm1.", ".norm1."),
+    (".layer_norm2.", ".norm2."),
+)
+
+
+def lavis_names(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    found = {}
+    for name, weight in state.items():
+        for ours, theirs in _BACK if name.startswith("vision_model.") else ():
+            name = name.replace(ours, theirs)
+        found[name] = weight
+    return found
+
+
+def vocabulary(folder: Path, size: int) -> None:
+    words = [
+        "[PAD]",
+        "[UNK]",
+        "[CLS]",
+        "[SEP]",
+        "[MASK]",
+        "a",
+        "red",
+        "dog",
+        "under",
+        "the",
+        "tree",
+    ]
+    letters = [*string.ascii_lowercase[1:], *(f"##{c}" for c in string.ascii_lowercase), "."]
+    filler = [f"[unused{i}]" for i in range(size - len(words) - len(letters) - 2)]
+    (folder / "vocab.txt").write_text("\n".join([*words, *letters, *filler]) + "\n")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, BlipScorer]:
+    """A small checkpoint under LAVIS's names, and the scorer whose weights it holds."""
+    folder = tmp_path_factory.mktemp("small")
+    scorer = load_scorer(str(random_blip(folder)), "blip-itm", "cpu")
+    assert isinstance(scorer, BlipScorer)
+    state = lavis_names(scorer.model.state_dict())
+    state |= {"queue": torch.zeros(2), "text_encoder_m.x": torch.zeros(1), "temp": torch.zeros(1)}
+    torch.save({"model": state}, folder / "model.pth")
+    vocabulary(folder, scorer.reader.vocabulary)  # type: ignore[attr-defined]
+    return folder / "model.pth", scorer
+
+
+def test_names_are_converted_both_ways_and_the_rest_is_left_out(
+    small: tuple[Path, BlipScorer],
+) -> None:
+    path, scorer = small
+    stored = torch.load(path, weights_only=True)["model"]
+    own = scorer.model.state_dict()
+    converted = convert(stored)
+    assert converted.keys() == own.keys() - {"text_encoder.embeddings.position_ids"}
+    assert all(torch.equal(converted[name], own[name]) for name in converted)
+
+
+def test_a_checkpoint_says_its_shape_and_what_is_wrong_with_it(tmp_path: Path) -> None:
+    (tmp_path / "junk.pth").write_bytes(b"not a checkpoint")
+    with pytest.raises(ModelUnavailable, match="cannot be read"):
+        load_scorer(str(tmp_path / "junk.pth"))
+    torch.save({"model": {"visual_encoder.cls_token": torch.zeros(1)}}, tmp_path / "other.pth")
+    with pytest.raises(ModelMismatch, match="no BLIP retrieval checkpoint"):
+        load_scorer(str(tmp_path / "other.pth"))
+    with pytest.raises(ModelUnavailable, match="no file"):
+        load_scorer(str(tmp_path / "gone.pth"))
+
+
+def test_without_its_environment_it_says_how_to_make_it(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable, match="make lavis"):
+        LavisWorker("lavis:x", "blip-itm", "cpu", tmp_path / "python")
+
+
+# What follows takes the published size, for LAVIS knows no other.
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Random weights of ViT-B/16 at 384 with BERT base, in LAVIS's form."""
+    from backend.bench.models import random_scorer
+
+    folder = tmp_path_factory.mktemp("published")
+    state = lavis_names(random_scorer("blip-itm").model.state_dict())
+    torch.save({"model": state}, folder / "model.pth")
+    vocabulary(folder, 30_524)
+    return folder / "model.pth"
+
+
+IMAGE = Image.fromarray(
+    np.random.default_rng(0).integers(0, 255, (384, 384, 3), dtype=np.uint8).astype(np.uint8)
+)
+CAPTIONS = ["a red dog", "the dog under a tree.", "", "a red dog"]
+
+
+@needs_lavis
+@pytest.mark.parametrize("kind", ["blip-itm", "blip-itc"])
+def test_lavis_and_we_give_the_same_numbers(published: Path, kind: str) -> None:
+    theirs = load_scorer(f"lavis:blip_image_text_matching/base@{published}", kind, "cpu")
+    ours = load_scorer(str(published), kind, "cpu")
+    state, own = theirs.encode_images([IMAGE])[0], ours.encode_images([IMAGE])[0]
+    np.testing.assert_allclose(
+        theirs.score([(state, CAPTIONS)])[0], ours.score([(own, CAPTIONS)])[0], atol=1e-4
+    )
+    np.testing.assert_allclose(
+        theirs.text_embeddings(CAPTIONS), ours.text_embeddings(CAPTIONS), atol=1e-4
+    )
+    caption = Caption.parse("a red dog under")
+    for how in (Exploring(), Exploring("fast-gcd", steps=1, top=4, whole_words=False)):
+        ((_, far),) = run_trajectories(theirs, [(state, caption)], how)
+        ((_, near),) = run_trajectories(ours, [(own, caption)], how)
+        assert_same_trajectory(near, far)
+
+
+@needs_lavis
+def test_what_goes_wrong_there_is_said_here(published: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable, match="no model 'nothing'"):
+        load_scorer("lavis:nothing")
+    worker = LavisWorker(f"lavis:blip_image_text_matching@{published}", "blip-itm", "cpu")
+    with pytest.raises(ModelUnavailable, match="KeyError"):
+        worker.ask({"do": "score", "requests": [{"handle": 99, "texts": [[5]]}]})
+    worker.ask({"do": "hello"})  # it goes on after an error
+    subprocess.run(["pkill", "-9", "-f", f"lavis_worker.py.*{published}"], check=False)
+    with pytest.raises(ModelUnavailable, match="has ended"):
+        worker.ask({"do": "hello"})
