@@ -39,7 +39,7 @@ def as_json(environment: dict[str, str], *arguments: str) -> Any:
     return json.loads(out)
 
 
-@pytest.mark.parametrize("name", ["", "serve", "import", "score", "train", "export"])
+@pytest.mark.parametrize("name", ["", "serve", "import", "score", "train", "export", "bench"])
 def test_every_command_explains_itself(environment: dict[str, str], name: str) -> None:
     status, out, _ = command(environment, *([name] if name else []), "--help")
     assert status == 0

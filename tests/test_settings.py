@@ -6,6 +6,7 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.settings import EMBEDDED_CAPTIONER, load_settings
+from backend.trajectories.exploring import Exploring
 
 
 def test_layers() -> None:
@@ -16,11 +17,29 @@ def test_layers() -> None:
 
 
 @pytest.mark.parametrize(
-    "environment", [{"TRACED_PROT": "1"}, {"TRACED_PORT": "many"}, {"TRACED_PORT": "70000"}]
+    ("environment", "said"),
+    [
+        ({"TRACED_PROT": "1"}, "TRACED_PORT"),
+        ({"TRACED_PORT": "many"}, "port"),
+        ({"TRACED_PORT": "70000"}, "port"),
+        ({"TRACED_EXPLORER": "walking"}, "elimination, gcd, fast-gcd"),
+        ({"TRACED_UNIT": "letter"}, "word, token"),
+        ({"TRACED_DIRECTION": "sideways"}, "maximise, minimise"),
+        ({"TRACED_STEPS": "0"}, "steps"),
+        ({"TRACED_TOP": "few"}, "top"),
+        ({"TRACED_LEMON": "half"}, "'fix' or 'opt'"),
+    ],
 )
-def test_nonsense_is_refused_by_name(environment: dict[str, str]) -> None:
-    with pytest.raises(SettingsError, match=r"port|TRACED_PORT"):
+def test_nonsense_is_refused_by_name(environment: dict[str, str], said: str) -> None:
+    with pytest.raises(SettingsError, match=said):
         load_settings({}, environment)
+
+
+def test_how_captions_are_edited_comes_as_one() -> None:
+    environment = {"TRACED_EXPLORER": "gcd", "TRACED_SEED": "7", "TRACED_WHOLE_WORDS": "no"}
+    exploring = load_settings({"steps": 3}, environment).exploring
+    assert exploring == Exploring("gcd", steps=3, seed=7, whole_words=False)
+    assert Exploring.recorded(exploring.name, exploring.parameters()) == exploring
 
 
 def test_test_variables_are_not_settings() -> None:

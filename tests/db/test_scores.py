@@ -1,5 +1,6 @@
 """Runs, trajectories, detections, concreteness, suggestions: what the engine leaves behind."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +33,8 @@ def trajectory(
 def same(one: TrajectoryRow | None, other: TrajectoryRow) -> bool:
     return (
         one is not None
-        and (one.pair_id, one.removed, one.truncated)
-        == (other.pair_id, other.removed, other.truncated)
+        and (one.pair_id, one.removed, one.truncated, one.captions)
+        == (other.pair_id, other.removed, other.truncated, other.captions)
         and np.array_equal(one.scores, other.scores)
         and np.array_equal(one.similarities, other.similarities)
         and np.array_equal(one.first_step_scores, other.first_step_scores)
@@ -57,6 +58,17 @@ def test_a_trajectory_comes_back_exactly(store: Store) -> None:
         walked = list(trajectories.iterate_trajectories(session, run_id, batch=2))
     assert len(walked) == 3
     assert all(same(one, other) for one, other in zip(walked, saved, strict=True))
+
+
+def test_captions_that_do_not_follow_from_the_words_come_back(store: Store) -> None:
+    dataset_id, (pair_id,) = add_dataset(store, 1)
+    run_id = start_run(store, dataset_id)
+    captions = ("a cat", "", "犬 🐕 ${7*6}", "a\x00b\nc")
+    saved = replace(trajectory(pair_id, 4), captions=captions)
+    with store.writing() as session:
+        trajectories.save_trajectories(session, run_id, [saved])
+    with store.reading() as session:
+        assert same(trajectories.get_trajectory(session, pair_id), saved)
 
 
 def test_saving_again_overwrites_and_a_newer_run_comes_first(store: Store) -> None:

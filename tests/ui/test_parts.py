@@ -2,6 +2,7 @@
 
 import html
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -58,6 +59,14 @@ def test_charts_and_steps_take_any_caption(caption: str) -> None:
     assert "<script" not in listed
     figure = trajectory_figure(made, 99)
     assert all("<img" not in told for told in figure.data[0].customdata)
+
+
+def test_steps_that_replace_words_show_what_went_and_what_came() -> None:
+    made = replace(trajectory("A red dog"), captions=("A brown dog", "A brown <b>", "A"))
+    listed = steps_list(made, 1)
+    assert "<del>red</del> <ins>brown</ins>" in listed
+    assert "<b>" not in listed
+    assert "A brown dog" in str(trajectory_figure(made, 1).data[0].customdata)
 
 
 def test_suspicion_shows_as_shade_line_and_number() -> None:
