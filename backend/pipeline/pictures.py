@@ -1,7 +1,8 @@
 """Images of many pairs, decoded ahead of the model and encoded once each."""
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
 from PIL import Image
@@ -10,6 +11,7 @@ from backend.datasets.images import load_image
 from backend.engine import Engine
 from backend.errors import ImageError, UnsafePath
 from backend.scoring.protocol import ImageState
+from db.queries.pairs import PairRow
 
 #: Pictures decoded together; more only costs memory.
 _WORKERS = 4
@@ -23,19 +25,38 @@ def inside(root: Path, relative: str) -> Path:
     return path
 
 
-def open_images(root: Path, names: Sequence[str]) -> Iterator[tuple[str, Image.Image | str]]:
-    """(name, image) for each name, in order; a message in place of an image that cannot be read."""
+def open_picture(root: Path, name: str) -> Image.Image | str:
+    """The image, or a message if it cannot be read."""
+    try:
+        return load_image(inside(root, name))
+    except (ImageError, UnsafePath) as problem:
+        return str(problem)
+    except OSError as problem:
+        return f"'{name}' cannot be opened: {problem.strerror or problem}."
 
-    def opened(name: str) -> Image.Image | str:
-        try:
-            return load_image(inside(root, name))
-        except (ImageError, UnsafePath) as problem:
-            return str(problem)
-        except OSError as problem:
-            return f"'{name}' cannot be opened: {problem.strerror or problem}."
 
+def open_ahead(
+    root: Path, batches: Iterable[Sequence[PairRow]]
+) -> Iterator[tuple[Sequence[PairRow], dict[str, Image.Image | str]]]:
+    """(pairs, their pictures by name), batch by batch.
+
+    While a batch is worked on, the pictures of the next are decoded, so that no model waits.
+    """
     with ThreadPoolExecutor(_WORKERS) as pool:
-        yield from zip(names, pool.map(opened, names), strict=True)
+        waiting: deque[tuple[Sequence[PairRow], dict[str, Future[Image.Image | str]]]] = deque()
+        for batch in batches:
+            names = dict.fromkeys(pair.image_path for pair in batch)
+            waiting.append((batch, {n: pool.submit(open_picture, root, n) for n in names}))
+            if len(waiting) > 1:
+                yield _opened(*waiting.popleft())
+        while waiting:
+            yield _opened(*waiting.popleft())
+
+
+def _opened(
+    batch: Sequence[PairRow], futures: dict[str, Future[Image.Image | str]]
+) -> tuple[Sequence[PairRow], dict[str, Image.Image | str]]:
+    return batch, {name: future.result() for name, future in futures.items()}
 
 
 def encode_images(
@@ -45,12 +66,17 @@ def encode_images(
 
     Equal names are opened and encoded once.
     """
-    images: dict[str, Image.Image] = {}
-    problems: dict[str, str] = {}
-    for name, opened in open_images(root, list(dict.fromkeys(names))):
-        if isinstance(opened, str):
-            problems[name] = opened
-        else:
-            images[name] = opened
+    distinct = list(dict.fromkeys(names))
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        opened = list(pool.map(lambda name: open_picture(root, name), distinct))
+    return encode_opened(engine, dict(zip(distinct, opened, strict=True)))
+
+
+def encode_opened(
+    engine: Engine, opened: Mapping[str, Image.Image | str]
+) -> tuple[dict[str, ImageState], dict[str, str]]:
+    """`encode_images` for what `open_ahead` has opened."""
+    images = {n: image for n, image in opened.items() if not isinstance(image, str)}
+    problems = {n: message for n, message in opened.items() if isinstance(message, str)}
     states = engine.encode(list(images.values())) if images else []
     return dict(zip(images, states, strict=True)), problems

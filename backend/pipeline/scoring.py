@@ -25,7 +25,7 @@ from backend.pipeline import Progress, no_progress
 from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.noisy_copies import TrajectoryCache
-from backend.pipeline.pictures import encode_images, inside
+from backend.pipeline.pictures import encode_opened, inside, open_ahead
 from backend.scoring.lemon import LemonScorer
 from backend.store import Store
 from backend.trajectories.exploring import Exploring
@@ -131,8 +131,8 @@ def _trajectories(
     """Trajectories of all pairs that have none under this run; (scored, unreadable)."""
     scored = unreadable = 0
     problems: dict[str, str] = {}
-    for batch in _unscored(store, run):
-        states, broken = encode_images(engine, root, [pair.image_path for pair in batch])
+    for batch, opened in open_ahead(root, _unscored(store, run)):
+        states, broken = encode_opened(engine, opened)
         problems |= broken
         readable = [pair for pair in batch if pair.image_path in states]
         trajectories = engine.trajectories(
