@@ -21,9 +21,9 @@ HELD_OUT_SEED = 1_000_000_000
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60, help="for the retrieval model")
-    parser.add_argument("--captioner-minutes", type=float, default=10)
-    parser.add_argument("--clip-minutes", type=float, default=14)
+    parser.add_argument("--minutes", type=float, default=32, help="for the retrieval model")
+    parser.add_argument("--captioner-minutes", type=float, default=8)
+    parser.add_argument("--clip-minutes", type=float, default=15)
     parser.add_argument("--scenes", type=int, default=90_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, default=Path("data/training"))

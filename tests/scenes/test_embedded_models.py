@@ -21,7 +21,7 @@ from backend.scoring.loading import load_scorer
 FLOORS = {
     "blip-itm": {"random": 0.95, "noun": 0.88, "fine-grained": 0.70},
     "blip-itc": {"random": 0.95, "noun": 0.85, "fine-grained": 0.62},
-    "clip": {"random": 0.85, "noun": 0.80, "fine-grained": 0.55},
+    "clip": {"random": 0.95, "noun": 0.88, "fine-grained": 0.62},
 }
 
 
