@@ -72,13 +72,11 @@ class BlipText:
     @torch.no_grad()
     def remember(self, patches: torch.Tensor) -> ImageMemory:
         """Keys and values of an image's patch states [patches, width] in every layer."""
-        return [
-            tuple(  # type: ignore[misc]
-                part.view(1, -1, self.heads, part.shape[-1] // self.heads).transpose(1, 2)
-                for part in layer.image_key_value(patches).chunk(2, dim=-1)
-            )
-            for layer in self.layers
-        ]
+        found = []
+        for layer in self.layers:
+            both = self._split(layer.image_key_value(patches), 1, len(patches)).contiguous()
+            found.append((both[0], both[1]))
+        return found
 
     def bytes_an_image(self, patches: int) -> int:
         return 2 * len(self.layers) * patches * self.width * self.dtype.itemsize
@@ -157,12 +155,12 @@ class BlipText:
             states = layer.norm(layer.output(context) + states)
             if images:
                 query = layer.image_query(states)
-                pieces = []
+                seen = torch.empty_like(query)
                 for run in stretches:
                     key, value = images[keys[run.first]][number]
                     part = slice(run.first, run.last) if last else slice(run.start, run.stop)
-                    pieces.append(self._look(query[part], key, value))
-                states = layer.image_norm(layer.image_output(torch.cat(pieces)) + states)
+                    self._look(query[part], key, value, seen[part])
+                states = layer.image_norm(layer.image_output(seen) + states)
             states = layer.last_norm(layer.down(F.gelu(layer.up(states))) + states)
         self._count(work, packing, [image[0][0].shape[2] for image in images], keys)
         return states
@@ -174,14 +172,13 @@ class BlipText:
         return shaped.permute(2, 0, 3, 1, 4)
 
     def _attend(self, projected: torch.Tensor, runs: Sequence[Any]) -> torch.Tensor:
-        pieces = []
+        context = projected.new_empty(len(projected), self.width)
         for run in runs:
-            query, key, value = self._split(
-                projected[run.start : run.stop], run.last - run.first, run.length
-            )
+            part = slice(run.start, run.stop)
+            query, key, value = self._split(projected[part], run.last - run.first, run.length)
             found = F.scaled_dot_product_attention(query, key, value)
-            pieces.append(found.transpose(1, 2).reshape(run.stop - run.start, self.width))
-        return torch.cat(pieces)
+            self._split(context[part], run.last - run.first, run.length)[0].copy_(found)
+        return context
 
     def _attend_last(
         self, states: torch.Tensor, layer: _Layer, runs: Sequence[Any], first: torch.Tensor
@@ -191,20 +188,22 @@ class BlipText:
         own = states[first]
         queries = layer.query_key_value.rows(0, width)(own)
         projected = layer.query_key_value.rows(width, 3 * width)(states)
-        pieces = []
+        context = torch.empty_like(queries)
         for run in runs:
             texts = run.last - run.first
             key, value = self._split(projected[run.start : run.stop], texts, run.length)
             (query,) = self._split(queries[run.first : run.last], texts, 1)
             found = F.scaled_dot_product_attention(query, key, value)
-            pieces.append(found.transpose(1, 2).reshape(texts, width))
-        return torch.cat(pieces), own
+            self._split(context[run.first : run.last], texts, 1)[0].copy_(found)
+        return context, own
 
-    def _look(self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        """All tokens [n, width] that look at one image, as one row of queries."""
-        shaped = query.view(1, len(query), self.heads, -1).transpose(1, 2)
+    def _look(
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor
+    ) -> None:
+        """All tokens [n, width] that look at one image, as one row of queries; into `seen`."""
+        (shaped,) = self._split(query, 1, len(query))
         found = F.scaled_dot_product_attention(shaped, key, value)
-        return found.transpose(1, 2).reshape(len(query), self.width)
+        self._split(seen, 1, len(query))[0].copy_(found)
 
     def _count(
         self, work: Work, packing: Packing, patches: Sequence[int], keys: Sequence[int]
