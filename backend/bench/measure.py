@@ -15,7 +15,7 @@ import torch
 from backend.bench.bound import Recorder
 from backend.bench.captions import make_captions
 from backend.bench.models import random_pixels, random_scorer
-from backend.bench.operations import Shape, operations
+from backend.bench.operations import Shape, operations, plain_operations
 from backend.captions import Caption
 from backend.scoring.dual_encoder import IMAGES_A_BATCH, DualEncoder
 from backend.scoring.protocol import ImageState, Session
@@ -35,6 +35,8 @@ class Measured:
     * `reference_overhead`: the same for the plain way;
     * `speedup`: trajectories alone, plain over fast, texts padded to the longest of a pair;
     * `speedup_full_padding`: the same where texts are padded to the model's context (CLIP);
+    * `operations_speedup`: the plain way's operations over the fast way's: what `speedup` would be
+      if both ran at the same rate;
     * `bound_ratio`: time of the trajectories over their operations at the rate of this machine's
       own matrix products;
     * `same_trajectories`, `largest_difference`: fast against plain.
@@ -57,6 +59,7 @@ class Measured:
     pairs_per_second: float
     operations: int
     operations_limit_overhead: float
+    operations_speedup: float | None
     rate: float
     bound_ratio: float
     same_trajectories: int | None
@@ -89,6 +92,7 @@ def measure(
     plain_session = ReferenceSession(scorer)  # type: ignore[arg-type]
     plain_score, _ = _timed(lambda: _score_once(scorer, asked, plain_session), device)
 
+    plain_session = ReferenceSession(scorer)  # type: ignore[arg-type]  # with fresh counters
     slow_seconds = full_seconds = None
     slow: dict[int, Trajectory] = {}
     if reference:
@@ -123,6 +127,15 @@ def measure(
         speedup_full_padding=None if full_seconds is None else full_seconds / fast_seconds,
         pairs_per_second=pairs / (image_seconds + fast_seconds),
         operations=needed,
+        operations_speedup=(
+            (
+                plain_operations(plain_session.work, shape)
+                + plain_operations(plain_session.embedding_work, text_shape)
+            )
+            / needed
+            if reference
+            else None
+        ),
         operations_limit_overhead=(needed + image_operations(scorer) * pairs) / once,
         rate=rate,
         bound_ratio=fast_seconds * rate / needed,

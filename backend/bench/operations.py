@@ -30,3 +30,15 @@ def operations(work: Work, shape: Shape) -> int:
     images = work.images * shape.layers * shape.patches * 4 * d * shape.patch_width
     head = work.sequences * 2 * d * shape.out
     return first + between + work.tokens * a_token * below + last + attention + images + head
+
+
+def plain_operations(work: Work, shape: Shape) -> int:
+    """Of the plain way: every token through every layer, the last one included."""
+    d = shape.width
+    looks = 4 * d * d if shape.patch_width else 0
+    a_token = 8 * d * d + looks + 4 * d * shape.inner
+    attention = 4 * d * (work.attended + work.seen)
+    images = work.images * shape.patches * 4 * d * shape.patch_width
+    return (work.tokens * a_token + attention + images) * shape.layers + (
+        work.sequences * 2 * d * shape.out
+    )

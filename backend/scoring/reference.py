@@ -60,13 +60,16 @@ class ReferenceSession:
 
     @torch.inference_mode()
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
-        return [
-            self._scores(state, texts).numpy() if texts else np.zeros(0, np.float32)
-            for state, texts in requests
-        ]
+        found = []
+        for state, texts in requests:
+            found.append(self._scores(state, texts).numpy() if texts else np.zeros(0, np.float32))
+            patches = len(state) if state.ndim == 2 else 0
+            self._count(self.work, [texts] if texts else [], patches)
+        return found
 
     @torch.inference_mode()
     def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        self._count(self.embedding_work, [[text] for text in texts], 0)
         return np.stack([self._vectors([text])[0].numpy() for text in texts])
 
     def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
@@ -125,6 +128,16 @@ class ReferenceSession:
         own = gradient[0, 1 : 1 + len(text)]
         gains: FloatArray = (own @ table.weight.detach().T).numpy()
         return gains
+
+    def _count(self, work: Work, batches: Sequence[Sequence[Tokens]], patches: int) -> None:
+        """As `Work` counts, with padding; keys and values of an image once a text."""
+        for texts in batches:
+            tokens = len(texts) * max(self.padding, 2 + max(map(len, texts)))
+            work.sequences += len(texts)
+            work.images += len(texts) if patches else 0
+            work.tokens += tokens
+            work.attended += tokens * tokens // len(texts)
+            work.seen += tokens * patches
 
     def _padded(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         longest = max(self.padding, *map(len, sequences)) if sequences else 0

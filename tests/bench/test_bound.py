@@ -10,10 +10,11 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from backend.bench.bound import Recorder, causal_bound, matching_bound, packed_bound
 from backend.bench.measure import shape_of
-from backend.bench.operations import operations
+from backend.bench.operations import operations, plain_operations
 from backend.captions import Caption
 from backend.scoring.dual_encoder import DualEncoder
 from backend.scoring.loading import load_scorer
+from backend.scoring.reference import ReferenceSession
 from backend.trajectories.driver import run_trajectories
 from backend.trajectories.exploring import Exploring
 from tests.checkpoints import drawn_pairs, random_blip, random_clip
@@ -76,6 +77,19 @@ def test_operations_are_those_that_torch_counts(scorer: DualEncoder) -> None:
         assert wanted <= found <= 1.15 * wanted
     else:
         assert found == wanted
+
+
+def test_the_plain_ways_operations_are_those_that_torch_counts(scorer: DualEncoder) -> None:
+    recorder = run(scorer, Exploring(), live=5)
+    session = ReferenceSession(scorer)  # type: ignore[arg-type]
+    states = scorer.encode_images([image for image, _ in drawn_pairs(5, seed=2)])
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
+        for asked in recorder.rounds:
+            session.score([(states[image], texts) for image, texts in asked])
+    found = counter.get_total_flops()
+    # The cosine with the image, and an image's ITC vector, are all that is not counted.
+    assert found == pytest.approx(plain_operations(session.work, shape_of(scorer)), rel=2e-3)
 
 
 def test_less_is_computed_than_in_the_plain_way(scorer: DualEncoder) -> None:
