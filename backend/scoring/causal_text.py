@@ -136,6 +136,10 @@ def from_clip(model: Any, dtype: torch.dtype) -> CausalText:
     )
 
 
+#: New prefixes that attend through one mask. More of them see more keys that are not theirs.
+_ATTEND_TOGETHER = 96
+
+
 @dataclass(frozen=True)
 class _Segment:
     """New prefixes of one group of texts, and the prefixes that they attend to."""
@@ -263,7 +267,9 @@ class PrefixReader:
         return self.table.rows(ids, positions)
 
     def _segments(self, slots: Slots, group_of: Slots, is_end: Any) -> list[_Segment]:
-        edges = [0, *(np.flatnonzero(np.diff(group_of)) + 1).tolist(), len(slots)]
+        borders = [0, *(np.flatnonzero(np.diff(group_of)) + 1).tolist(), len(slots)]
+        starts = [s for a, b in itertools.pairwise(borders) for s in range(a, b, _ATTEND_TOGETHER)]
+        edges = [*starts, len(slots)]
         segments = []
         for start, stop in itertools.pairwise(edges):
             if start == stop:
