@@ -27,11 +27,14 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
+    ProgressColumn,
     SpinnerColumn,
+    Task,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 
 from backend.errors import SettingsError, TracedError, explain
 from backend.settings import DEMO, Settings, default_data_directory, load_settings
@@ -435,12 +438,19 @@ def emit(report: Any, as_json: bool, summary: str) -> None:
         console.print(escape(summary))
 
 
+class RateColumn(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "")
+
+
 @contextlib.contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
     """A progress bar on standard error; yields update(done, total, message)."""
     columns = (
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-        TimeElapsedColumn(), TimeRemainingColumn(),
+        TimeElapsedColumn(), TimeRemainingColumn(), RateColumn(),
     )  # fmt: skip
     with Progress(*columns, console=console, transient=not console.is_terminal) as bars:
         task = bars.add_task(title, total=None)

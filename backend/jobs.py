@@ -73,11 +73,12 @@ class JobRunner:
                     log.exception("job %s: its failure could not be stored", job_id)
 
     def _progress_of(self, job_id: int) -> Progress:
-        last = 0.0
+        last, pace = 0.0, Pace()
 
         def update(done: int, total: int, message: str) -> None:
             nonlocal last
             now = time.monotonic()
+            message = pace.told(done, total, message, now)
             if now - last >= _WRITE_EVERY or done == total:
                 last = now
                 self._update(job_id, done=done, total=total, message=message)
@@ -87,6 +88,34 @@ class JobRunner:
     def _update(self, job_id: int, **changes: Any) -> None:
         with self._store.writing() as session:
             queries.update_job(session, job_id, **changes)
+
+
+class Pace:
+    """How fast a stage of a job goes, and how long it will still take.
+
+    >>> pace = Pace()
+    >>> pace.told(0, 100, "Scoring", 0.0), pace.told(40, 100, "Scoring", 10.0)
+    ('Scoring', 'Scoring · 4.0 a second, 15 s left')
+    """
+
+    def __init__(self) -> None:
+        self._stage = ""
+        self._began = 0.0
+        self._first = 0
+
+    def told(self, done: int, total: int, message: str, now: float) -> str:
+        """`message` with the pace behind it; nothing in a stage's first two seconds."""
+        if message != self._stage:
+            self._stage, self._began, self._first = message, now, done
+        seconds, gone = now - self._began, done - self._first
+        if seconds < 2 or gone <= 0 or not 0 < done < total:
+            return message
+        rate = gone / seconds
+        left = (total - done) / rate
+        told = f"{left:.0f} s" if left < 100 else f"{left / 60:.0f} min"
+        if left > 5400:
+            told = f"{left / 3600:.1f} h"
+        return f"{message} · {rate:.1f} a second, {told} left"
 
 
 def view(row: queries.JobRow) -> JobView:

@@ -42,7 +42,7 @@ def eliminate_words(
         found = yield AskScores(read)
         if not removed:
             first = found
-        best = exploring.best(found)
+        best = exploring.best(read, found)
         removed.append(left.pop(best))
         scores.append(float(found[best]))
         texts.append(read[best])
@@ -62,7 +62,7 @@ def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) ->
         found = yield AskScores(read)
         if not changed:
             first = text.by_word(found, words_read, scores[0], exploring.direction)
-        best = exploring.best(found)
+        best = exploring.best(read, found)
         changed.append(text.word_of[left[best]])
         text.edit(left.pop(best), "")
         scores.append(float(found[best]))

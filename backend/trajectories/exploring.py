@@ -69,9 +69,18 @@ class Exploring:
         values: dict[str, Any] = {k: v for k, v in parameters.items() if k in known}
         return cls(name, **values)  # type: ignore[arg-type]  # checked above
 
-    def best(self, scores: FloatArray) -> int:
-        """The candidate that the direction prefers; ties go to the first."""
-        return int(np.argmax(scores) if self.direction == "maximise" else np.argmin(scores))
+    def best(self, texts: Sequence[Tokens], scores: FloatArray) -> int:
+        """The candidate that the direction prefers; ties go to the first.
+
+        Equal texts count as one, by their first: a session that scores them twice may round them
+        differently, and which of two equal words goes must not hang on that.
+        """
+        first: dict[Tokens, int] = {}
+        for number, text in enumerate(texts):
+            first.setdefault(text, number)
+        places = np.array(list(first.values()))
+        chosen = scores[places] if self.direction == "maximise" else -scores[places]
+        return int(places[np.argmax(chosen)])
 
 
 @dataclass(frozen=True)

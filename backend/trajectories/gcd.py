@@ -37,11 +37,12 @@ def greedy_coordinate_descent(
     for step in range(exploring.steps if text.editable else 0):
         top = best_replacements((yield AskGains(now)), now, allowed, exploring)
         drawn = _draw(top, exploring.candidates, lot)
-        found = yield AskScores([_exchanged(now, j, v) for j, v in drawn])
+        candidates = [_exchanged(now, j, v) for j, v in drawn]
+        found = yield AskScores(candidates)
         if step == 0:
             where = [text.word_of[j] for j, _ in drawn]
             first[:] = best_by_word(found, where, words_read, scores[0], exploring.direction)
-        best = exploring.best(found)
+        best = exploring.best(candidates, found)
         now = _take(trail, text, reader, now, *drawn[best], float(found[best]))
     return trail
 
@@ -60,14 +61,16 @@ def fast_greedy_coordinate_descent(
     first = np.full(words_read, scores[0], np.float32)
     trail = Trail([now], [], scores, [], first)
     for step in range(exploring.steps if text.editable else 0):
-        deleted = yield AskScores([now[:j] + now[j + 1 :] for j in range(len(now))])
+        shorter = [now[:j] + now[j + 1 :] for j in range(len(now))]
+        deleted = yield AskScores(shorter)
         if step == 0:
             first[:] = text.by_word(deleted, words_read, scores[0], exploring.direction)
-        j = exploring.best(deleted)
+        j = exploring.best(shorter, deleted)
         gains = yield AskGains(now)
         top = best_replacements(gains[j : j + 1], now[j : j + 1], allowed, exploring)[0]
-        found = yield AskScores([_exchanged(now, j, int(v)) for v in top])
-        best = exploring.best(found)
+        candidates = [_exchanged(now, j, int(v)) for v in top]
+        found = yield AskScores(candidates)
+        best = exploring.best(candidates, found)
         now = _take(trail, text, reader, now, j, int(top[best]), float(found[best]))
     return trail
 

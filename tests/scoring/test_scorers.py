@@ -114,8 +114,8 @@ def test_what_cannot_be_loaded_is_told(folder: Path, tmp_path: Path) -> None:
         load_scorer(str(tmp_path), device="cpu")
     with pytest.raises(ModelMismatch, match="not clip"):
         load_scorer(str(folder / "blip"), "clip", "cpu")
-    with pytest.raises(SettingsError, match="no scorer 'lemon'"):
-        load_scorer(str(folder / "blip"), "lemon", "cpu")
+    with pytest.raises(SettingsError, match="no scorer 'melon'"):
+        load_scorer(str(folder / "blip"), "melon", "cpu")
     with pytest.raises(SettingsError, match="no device 'abacus'"):
         load_scorer(str(folder / "blip"), None, "abacus")
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from backend.captions import Caption
+from backend.scenes.measure import DIRECTORIES, MODELS
 from backend.scoring.loading import load_scorer
 from backend.scoring.protocol import (
     BoolArray,
@@ -245,15 +246,32 @@ WAYS = [
 ]
 
 
+STRANGE = ["", "!!!", "A red, red dog…", "dog cat " * 30, "犬が走る 🐕 dog", "<b>boats</b> ${7*6}"]
+
+
+def assert_like_the_plain_way(scorer: Scorer, exploring: Exploring) -> None:
+    pairs = drawn_pairs(3, seed=11)
+    states = scorer.encode_images([image for image, _ in pairs])
+    captions = [text for _, text in pairs] + STRANGE
+    asked = [(states[i % 3], Caption.parse(text)) for i, text in enumerate(captions)]
+    plain = ReferenceSession(scorer)  # type: ignore[arg-type]
+    slow = dict(run_trajectories(scorer, asked, exploring, session=plain))
+    fast = dict(run_trajectories(scorer, asked, exploring, live=4))
+    for index in range(len(asked)):
+        assert_same_trajectory(fast[index], slow[index])
+
+
 @pytest.mark.parametrize(
     "exploring", WAYS, ids=lambda way: "-".join(map(str, (way.name, way.unit)))
 )
 def test_every_explorer_goes_where_the_plain_way_goes(scorer: Scorer, exploring: Exploring) -> None:
-    pairs = drawn_pairs(4, seed=11)
-    states = scorer.encode_images([image for image, _ in pairs])
-    asked = [(s, Caption.parse(text)) for s, (_, text) in zip(states, pairs, strict=True)]
-    plain = ReferenceSession(scorer)  # type: ignore[arg-type]
-    slow = dict(run_trajectories(scorer, asked, exploring, session=plain))
-    fast = dict(run_trajectories(scorer, asked, exploring, live=3))
-    for index in range(4):
-        assert_same_trajectory(fast[index], slow[index])
+    assert_like_the_plain_way(scorer, exploring)
+
+
+@pytest.mark.parametrize("kind", sorted(DIRECTORIES))
+@pytest.mark.parametrize(
+    "exploring", WAYS, ids=lambda way: "-".join(map(str, (way.name, way.unit)))
+)
+def test_so_it_does_on_the_embedded_models(kind: str, exploring: Exploring) -> None:
+    scorer = load_scorer(str(MODELS / DIRECTORIES[kind]), kind, "cpu")
+    assert_like_the_plain_way(scorer, exploring)
