@@ -14,6 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from backend.datasets.annotations import annotation_rows, is_mm_imdb, mm_imdb_rows
 from backend.datasets.columns import Columns, find_columns
 from backend.datasets.images import check_image
 from backend.datasets.tables import ENDINGS, TableRow, row_count, rows_of
@@ -101,7 +102,7 @@ class DatasetReader:
 
     def _candidates(self, table: Path, name: str) -> Iterator[SourcePair]:
         columns: Columns | None = None
-        for row in rows_of(table):
+        for row in _rows_of(table):
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
@@ -120,7 +121,7 @@ class DatasetReader:
         if not given:
             self._report(name, row.number, "no image", f"The column '{columns.image}' is empty.")
             return
-        path = self._inside(table.parent, given)
+        path = self._inside(table if table.is_dir() else table.parent, given)
         if path is None:
             self._report(
                 name, row.number, "unsafe path",
@@ -178,20 +179,22 @@ def read_dataset(
     if not path.exists():
         raise DatasetNotFound(f"There is no file or folder '{path}'.")
     if path.is_dir():
-        tables = _metadata_files(path)
+        # MM-IMDb holds its films in a folder of its own; the folder is its table.
+        films = next((f for f in (path, path / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
+        tables = [films] if films is not None else _metadata_files(path)
         root = path
     else:
-        if path.suffix.lower() not in ENDINGS:
+        if path.suffix.lower() not in (*ENDINGS, ".json"):
             raise DatasetFormatError(
                 f"'{path.name}' is no dataset: give a folder with metadata.jsonl or metadata.csv, "
-                f"or a file that ends in one of {', '.join(ENDINGS)}."
+                f"or a file that ends in one of {', '.join((*ENDINGS, '.json'))}."
             )
         tables, root = [path], path.parent
     if image_root is not None:
         root = Path(image_root).expanduser().resolve()
         if not root.is_dir():
             raise DatasetNotFound(f"There is no folder '{root}' (--image-root).")
-    counts = [row_count(table) for table in tables]
+    counts = [None if _is_annotations(table) else row_count(table) for table in tables]
     total = sum(count for count in counts if count is not None) if None not in counts else None
     columns = {
         "image": image_column,
@@ -200,6 +203,16 @@ def read_dataset(
         "split": split_column,
     }
     return DatasetReader(root, tables, columns, total)
+
+
+def _is_annotations(table: Path) -> bool:
+    return table.is_dir() or table.suffix.lower() == ".json"
+
+
+def _rows_of(table: Path) -> Iterator[TableRow]:
+    if table.is_dir():
+        return mm_imdb_rows(table)
+    return annotation_rows(table) if _is_annotations(table) else rows_of(table)
 
 
 def _metadata_files(folder: Path) -> list[Path]:

@@ -1,0 +1,110 @@
+"""Datasets that come as one JSON file of annotations, or a JSON file an image.
+
+* Karpathy's splits (`dataset_coco.json`, `dataset_flickr30k.json`): an object with `images`, each
+  with its sentences and its split; `restval` belongs to the training split, as everywhere.
+* COCO captions (`captions_val2017.json`): an object with `images` and `annotations`.
+* MM-IMDb: a folder with `<id>.json` and `<id>.jpeg` a film; the plot outline is the caption. It is
+  parted 80/10/10 by the film's id, the same way every time.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from backend.datasets.tables import TableRow
+from backend.errors import DatasetFormatError
+
+WHERE = (
+    "Known are: dataset_coco.json and dataset_flickr30k.json of Karpathy's splits "
+    "(cs.stanford.edu/people/karpathy/deepimagesent, with --image-root naming the folder of COCO's "
+    "train2014 and val2014, or of Flickr30k's images), and COCO's captions_*.json "
+    "(cocodataset.org, with --image-root naming the folder of its images)."
+)
+_SPLITS = {"restval": "train", "val": "validation"}
+
+
+def annotation_rows(path: Path) -> Iterator[TableRow]:
+    """A row an image (Karpathy) or a caption (COCO). Raises DatasetFormatError for others."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as problem:
+        raise DatasetFormatError(f"'{path.name}' is no JSON: {problem}. {WHERE}") from problem
+    images = found.get("images") if isinstance(found, dict) else None
+    if not isinstance(images, list):
+        raise DatasetFormatError(f"'{path.name}' holds no list of images. {WHERE}")
+    if isinstance(found.get("annotations"), list):
+        yield from _coco(images, found["annotations"])
+    else:
+        yield from _karpathy(images)
+
+
+def _karpathy(images: list[Any]) -> Iterator[TableRow]:
+    for number, image in enumerate(images, 1):
+        try:
+            name = "/".join(part for part in (image.get("filepath"), image["filename"]) if part)
+            captions = [sentence["raw"] for sentence in image["sentences"]]
+            split = str(image.get("split", ""))
+            identity = image.get("cocoid", image.get("imgid", number))
+        except (AttributeError, KeyError, TypeError) as problem:
+            yield TableRow(number, None, f"This image lacks {problem} or is no object.")
+            continue
+        yield TableRow(
+            number,
+            {
+                "file_name": name,
+                "caption": captions,
+                "id": str(identity),
+                "split": _SPLITS.get(split, split),
+            },
+        )
+
+
+def _coco(images: list[Any], annotations: list[Any]) -> Iterator[TableRow]:
+    names = {image.get("id"): image.get("file_name") for image in images if isinstance(image, dict)}
+    for number, annotation in enumerate(annotations, 1):
+        try:
+            caption, identity = annotation["caption"], annotation["id"]
+            name = names[annotation["image_id"]]
+        except KeyError as problem:
+            yield TableRow(number, None, f"This annotation lacks {problem}, or its image does.")
+            continue
+        except TypeError:
+            yield TableRow(number, None, "This annotation is no object.")
+            continue
+        yield TableRow(number, {"file_name": name, "caption": caption, "id": str(identity)})
+
+
+def is_mm_imdb(folder: Path) -> bool:
+    """Are there films: `<id>.json` beside `<id>.jpeg`?"""
+    first = next((p for p in sorted(folder.glob("*.json")) if p.stem.isdigit()), None)
+    return first is not None and first.with_suffix(".jpeg").is_file()
+
+
+def mm_imdb_rows(folder: Path) -> Iterator[TableRow]:
+    """A row a film, in order of its id; the row's number is its place in that order."""
+    for number, path in enumerate(sorted(folder.glob("*.json")), 1):
+        if not path.stem.isdigit():
+            continue
+        try:
+            film = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+            plot = film.get("plot outline") or next(iter(film.get("plot") or []), "")
+        except (json.JSONDecodeError, RecursionError, AttributeError, TypeError):
+            yield TableRow(number, None, f"'{path.name}' is no JSON object with a film's plot.")
+            continue
+        yield TableRow(
+            number,
+            {
+                "file_name": path.with_suffix(".jpeg").name,
+                "caption": plot,
+                "id": path.stem,
+                "split": split_of(path.stem),
+            },
+        )
+
+
+def split_of(identity: str) -> str:
+    """80 % train, 10 % validation, 10 % test, by the id alone."""
+    place = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:4], "big") / 2**32
+    return "train" if place < 0.8 else "validation" if place < 0.9 else "test"
