@@ -367,6 +367,53 @@ def export(
 
 
 @app.command()
+def evaluate(
+    dataset: Annotated[
+        str, typer.Option(help="scenes (drawn, fresh, the truth known), or a dataset's path, "
+                          "whose captions are taken for right.")
+    ] = "scenes",
+    scorer: Annotated[
+        list[str] | None,
+        typer.Option(help="As for score; may be given several times. Default: blip-itm."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Default: the embedded model of each scorer.")
+    ] = None,
+    explorer: Annotated[
+        list[str] | None,
+        typer.Option(help="elimination, gcd or fast-gcd; may be given several times."),
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(help="random, noun, fine-grained or all.")
+    ] = "all",
+    seeds: Annotated[int, typer.Option(help="Independent repetitions.")] = 3,
+    pairs: Annotated[int, typer.Option(help="Pairs a run; half of them wrong.")] = 400,
+    image_root: IMAGE_ROOT = None,
+    cache: Annotated[
+        Path, typer.Option(help="Where trajectories are kept for the next question.")
+    ] = Path("data/evaluation"),
+    device: DEVICE = None,
+    precision: PRECISION = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Does it find errors? Noise of known truth, judged on held-out pairs beside its controls."""
+    with reported(as_json):
+        from backend.evaluation.evaluate import NOISES, Plan, markdown
+        from backend.evaluation.evaluate import evaluate as run
+        from backend.trajectories.exploring import Exploring
+
+        plan = Plan(
+            dataset=dataset, image_root=image_root, scorers=scorer or ["blip-itm"], model=model,
+            explorers=[Exploring(name) for name in explorer or ["elimination"]],  # type: ignore[arg-type]
+            noises=NOISES if noise == "all" else [noise], seeds=seeds, pairs=pairs,
+            device=device, precision=precision, cache=cache,
+        )  # fmt: skip
+        with progress("Evaluating") as update:
+            report = run(plan, update)
+        emit(report, as_json, markdown(report))
+
+
+@app.command()
 def bench(
     scorer: Annotated[
         list[str] | None,

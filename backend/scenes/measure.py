@@ -46,12 +46,14 @@ _LENGTH = NAMES.index("words")
 
 @dataclass(frozen=True)
 class Labelled:
-    """Pairs with the truth: `changed` are numbers of the words that were changed."""
+    """Pairs with the truth: `changed` are numbers of the words that were changed, `kinds` what
+    a fine-grained error changed ("" where there is none)."""
 
     scenes: list[Scene]
     captions: list[str]
     wrong: NDArray[np.int64]
     changed: list[frozenset[int]]
+    kinds: list[str]
 
 
 def labelled_pairs(count: int, noise: str, seed: int) -> Labelled:
@@ -62,22 +64,24 @@ def labelled_pairs(count: int, noise: str, seed: int) -> Labelled:
         scene = make_scene(lot)
         described.append((scene, describe(scene, lot)))
     balanced_noise = BalancedNoise()
-    captions, wrong, changed = [], [], []
+    captions, wrong, changed, kinds = [], [], [], []
     for index, (scene, own) in enumerate(described):
         words: frozenset[int] = frozenset()
-        text, is_wrong = own.text, False
+        text, is_wrong, kind = own.text, False, ""
         if index % 2:
             if noise == "fine-grained":
                 false = balanced_noise(own, scene, lot)
                 if false is not None:
                     text, words, is_wrong = false.description.text, false.changed, True
+                    kind = false.kind
             else:
                 swap = random_swap if noise == "random" else noun_swap
                 text, is_wrong = swap(index, described, lot).text, True
         captions.append(text)
         wrong.append(int(is_wrong))
         changed.append(words)
-    return Labelled([scene for scene, _ in described], captions, np.array(wrong), changed)
+        kinds.append(kind)
+    return Labelled([scene for scene, _ in described], captions, np.array(wrong), changed, kinds)
 
 
 def trajectories_of(scorer: Scorer, pairs: Labelled) -> list[Trajectory]:

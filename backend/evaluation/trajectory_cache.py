@@ -1,0 +1,76 @@
+"""Trajectories of an evaluation on disk, so that another question about them does not score again.
+
+A file a run: scorer and its revision, explorer and its parameters, the pairs. Written beside and
+renamed, so that a kill leaves no half file.
+"""
+
+import hashlib
+import json
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backend.captions import Caption
+from backend.trajectories.trajectory import Trajectory
+
+_ARRAYS = ("scores", "similarities", "removed", "first_step_scores")
+
+
+def cached(
+    folder: Path,
+    what: dict[str, Any],
+    captions: Sequence[str],
+    make: Callable[[], list[Trajectory]],
+) -> list[Trajectory]:
+    """The trajectories of `captions` under `what`: from `folder`, or made and kept there."""
+    key = json.dumps({**what, "captions": list(captions)}, sort_keys=True, ensure_ascii=True)
+    path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
+    found = _read(path, captions)
+    if found is None:
+        found = make()
+        _write(path, found)
+    return found
+
+
+def _write(path: Path, trajectories: Sequence[Trajectory]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    arrays: dict[str, Any] = {}
+    for name in _ARRAYS:
+        parts = [np.asarray(getattr(t, name)) for t in trajectories]
+        arrays[name] = np.concatenate([np.zeros(0), *parts])
+        arrays[f"{name}_lengths"] = np.array([len(part) for part in parts], np.int64)
+    arrays["truncated"] = np.array([t.truncated for t in trajectories], np.bool_)
+    texts = json.dumps([t.captions for t in trajectories])
+    arrays["captions"] = np.frombuffer(texts.encode(), np.uint8)
+    beside = path.with_suffix(".part")
+    with beside.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    beside.replace(path)
+
+
+def _read(path: Path, captions: Sequence[str]) -> list[Trajectory] | None:
+    try:
+        with np.load(path, allow_pickle=False) as found:
+            parts = {
+                name: np.split(found[name], np.cumsum(found[f"{name}_lengths"])[:-1])
+                for name in _ARRAYS
+            }
+            truncated = found["truncated"].tolist()
+            texts = json.loads(found["captions"].tobytes())
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None
+    return [
+        Trajectory(
+            Caption.parse(caption),
+            parts["scores"][i].astype(np.float32),
+            parts["similarities"][i].astype(np.float32),
+            tuple(parts["removed"][i].astype(int).tolist()),
+            parts["first_step_scores"][i].astype(np.float32),
+            truncated[i],
+            None if texts[i] is None else tuple(texts[i]),
+        )
+        for i, caption in enumerate(captions)
+    ]
