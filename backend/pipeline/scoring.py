@@ -223,6 +223,7 @@ def _detect(
         )
     if judged and active is not None:
         return dict(active.report)
+    _show(store, run, pairs, trajectories)
     classifier = classifier_in_use(store, dataset_id) if active is not None else None
     if classifier is not None and active is not None and active.report.get("run") == run.id:
         p_errors = probabilities(classifier, trajectories)
@@ -255,6 +256,14 @@ def _detect(
         classifier_id = row.id
     save_detections(store, run, classifier_id, pairs, trajectories, p_errors)
     return report
+
+
+def _show(store: Store, run: RunRow, pairs: list[PairRow], trajectories: list[Trajectory]) -> None:
+    """Set the pairs' s_0 and gain to those of this run: another run may have been shown before."""
+    rows = [to_row(pair.id, t) for pair, t in zip(pairs, trajectories, strict=True)]
+    for first in range(0, len(rows), 500):
+        with store.writing() as session:
+            trajectory_queries.save_trajectories(session, run.id, rows[first : first + 500])
 
 
 def _suggestions(store: Store, engine: Engine, run: RunRow, root: Path, progress: Progress) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
 from db.errors import MissingRow
@@ -88,6 +88,10 @@ def get_run(session: Session, run_id: int) -> RunRow:
     return record(RunRow, row)
 
 
+#: By when a run was last worked on.
+NEWEST_FIRST = (func.coalesce(Run.finished_at, Run.started_at).desc(), Run.id.desc())
+
+
 def finish_run(session: Session, run_id: int, status: str = "done") -> RunRow:
     """End a run as 'done' or 'failed', or set it 'running' again."""
     ended = None if status == "running" else now()
@@ -128,9 +132,10 @@ def find_run(
 
 
 def latest_run(session: Session, dataset_id: int, kind: str) -> RunRow | None:
-    """The newest run of a kind over a dataset."""
+    """The run of a kind over a dataset that was worked on last: an old one that was asked for
+    again counts as new."""
     query = select(*_COLUMNS).where(Run.dataset_id == dataset_id, Run.kind == kind)
-    row = session.execute(query.order_by(Run.id.desc()).limit(1)).one_or_none()
+    row = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).one_or_none()
     return None if row is None else record(RunRow, row)
 
 

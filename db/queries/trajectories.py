@@ -16,7 +16,8 @@ from db.blobs import (
     encode_integers,
     encode_texts,
 )
-from db.models import Pair, Trajectory
+from db.models import Pair, Run, Trajectory
+from db.queries.runs import NEWEST_FIRST
 from db.queries.statements import insert_for, table_of
 
 FloatArray = NDArray[np.float32]
@@ -116,11 +117,12 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
 def get_trajectory(
     session: Session, pair_id: int, run_id: int | None = None
 ) -> TrajectoryRow | None:
-    """The trajectory under `run_id`, or the newest; None if there is none."""
-    query = select(*_COLUMNS).where(Trajectory.pair_id == pair_id)
+    """The trajectory under `run_id`, or of the run worked on last; None if there is none."""
+    query = select(*_COLUMNS).join(Run, Run.id == Trajectory.run_id)
+    query = query.where(Trajectory.pair_id == pair_id)
     if run_id is not None:
         query = query.where(Trajectory.run_id == run_id)
-    row = session.execute(query.order_by(Trajectory.run_id.desc()).limit(1)).one_or_none()
+    row = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).one_or_none()
     return None if row is None else _unpack(row)
 
 

@@ -78,6 +78,23 @@ def test_another_explorer_is_another_run(state: Path, model: Path, folder: Path)
     assert len(set(runs)) == 3
 
 
+def test_an_earlier_run_asked_for_again_is_the_one_that_shows(
+    state: Path, model: Path, folder: Path
+) -> None:
+    shown = []
+    for kind in ("clip", "lemon", "clip"):
+        opened = open_workspace(state, model, kind=kind)
+        dataset = opened.find_or_import(str(folder))
+        opened.score(dataset, suggestions=False)
+        view = opened.open_pair(1)
+        assert view.trajectory is not None
+        assert view.scored_by.startswith(kind)
+        assert view.s_0 == pytest.approx(float(view.trajectory.scores[0]))
+        shown.append((view.s_0, view.trajectory.scores.tolist()))
+        opened.store.close()
+    assert shown[0] == shown[2] != shown[1]
+
+
 def test_lemon_scores_a_dataset_and_resumes_from_its_parts(
     state: Path, model: Path, folder: Path
 ) -> None:
