@@ -176,9 +176,9 @@ class Workspace:
             dataset = dataset_queries.get_dataset(session, pair.dataset_id)
             stored = trajectory_queries.get_trajectory(session, pair_id)
             detection = detection_queries.get_detection(session, pair_id)
-            offers = suggestion_queries.list_suggestions(session, pair_id)
             history = verdict_queries.history(session, pair_id)
             run = run_queries.latest_run(session, pair.dataset_id, "score")
+            offers = suggestion_queries.list_suggestions(session, pair_id, run.id if run else None)
             classifier = classifier_queries.active(session, pair.dataset_id)
         trajectory = scoring.to_trajectory(pair.caption, stored) if stored is not None else None
         return PairView(
@@ -293,28 +293,27 @@ class Workspace:
 
     def suggest(self, pair_id: int) -> tuple[SuggestionView, ...]:
         """Corrections for one pair: those in the store, or computed now and stored."""
+        view = self.open_pair(pair_id)
         with self.store.reading() as session:
-            offers = suggestion_queries.list_suggestions(session, pair_id)
-        if not offers:
-            view = self.open_pair(pair_id)
-            if view.trajectory is None:
-                return ()
+            run = run_queries.latest_run(session, view.dataset_id, "score")
+        if run is None or view.trajectory is None:
+            return view.suggestions
+        if not view.suggestions:
             prepare_neighbours(self.store, self.engine, view.dataset_id, no_progress)
             scoring.suggest_for(
                 self.store,
                 self.engine,
-                None,
+                run.id,
                 pair_id,
                 self._opened(pair_id),
                 view.trajectory,
                 view.suspects,
                 view.p_error,
                 classifier_in_use(self.store, view.dataset_id),
-                self._exploring(view.dataset_id),
+                scoring.exploring_of(run),
             )
-            with self.store.reading() as session:
-                offers = suggestion_queries.list_suggestions(session, pair_id)
-        return tuple(_suggestion(row) for row in offers)
+            view = self.open_pair(pair_id)
+        return view.suggestions
 
     def check_caption(self, pair_id: int, caption: str) -> CaptionCheck:
         """Score the curator's own edit of a pair's caption."""

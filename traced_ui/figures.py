@@ -46,7 +46,7 @@ def trajectory_figure(trajectory: Trajectory, step: int = 0) -> Any:
         legend={"orientation": "h", "y": 1.16, "x": 0},
         xaxis={
             **axis,
-            "title": "words removed",
+            "title": "words removed" if trajectory.captions is None else "steps",
             "dtick": max(1, len(steps) // 10),
             "range": [-0.4, trajectory.steps + 0.4],
         },

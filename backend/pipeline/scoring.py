@@ -281,7 +281,7 @@ def _suggestions(store: Store, engine: Engine, run: RunRow, root: Path, progress
     offered = 0
     for done, (p_error, pair, trajectory) in enumerate(likely, 1):
         with store.reading() as session:
-            known = suggestion_queries.list_suggestions(session, pair.id)
+            known = suggestion_queries.list_suggestions(session, pair.id, run.id)
         if not known:
             try:
                 image = load_image(inside(root, pair.image_path))

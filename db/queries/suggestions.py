@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import blake2b
 
-from sqlalchemy import select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from db.models import Suggestion
@@ -69,8 +69,14 @@ def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
     )
 
 
-def list_suggestions(session: Session, pair_id: int) -> list[SuggestionRow]:
-    """What is on offer for a pair, best score after first."""
+def list_suggestions(
+    session: Session, pair_id: int, run_id: int | None = None
+) -> list[SuggestionRow]:
+    """What is on offer for a pair, best score after first.
+
+    `run_id`: only what was scored under that run, or under none: scores of two runs do not compare.
+    """
+    of_run = or_(Suggestion.run_id == run_id, Suggestion.run_id.is_(None))
     rows = session.execute(
         select(
             Suggestion.id,
@@ -84,7 +90,7 @@ def list_suggestions(session: Session, pair_id: int) -> list[SuggestionRow]:
             Suggestion.run_id,
             Suggestion.created_at,
         )
-        .where(Suggestion.pair_id == pair_id)
+        .where(Suggestion.pair_id == pair_id, *([of_run] if run_id is not None else []))
         .order_by(Suggestion.s_after.desc(), Suggestion.id)
     )
     return [record(SuggestionRow, row) for row in rows]
