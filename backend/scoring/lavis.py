@@ -5,7 +5,6 @@ libraries of 2022 and cannot live in our environment, so one long-lived worker (
 runs in that of `make lavis`; messages are frames of a length, a header in JSON and raw bytes.
 """
 
-import json
 import struct
 import subprocess
 import threading
@@ -19,6 +18,7 @@ import numpy as np
 from PIL import Image
 
 from backend.errors import ModelMismatch, ModelUnavailable
+from backend.scoring.lavis_worker import read_frame, write_frame
 from backend.scoring.protocol import (
     FloatArray,
     ImageState,
@@ -88,31 +88,6 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
         process.stdout.close()
 
 
-def write_frame(stream: Any, header: dict[str, Any], blobs: Sequence[bytes] = ()) -> None:
-    head = json.dumps({**header, "blobs": [len(blob) for blob in blobs]}).encode()
-    stream.write(struct.pack(">I", len(head)) + head)
-    for blob in blobs:
-        stream.write(blob)
-    stream.flush()
-
-
-def read_frame(stream: Any) -> tuple[dict[str, Any], list[bytes]]:
-    """Raises EOFError if the other side has gone."""
-    (length,) = struct.unpack(">I", _exactly(stream, 4))
-    header = json.loads(_exactly(stream, length))
-    return header, [_exactly(stream, size) for size in header.pop("blobs")]
-
-
-def _exactly(stream: Any, count: int) -> bytes:
-    found = bytearray()
-    while len(found) < count:
-        piece = stream.read(count - len(found))
-        if not piece:
-            raise EOFError("the other side has gone")
-        found += piece
-    return bytes(found)
-
-
 @dataclass(eq=False)
 class LavisState:
     """An image that the worker has encoded; it forgets it when nobody holds this any more."""
@@ -130,17 +105,15 @@ class LavisScorer:
     def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
         found: list[ImageState] = []
         for image in images:
-            forget, self._gone = self._gone, []
+            forget = self._gone[:]
+            del self._gone[: len(forget)]
             answer, _ = self.worker.ask(
                 {"do": "encode", "size": image.size, "forget": forget}, [image.tobytes()]
             )
             state = LavisState(int(answer["handle"]))
-            weakref.finalize(state, self._gone_list().append, state.handle)
+            weakref.finalize(state, self._gone.append, state.handle)
             found.append(state)
         return found
-
-    def _gone_list(self) -> list[int]:
-        return self._gone
 
     def of_pair(self, state: ImageState, key: int) -> ImageState:
         return state

@@ -1,5 +1,7 @@
 """The other side of `lavis.py`: runs in the environment of `make lavis`, imports nothing of ours.
 
+`lavis.py` takes the frames from here, so this file loads with the standard library alone.
+
     python lavis_worker.py NAME[/TYPE][@CHECKPOINT] KIND DEVICE
 
 Answers frames on standard input with frames on standard output; everything that libraries print

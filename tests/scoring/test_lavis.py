@@ -5,7 +5,9 @@ Runs where `make lavis` has made its environment; the conversion of names is tes
 
 import string
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ import backend.torchvision_compat  # noqa: F401  (before transformers' image pro
 from backend.captions import Caption
 from backend.errors import ModelMismatch, ModelUnavailable
 from backend.scoring.blip import BlipScorer
-from backend.scoring.lavis import LavisWorker
+from backend.scoring.lavis import LavisScorer, LavisWorker
 from backend.scoring.lavis_checkpoint import convert
 from backend.scoring.loading import load_scorer
 from backend.trajectories.driver import run_trajectories
@@ -107,6 +109,28 @@ def test_a_checkpoint_says_its_shape_and_what_is_wrong_with_it(tmp_path: Path) -
 def test_without_its_environment_it_says_how_to_make_it(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="make lavis"):
         LavisWorker("lavis:x", "blip-itm", "cpu", tmp_path / "python")
+
+
+def test_images_that_nobody_holds_are_forgotten_over_there() -> None:
+    class Noting:
+        forgotten: list[int] = []
+        handles = 0
+
+        def ask(self, header: dict[str, Any], blobs: Sequence[bytes] = ()) -> tuple[Any, list]:
+            self.forgotten += header["forget"]
+            self.handles += 1
+            return {"handle": self.handles}, []
+
+    worker = Noting()
+    scorer = LavisScorer(None, None, worker)  # type: ignore[arg-type]
+    states = scorer.encode_images([IMAGE, IMAGE, IMAGE])
+    del states[:2]
+    kept = scorer.encode_images([IMAGE])
+    assert sorted(worker.forgotten) == [1, 2]
+    del states
+    scorer.encode_images([IMAGE])
+    assert sorted(worker.forgotten) == [1, 2, 3]
+    assert len(kept) == 1
 
 
 # What follows takes the published size, for LAVIS knows no other.
