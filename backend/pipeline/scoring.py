@@ -260,7 +260,11 @@ def _detect(
 
 def _show(store: Store, run: RunRow, pairs: list[PairRow], trajectories: list[Trajectory]) -> None:
     """Set the pairs' s_0 and gain to those of this run: another run may have been shown before."""
-    rows = [to_row(pair.id, t) for pair, t in zip(pairs, trajectories, strict=True)]
+    rows = [
+        to_row(pair.id, t)
+        for pair, t in zip(pairs, trajectories, strict=True)
+        if (pair.s_0, pair.gain) != (float(t.scores[0]), float(t.scores.max()) - float(t.scores[0]))
+    ]
     for first in range(0, len(rows), 500):
         with store.writing() as session:
             trajectory_queries.save_trajectories(session, run.id, rows[first : first + 500])
