@@ -6,7 +6,7 @@ improvement over the single score is taken at equal seed and noise, as in TRACED
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -165,7 +165,7 @@ def summarise(results: Sequence[Figures]) -> list[Summary]:
 
 
 def _mean(listed: Sequence[Figures], name: str) -> Mean | None:
-    values = [value for one in listed if (value := asdict(one)[name]) is not None]
+    values = [value for one in listed if (value := getattr(one, name)) is not None]
     if not values:
         return None
     error = float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from PIL import Image
 
 from backend.captions import Caption
 from backend.datasets.images import load_image
-from backend.datasets.reading import read_dataset
+from backend.datasets.reading import SourcePair, read_dataset
 from backend.errors import DatasetFormatError
 from backend.evaluation.metrics import Wrong
 from backend.noise import ImageCaption, inject
@@ -57,13 +58,14 @@ def from_dataset(
     Pairs are drawn by the seed, one an image as far as there are enough images.
     Raises DatasetFormatError if there are too few pairs for the noise.
     """
-    pairs = list(read_dataset(path, image_root=image_root))
+    pairs = _usable_pairs(path, image_root)
     lot = np.random.default_rng(seed)
-    order = [pairs[i] for i in lot.permutation(len(pairs))]
-    seen: set[Path] = set()
-    first = [p for p in order if not (p.image_path in seen or seen.add(p.image_path))]  # type: ignore[func-returns-value]
-    rest = [p for p in order if p not in first] if len(first) < count else []
-    chosen = [*first, *rest][:count]
+    first: dict[Path, SourcePair] = {}
+    rest = []
+    for i in lot.permutation(len(pairs)):
+        if first.setdefault(pairs[i].image_path, pairs[i]) is not pairs[i]:
+            rest.append(pairs[i])
+    chosen = [*first.values(), *rest][:count]
     if len(chosen) < 10:
         raise DatasetFormatError(f"'{path.name}' has {len(chosen)} usable pairs; 10 are too few.")
     asked = [ImageCaption(str(p.image_path), p.caption) for p in chosen]
@@ -82,6 +84,12 @@ def from_dataset(
         [numbers[p.image_path] for p in chosen],
         lambda index: load_image(chosen[index].image_path),
     )  # fmt: skip
+
+
+@cache
+def _usable_pairs(path: Path, image_root: Path | None) -> list[SourcePair]:
+    """Read once: every seed, noise and scorer draws from the same, and reading opens each image."""
+    return list(read_dataset(path, image_root=image_root))
 
 
 def _words_in(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
