@@ -99,14 +99,7 @@ class BlipText:
         within one, of length; without images, in order of length.
         """
         packing = Packing.of(sequences)
-        ids, positions = packing.ids, packing.positions
-        new_ids, new_positions = table.missing(ids, positions)
-        if len(new_ids):
-            states = self._embed(new_ids, new_positions)
-            projected = self.layers[0].query_key_value(states)
-            table.add(new_ids, new_positions, torch.cat([states, projected], 1))
-            work.projections += len(new_ids)
-        rows = table.rows(ids, positions)
+        rows = table.rows(packing.ids, packing.positions, self._first_rows, work)
         states, projected = rows[:, : self.width], rows[:, self.width :]
         return self._through(states, projected, packing, work, images, image_of)
 
@@ -125,11 +118,12 @@ class BlipText:
         projected = self.layers[0].query_key_value(states)
         return self._through(states, projected, packing, Work(), images, image_of)
 
-    def _embed(self, ids: Any, positions: Any) -> torch.Tensor:
-        words = self.embeddings.word_embeddings(torch.from_numpy(ids).to(self.device))
-        places = self.embeddings.position_embeddings(torch.from_numpy(positions).to(self.device))
-        states: torch.Tensor = self.embeddings.LayerNorm(words + places)
-        return states.to(self.dtype)
+    def _first_rows(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """Embedding and first projections side by side, [tokens, 4 width]."""
+        words = self.embeddings.word_embeddings(ids.to(self.device))
+        places = self.embeddings.position_embeddings(positions.to(self.device))
+        states = self.embeddings.LayerNorm(words + places).to(self.dtype)
+        return torch.cat([states, self.layers[0].query_key_value(states)], 1)
 
     def _through(
         self,

@@ -80,6 +80,12 @@ class CausalText:
     def embed(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
         return (self.token_table[ids] + self.position_table[positions]).to(self.dtype)
 
+    def first_rows(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """Embedding and first projections side by side, [tokens, 4 width]."""
+        states = self.embed(ids, positions)
+        first = self.layers[0]
+        return torch.cat([states, first.query_key_value(first.first_norm(states))], 1)
+
     def vectors(self, ends: torch.Tensor) -> torch.Tensor:
         """Unit vectors of the end tokens' last states."""
         return F.normalize((self.last_norm(ends).float() @ self.projection).float(), dim=-1)
@@ -224,22 +230,19 @@ class PrefixReader:
         segments = self._segments(slots, group_of, is_end)
         end_rows = torch.from_numpy(np.flatnonzero(is_end)).to(tower.device)
         where = torch.from_numpy(slots).to(tower.device)
-        rows = self._first_rows(tree.token[slots], tree.depth[slots])
+        rows = self.table.rows(tree.token[slots], tree.depth[slots], tower.first_rows, work)
         states, projected = rows[:, : tower.width], rows[:, tower.width :]
         for number, layer in enumerate(tower.layers):
             last = number == len(tower.layers) - 1
             memory = self._memory[number]
-            if number:
-                normed = layer.first_norm(states)
             if last:
-                if number == 0:
-                    normed = layer.first_norm(states)
+                normed = layer.first_norm(states)
                 memory[where] = layer.query_key_value.rows(tower.width, 3 * tower.width)(normed)
                 query = layer.query_key_value.rows(0, tower.width)(normed[end_rows])
                 states = states[end_rows]
             else:
                 if number:
-                    projected = layer.query_key_value(normed)
+                    projected = layer.query_key_value(layer.first_norm(states))
                 memory[where] = projected[:, tower.width :]
                 query = projected[:, : tower.width]
             states = states + layer.output(self._attend(query, memory, segments, last))
@@ -253,18 +256,6 @@ class PrefixReader:
         work.sequences += int(is_end.sum())
         work.attended += int(depths.sum())
         work.attended_last += int(depths[is_end].sum())
-
-    def _first_rows(self, ids: Slots, positions: Slots) -> torch.Tensor:
-        """Embedding and first projections side by side, [tokens, 4 width]."""
-        tower = self.tower
-        new_ids, new_positions = self.table.missing(ids, positions)
-        if len(new_ids):
-            states = tower.embed(torch.from_numpy(new_ids), torch.from_numpy(new_positions))
-            first = tower.layers[0]
-            projected = first.query_key_value(first.first_norm(states))
-            self.table.add(new_ids, new_positions, torch.cat([states, projected], 1))
-            self.work.projections += len(new_ids)
-        return self.table.rows(ids, positions)
 
     def _segments(self, slots: Slots, group_of: Slots, is_end: Any) -> list[_Segment]:
         borders = [0, *(np.flatnonzero(np.diff(group_of)) + 1).tolist(), len(slots)]

@@ -6,12 +6,14 @@ of equal length.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+
+from backend.scoring.work import Work
 
 IntArray = NDArray[np.int64]
 
@@ -71,6 +73,10 @@ class Packing:
         ]
 
 
+#: More than any model's context: a token and its position are one number.
+_POSITIONS = 4096
+
+
 class ProjectionTable:
     """Rows that depend on (token, position) only, each computed once.
 
@@ -80,28 +86,31 @@ class ProjectionTable:
 
     def __init__(self, most: int = 32_768) -> None:
         self._place: dict[int, int] = {}
-        self._rows: list[torch.Tensor] = []
+        self._rows: torch.Tensor | None = None
         self._most = most
 
-    def missing(self, ids: IntArray, positions: IntArray) -> tuple[IntArray, IntArray]:
-        """Distinct (id, position) that have no row yet. A full table starts afresh."""
-        keys = np.unique(ids * 4096 + positions)
+    def rows(
+        self,
+        ids: IntArray,
+        positions: IntArray,
+        compute: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+        work: Work,
+    ) -> torch.Tensor:
+        """A row a token, shape [tokens, width].
+
+        `compute` makes the rows of distinct (ids, positions) that are not there yet. A full table
+        starts afresh.
+        """
+        keys, inverse = np.unique(ids * _POSITIONS + positions, return_inverse=True)
         if len(self._place) + len(keys) > self._most:
-            self._place.clear()
-            self._rows.clear()
-        new = np.array([key for key in keys.tolist() if key not in self._place], np.int64)
-        return new // 4096, new % 4096
-
-    def add(self, ids: IntArray, positions: IntArray, rows: torch.Tensor) -> None:
-        """The rows [new, width] of what `missing` returned."""
-        for key in (ids * 4096 + positions).tolist():
-            self._place[key] = len(self._place)
-        self._rows = [torch.cat([*self._rows, rows])]
-
-    def rows(self, ids: IntArray, positions: IntArray) -> torch.Tensor:
-        """A row a token, shape [tokens, width]. All must have been added."""
-        keys, inverse = np.unique(ids * 4096 + positions, return_inverse=True)
+            self._place, self._rows = {}, None
+        new = [key for key in keys.tolist() if key not in self._place]
+        if new:
+            rows = compute(*torch.tensor([divmod(key, _POSITIONS) for key in new]).unbind(1))
+            self._rows = rows if self._rows is None else torch.cat([self._rows, rows])
+            for key in new:
+                self._place[key] = len(self._place)
+            work.projections += len(new)
+        assert self._rows is not None
         places = torch.tensor([self._place[key] for key in keys.tolist()])
-        where = places[torch.from_numpy(inverse.reshape(-1))]
-        table = self._rows[0]
-        return table[where.to(table.device)]
+        return self._rows[places[torch.from_numpy(inverse.reshape(-1))].to(self._rows.device)]
