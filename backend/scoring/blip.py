@@ -15,7 +15,7 @@ import torch
 from torch.nn.functional import normalize
 
 from backend.scoring.blip_text import BlipText, ImageMemory
-from backend.scoring.cosine import CosineSession
+from backend.scoring.cosine import CosineSession, gains_of
 from backend.scoring.dual_encoder import DualEncoder, HubImages
 from backend.scoring.memory import images_that_fit
 from backend.scoring.packing import ProjectionTable
@@ -167,9 +167,7 @@ class ItmSession:
             states = self._tower.read_embedded(
                 words, sequences, images, [image_of[i] for i in order]
             )
-            gradients = torch.autograd.grad(self._probabilities(states).sum(), leaves)
-        with torch.no_grad():
-            gains = [(g.float() @ table.float().T).cpu().numpy() for g in gradients]
+            gains = gains_of(self._probabilities(states).sum(), leaves, table)
         return [gains[i] for i in np.argsort(order)]
 
     def _probabilities(self, states: torch.Tensor) -> torch.Tensor:

@@ -14,6 +14,15 @@ from backend.scoring.work import Work
 _KEPT = 65_536
 
 
+def gains_of(
+    total: torch.Tensor, leaves: Sequence[torch.Tensor], table: torch.Tensor
+) -> list[FloatArray]:
+    """The gradient of `total` at each text's embeddings [len, width], times every embedding."""
+    gradients = torch.autograd.grad(total, leaves)
+    with torch.no_grad():
+        return [(g.float() @ table.float().T).cpu().numpy() for g in gradients]
+
+
 class CosineSession(ABC):
     """Embeds each distinct text once; states are unit vectors [d] on the CPU."""
 
@@ -53,9 +62,7 @@ class CosineSession(ABC):
         with torch.enable_grad():
             vectors, leaves, table = self.vectors_with_gradients([text for _, text in requests])
             images = torch.stack([state.clone() for state, _ in requests]).to(vectors.device)
-            gradients = torch.autograd.grad((vectors * images).sum(), leaves)
-        with torch.no_grad():
-            return [(g.float() @ table.float().T).cpu().numpy() for g in gradients]
+            return gains_of((vectors * images).sum(), leaves, table)
 
     def _learn(self, groups: Sequence[Sequence[Tokens]]) -> None:
         seen: set[Tokens] = set()

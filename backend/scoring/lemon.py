@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from backend.errors import ModelMismatch, SettingsError
-from backend.scoring.cosine import CosineSession
+from backend.scoring.cosine import CosineSession, gains_of
 from backend.scoring.dual_encoder import DualEncoder
 from backend.scoring.protocol import (
     FloatArray,
@@ -223,9 +223,7 @@ class LemonSession:
                 total = (
                     total + lemon_scores(vector, state, near, self._bank, self._parameters).sum()
                 )
-            gradients = torch.autograd.grad(total, leaves)
-        with torch.no_grad():
-            return [(g.float() @ table.float().T).cpu().numpy() for g in gradients]
+            return gains_of(total, leaves, table)
 
     def _near_captions(self, vectors: FloatArray, state: LemonState) -> NDArray[np.int64]:
         own = [state.own] * len(vectors)
