@@ -1,4 +1,4 @@
-"""TRACED Curator on the command line: serve (default), import, score, train, export.
+"""TRACED Curator on the command line: serve (default), import, score, train, export, …
 
 Results go to standard output, everything else (progress, warnings, errors) to standard error, so
 that `--json` can be piped. Exit status: 0 done; 2 wrong usage or setting; 3 dataset; 4 model;
@@ -364,6 +364,71 @@ def export(
                 dataset_id, choice, out, format, overwrite=overwrite, progress=update
             )
         emit(report, as_json, f"{summary} Written to {report.out}.")
+
+
+@app.command()
+def noise(
+    path: Annotated[Path, typer.Argument(help="A dataset whose captions are taken for right.")],
+    out: Annotated[Path, typer.Argument(help="Folder to write; it must not exist yet.")],
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(help="random, noun or fine-grained; may be given several times. Default: all "
+                     "three in turn."),
+    ] = None,
+    rate: Annotated[float, typer.Option(help="Share of the captions to make wrong.")] = 0.5,
+    seed: Annotated[int, typer.Option(help="The same seed makes the same errors.")] = 0,
+    llm: Annotated[
+        str | None,
+        typer.Option(metavar="URL", help="Fine-grained errors by a language model behind this "
+                     "OpenAI-compatible address, such as http://localhost:8000/v1 (key: "
+                     "OPENAI_API_KEY). Default: by rules."),
+    ] = None,
+    llm_model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The server's name of the language model.")
+    ] = None,
+    nli: Annotated[
+        str,
+        typer.Option(metavar="NAME_OR_DIR", help="Hugging Face NLI model that picks the least "
+                     "consistent of the language model's variants."),
+    ] = "cross-encoder/nli-deberta-v3-base",
+    answers: Annotated[
+        Path, typer.Option(help="Where the language model's answers are kept.")
+    ] = Path("data/answers"),
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first so many pairs.")] = None,
+    image_root: IMAGE_ROOT = None,
+    format: Annotated[
+        str, typer.Option(help="jsonl, csv, parquet, or imagefolder, which copies the images.")
+    ] = "jsonl",
+    overwrite: Annotated[bool, typer.Option(help="Replace an earlier one.")] = False,
+    device: DEVICE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Make a benchmark: a copy of a dataset with errors whose truth is recorded."""
+    with reported(as_json):
+        from backend.noise import KINDS
+        from backend.pipeline.noising import add_noise
+
+        kinds = [name.replace("-", "_") for name in kind or KINDS]
+        source = None
+        if llm is not None:
+            from backend.language_models import ChatEndpoint
+            from backend.noise.consistency import load_consistency_model
+            from backend.noise.language_model import LanguageModelNoise
+
+            if not llm_model:
+                raise SettingsError("Name the language model as its server does: --llm-model NAME.")
+            source = LanguageModelNoise(
+                ChatEndpoint(llm, llm_model, cache=answers),
+                load_consistency_model(nli, device or "cpu"),
+            )
+        with progress("Making errors") as update:
+            report = add_noise(
+                path, out, kinds=kinds, rate=rate, seed=seed, source=source, limit=limit,
+                image_root=image_root, format=format, overwrite=overwrite, progress=update,
+            )  # fmt: skip
+        told = ", ".join(f"{name} {count}" for name, count in report.by_kind.items())
+        emit(report, as_json, f"{report.wrong} of {report.pairs} captions made wrong ({told}). "
+             f"Written to {report.out}.")  # fmt: skip
 
 
 @app.command()

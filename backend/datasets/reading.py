@@ -20,8 +20,10 @@ from backend.datasets.images import check_image
 from backend.datasets.tables import ENDINGS, TableRow, row_count, rows_of
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError
 
-#: Names of the metadata file in an `imagefolder`.
-METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
+#: Names of the metadata file in an `imagefolder`, and of the table in an export without images.
+METADATA = (
+    "metadata.jsonl", "metadata.csv", "metadata.parquet", "data.jsonl", "data.csv", "data.parquet",
+)  # fmt: skip
 #: A caption may be long, but a whole book in a cell is a broken file.
 LONGEST_CAPTION = 20_000
 LONGEST_ID = 255
@@ -216,7 +218,7 @@ def _rows_of(table: Path) -> Iterator[TableRow]:
 
 
 def _metadata_files(folder: Path) -> list[Path]:
-    """metadata.* of the folder itself, or of its subfolders (train, validation, test, …)."""
+    """metadata.* or data.* of the folder itself, or of its subfolders (train, test, …)."""
     found = [folder / name for name in METADATA if (folder / name).is_file()][:1]
     if not found:
         for inner in sorted(p for p in folder.iterdir() if p.is_dir()):

@@ -8,7 +8,7 @@ import csv
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -61,11 +61,13 @@ def write_dataset(
     overwrite: bool = False,
     source_root: Path,
     expected: int | None = None,
+    files: Mapping[str, str] | None = None,
 ) -> int:
     """Write `rows` and the card into the folder `out`; returns the number of rows.
 
     * imagefolder: `images/…` (copies, folders kept) and `metadata.jsonl` with `file_name`.
     * csv, jsonl, parquet: one table with `image_path`, absolute, into the source; nothing copied.
+    * `files`: further texts to write beside, by name.
 
     Raises ExportError, leaving nothing behind, if the target exists (and is no export to
     overwrite), an image is gone, or not `expected` rows came.
@@ -83,6 +85,8 @@ def write_dataset(
         part.mkdir(parents=True)
         (part / MARK).write_text("Written by TRACED Curator. Safe to overwrite by it.\n")
         (part / "README.md").write_text(card, encoding="utf-8")
+        for name, text in (files or {}).items():
+            (part / name).write_text(text, encoding="utf-8")
         written = _WRITERS[format](rows, part, root)
         if expected is not None and written != expected:
             raise ExportError(

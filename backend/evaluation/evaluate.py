@@ -77,6 +77,7 @@ class Plan:
     explorers: Sequence[Exploring] = (Exploring(),)
     noises: Sequence[str] = NOISES
     seeds: int = 3
+    first_seed: int = 0
     pairs: int = 400
     device: str | None = None
     precision: str | None = None
@@ -102,7 +103,7 @@ def evaluate(plan: Plan, progress: Progress = lambda done, total, what: None) ->
     for scorer in _scorers(plan):
         for exploring in plan.explorers:
             for noise in plan.noises:
-                for seed in range(plan.seeds):
+                for seed in range(plan.first_seed, plan.first_seed + plan.seeds):
                     told = f"{scorer.info.kind}, {exploring.name}, {noise}, seed {seed}"
                     progress(len(results), total, told)
                     pairs = labelled(plan, noise, seed)

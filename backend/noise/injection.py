@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
 
 from backend.noise.fine_grained import FineGrainedNoise
 from backend.noise.noisy_caption import NoisyCaption
@@ -13,19 +14,26 @@ KINDS = ("random", "noun", "fine_grained")
 Maker = Callable[[int, random.Random], NoisyCaption | None]
 
 
+class FineGrainedSource(Protocol):
+    """Rules (`FineGrainedNoise`) or a language model (`LanguageModelNoise`)."""
+
+    def make(self, text: str, generator: random.Random) -> NoisyCaption | None: ...
+
+
 def inject(
     pairs: Iterable[ImageCaption],
     rate: float,
     kinds: Sequence[str] = KINDS,
     seed: int = 0,
-    balance: FineGrainedNoise | None = None,
+    source: FineGrainedSource | None = None,
+    tick: Callable[[int, int], None] | None = None,
 ) -> list[NoisyCaption | None]:
     """One entry a pair: its noisy caption, or None where the caption stays as it is.
 
     round(rate · pairs) pairs are drawn and the kinds dealt to them in turn. A pair that does not
     allow its kind (no noun is shared, no rule applies) gets another; one that allows none is passed
-    over and the next takes its place. `balance` is a fine-grained source made from a larger part of
-    the dataset; without it, one is made from `pairs`.
+    over and the next takes its place. `source` makes the fine-grained ones; without it, rules
+    balanced to `pairs` do.
 
     Raises ValueError for a rate outside [0, 1] or an unknown kind.
     """
@@ -36,7 +44,7 @@ def inject(
     if unknown or not kinds:
         raise ValueError(f"Unknown kinds of noise {unknown}. There are: {', '.join(KINDS)}.")
     generator = random.Random(seed)
-    makers = _makers(pairs, kinds, balance)
+    makers = _makers(pairs, kinds, source)
     order = list(range(len(pairs)))
     generator.shuffle(order)
     noisy: list[NoisyCaption | None] = [None] * len(pairs)
@@ -51,12 +59,14 @@ def inject(
             if found is not None:
                 noisy[index] = found
                 made += 1
+                if tick is not None:
+                    tick(made, wanted)
                 break
     return noisy
 
 
 def _makers(
-    pairs: list[ImageCaption], kinds: Sequence[str], balance: FineGrainedNoise | None
+    pairs: list[ImageCaption], kinds: Sequence[str], source: FineGrainedSource | None
 ) -> dict[str, Maker]:
     makers: dict[str, Maker] = {}
     if "random" in kinds or "noun" in kinds:
@@ -64,8 +74,8 @@ def _makers(
         makers["random"] = swapper.random
         makers["noun"] = swapper.noun
     if "fine_grained" in kinds:
-        source = balance or FineGrainedNoise(pair.caption for pair in pairs)
-        makers["fine_grained"] = lambda index, generator: source.make(
+        chosen = source or FineGrainedNoise(pair.caption for pair in pairs)
+        makers["fine_grained"] = lambda index, generator: chosen.make(
             pairs[index].caption, generator
         )
     return makers

@@ -8,11 +8,12 @@ The article before "orange" was repaired; it is not among the changed words, bec
 makes the caption wrong. Every other byte is the user's.
 """
 
+import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 from backend.captions import Caption
-from backend.english import article_for
+from backend.english import FUNCTION_WORDS, article_for
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,25 @@ def rewrite(
         length += len(new)
         position = end
     return "".join([*pieces, caption.text[position:]]), tuple(spans)
+
+
+def changed_spans(original: str, new: str) -> tuple[tuple[int, int], ...]:
+    """Spans in `new` of the words that differ from `original`, articles and the like aside where
+    others differ too. Where words were only left out, the words beside the gap.
+
+    >>> changed_spans("A brown dog on grass", "An orange dog on sand")
+    ((3, 9), (17, 21))
+    """
+    old, parsed = Caption.parse(original), Caption.parse(new)
+    before = [word.lower() for word in old.words]
+    after = [word.lower() for word in parsed.words]
+    matcher = difflib.SequenceMatcher(None, before, after, autojunk=False)
+    edits = [edit for edit in matcher.get_opcodes() if edit[0] != "equal"]
+    changed = {j for _, _, _, first, last in edits for j in range(first, last)}
+    telling = {j for j in changed if after[j] not in FUNCTION_WORDS}
+    gaps = {j for _, _, _, first, last in edits if first == last for j in (first - 1, first)}
+    chosen = telling or changed or {j for j in gaps if 0 <= j < len(after)}
+    return tuple(parsed.spans[j] for j in sorted(chosen))
 
 
 def _in_the_case_of(text: str, old: tuple[str, ...]) -> str:

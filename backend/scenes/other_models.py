@@ -38,7 +38,7 @@ def train_captioner(
     model = make_captioner(learner.model)
     model.vision_model.requires_grad_(False)
 
-    def losses_at(step: int, progress: float) -> dict[str, torch.Tensor]:
+    def losses_at(step: int) -> dict[str, torch.Tensor]:
         batch = draw_batch(examples, schedule.batch, step, seed + 1)
         return {"words": next_word_loss(model, batch.pixels, batch.whole)}
 
@@ -82,7 +82,7 @@ def train_clip(
     model = make_clip(learner.model)
     learner.eval().requires_grad_(False)
 
-    def losses_at(step: int, progress: float) -> dict[str, torch.Tensor]:
+    def losses_at(step: int) -> dict[str, torch.Tensor]:
         batch = draw_batch(examples, schedule.batch, step, seed + 2)
         texts = [*batch.texts, *batch.own_false]
         images, vectors, patches = _vectors(model, batch.pixels, texts)

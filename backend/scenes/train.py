@@ -5,6 +5,7 @@ starts from its towers, and CLIP, which learns beside it. Interrupted, the same 
 """
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -17,13 +18,21 @@ from backend.settings import MODELS
 
 #: Scenes for measuring are drawn far from those for training.
 HELD_OUT_SEED = 1_000_000_000
+#: Two training seeds share no scene: scene i of a set is drawn from the set's seed + i.
+SEEDS_APART = 1_000_000
+#: Stopped early on purpose: trained to the end, s_0 alone finds nearly every error of the scenes.
+RETRIEVAL = Schedule((135_000, 95_000, 107_000), shares=(0.14, 0.22, 0.64))
+CAPTIONER = Schedule((186_000,), learning_rate=8e-4)
+CLIP = Schedule((114_000,), learning_rate=8e-4)
+
+
+def shortened(schedule: Schedule, share: float) -> Schedule:
+    return replace(schedule, samples=tuple(int(n * share) for n in schedule.samples))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=32, help="for the retrieval model")
-    parser.add_argument("--captioner-minutes", type=float, default=8)
-    parser.add_argument("--clip-minutes", type=float, default=15)
+    parser.add_argument("--share", type=float, default=1.0, help="of the samples; for a quick try")
     parser.add_argument("--scenes", type=int, default=90_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=Path, default=Path("data/training"))
@@ -33,14 +42,15 @@ def main() -> None:
     torch.set_num_threads(given.threads)
     torch.set_flush_denormal(True)  # a young tower is full of them, and each costs a hundred times
     given.work.mkdir(parents=True, exist_ok=True)
-    examples = open_examples(given.work / "scenes", given.scenes, given.seed)
+    examples = open_examples(given.work / "scenes", given.scenes, given.seed * SEEDS_APART)
     held_out = open_examples(given.work / "held-out", 1200, HELD_OUT_SEED)
-    learner = train_retrieval(examples, held_out, Schedule(given.minutes), given.work, given.seed)
+    schedule = shortened(RETRIEVAL, given.share)
+    learner = train_retrieval(examples, held_out, schedule, given.work, given.seed)
     publish(learner.model, "scenes-blip-itm", given.out)
-    schedule = Schedule(given.captioner_minutes, learning_rate=8e-4)
+    schedule = shortened(CAPTIONER, given.share)
     captioner = train_captioner(learner, examples, held_out, schedule, given.work, given.seed)
     publish(captioner, "scenes-blip-captioner", given.out)
-    schedule = Schedule(given.clip_minutes, learning_rate=8e-4)
+    schedule = shortened(CLIP, given.share)
     clip = train_clip(learner, examples, held_out, schedule, given.work, given.seed)
     publish(clip, "scenes-clip", given.out)
 

@@ -1,15 +1,15 @@
 """How the embedded models learn: losses, batches, schedule, checkpoints.
 
-Progress is counted in minutes, not steps: the same command gives a finished model on a slow and on
-a fast machine. Every batch is drawn from its step number alone, so a resumed run goes on as if
-it had never stopped.
+Progress is counted in samples: the same command learns the same on a slow, a fast and a busy
+machine. Every batch is drawn from its step number alone, so a resumed run goes on as if it had
+never stopped.
 """
 
 import json
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,25 +40,28 @@ _EMPHASIS_OF = np.array([_EMPHASIS[kind] for kind in KINDS])
 
 @dataclass(frozen=True)
 class Schedule:
-    """Shares of the time: until when the image tower learns alone, and when ITM joins."""
+    """How many samples each stage sees, and what share of the learning rate's fall it takes.
 
-    minutes: float
-    warm_up: float = 0.14
-    matching: float = 0.36
+    The retrieval model has three stages: its image tower alone, then ITC, then ITM as well. They
+    differ in what a sample costs, so the shares are not those of the samples.
+    """
+
+    samples: tuple[int, ...]
+    shares: tuple[float, ...] = (1.0,)
     batch: int = 96
     learning_rate: float = 1.2e-3
 
-
-@dataclass
-class Clock:
-    """Minutes of training, over interruptions."""
-
-    before: float = 0.0
-    started: float = field(default_factory=time.monotonic)
-
     @property
-    def minutes(self) -> float:
-        return self.before + (time.monotonic() - self.started) / 60
+    def total(self) -> int:
+        return sum(self.samples)
+
+    def stage(self, seen: int) -> int:
+        return int(np.searchsorted(np.cumsum(self.samples)[:-1], seen, side="right"))
+
+    def progress(self, seen: int) -> float:
+        """From 0 to 1, after so many samples."""
+        ends = np.cumsum([0, *self.samples])
+        return float(np.interp(seen, ends, np.cumsum([0.0, *self.shares])))
 
 
 class RetrievalLearner(nn.Module):
@@ -309,30 +312,29 @@ def train_loop(
     module: nn.Module,
     schedule: Schedule,
     folder: Path,
-    losses_at: Callable[[int, float], dict[str, torch.Tensor]],
+    losses_at: Callable[[int], dict[str, torch.Tensor]],
     measure: Callable[[], dict[str, Any]],
 ) -> int:
-    """Train until the minutes are spent; returns the number of steps.
+    """Train until all samples are seen; returns the number of steps.
 
     Checkpoints go to `folder/name.pt` every three minutes and are taken up again on the next call.
     Measurements are appended to `folder/name.jsonl`.
     """
     optimiser = make_optimiser(module, schedule.learning_rate)
     checkpoint = folder / f"{name}.pt"
-    step, clock = 0, Clock()
+    step = 0
     if checkpoint.exists():
         saved = torch.load(checkpoint, weights_only=True)
         module.load_state_dict(saved["module"])
         optimiser.load_state_dict(saved["optimiser"])
-        step, clock = int(saved["step"]), Clock(before=float(saved["minutes"]))
-    saved_at = measured_at = clock.minutes
+        step = int(saved["step"])
+    saved_at = measured_at = time.monotonic()
     running: dict[str, float] = {}
-    while clock.minutes < schedule.minutes:
-        progress = clock.minutes / schedule.minutes
+    while (seen := step * schedule.batch) < schedule.total:
         for group in optimiser.param_groups:
-            group["lr"] = rate_at(schedule, progress, step)
+            group["lr"] = rate_at(schedule, schedule.progress(seen), step)
         with torch.autocast("cpu", torch.bfloat16):
-            losses = losses_at(step, progress)
+            losses = losses_at(step)
         optimiser.zero_grad()
         torch.stack(list(losses.values())).sum().backward()
         nn.utils.clip_grad_norm_(module.parameters(), 1.0)
@@ -341,11 +343,10 @@ def train_loop(
         for key, value in losses.items():
             now = float(value.detach())
             running[key] = 0.98 * running.get(key, now) + 0.02 * now
-        if clock.minutes - measured_at > 5:
-            measured_at = clock.minutes
+        if time.monotonic() - measured_at > 300:
+            measured_at = time.monotonic()
             module.eval()
             record = {
-                "minutes": round(clock.minutes, 1),
                 "samples": step * schedule.batch,
                 "losses": {key: round(value, 3) for key, value in running.items()},
                 **measure(),
@@ -354,16 +355,14 @@ def train_loop(
             with (folder / f"{name}.jsonl").open("a") as log:
                 log.write(json.dumps(record) + "\n")
             print(name, json.dumps(record), flush=True)
-        if clock.minutes - saved_at > 3:
-            saved_at = clock.minutes
-            _save(checkpoint, module, optimiser, step, clock.minutes)
-    _save(checkpoint, module, optimiser, step, clock.minutes)
+        if time.monotonic() - saved_at > 180:
+            saved_at = time.monotonic()
+            _save(checkpoint, module, optimiser, step)
+    _save(checkpoint, module, optimiser, step)
     return step
 
 
-def _save(
-    path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, step: int, minutes: float
-) -> None:
+def _save(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, step: int) -> None:
     """Written beside and renamed: a kill never leaves half a checkpoint."""
     beside = path.with_suffix(".part")
     torch.save(
@@ -371,7 +370,6 @@ def _save(
             "module": module.state_dict(),
             "optimiser": optimiser.state_dict(),
             "step": step,
-            "minutes": minutes,
         },
         beside,
     )
@@ -385,13 +383,14 @@ def train_retrieval(
     torch.manual_seed(seed)
     learner = RetrievalLearner()
 
-    def losses_at(step: int, progress: float) -> dict[str, torch.Tensor]:
-        alone = progress < schedule.warm_up
+    def losses_at(step: int) -> dict[str, torch.Tensor]:
+        stage = schedule.stage(step * schedule.batch)
+        alone = stage == 0
         batch = draw_batch(examples, schedule.batch, step, seed, texts=not alone)
         if alone:
             states = learner.see(batch.pixels)
             return {"grounding": grounding_loss(learner, states, examples, batch.scenes)}
-        return retrieval_loss(learner, examples, batch, progress > schedule.matching, step)
+        return retrieval_loss(learner, examples, batch, stage > 1, step)
 
     train_loop(
         "retrieval",
