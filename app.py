@@ -37,7 +37,7 @@ from rich.progress import (
 from rich.text import Text
 
 from backend.errors import SettingsError, TracedError, explain
-from backend.settings import DEMO, Settings, default_data_directory, load_settings
+from backend.settings import DEMO, MODELS, Settings, default_data_directory, load_settings
 from backend.version import VERSION
 
 app = typer.Typer(
@@ -89,6 +89,12 @@ EXPLORER = Annotated[
     str | None,
     typer.Option(help="How captions are edited: elimination, gcd or fast-gcd. Default: "
                  "elimination."),
+]  # fmt: skip
+DETECTOR = Annotated[
+    str | None,
+    typer.Option(help="What is trained on the trajectories: best (chosen by cross-validation), "
+                 "paper (TRACED's own features and grids), s_0 alone, logistic, cart, xgboost, "
+                 "xgboost on s_0 or ensemble. Default: best."),
 ]  # fmt: skip
 AS_JSON = Annotated[
     bool, typer.Option("--json", help="Print one JSON object on standard output, for programs.")
@@ -262,6 +268,7 @@ def score(
         typer.Option(help="LEMoN's weights: fix, or opt (fitted to this dataset's verdicts). "
                      "Default: fix."),
     ] = None,
+    detector: DETECTOR = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
     """Compute trajectories, probability of error, suspect words and ICC of every pair.
@@ -274,7 +281,7 @@ def score(
              "concreteness": concreteness, "device": device, "precision": precision,
              "explorer": explorer, "unit": unit, "direction": direction, "steps": steps,
              "top": top, "candidates": candidates, "seed": seed, "lemon": lemon,
-             "whole_words": False if any_token else None}
+             "whole_words": False if any_token else None, "detector": detector}
         )  # fmt: skip
         workspace = open_workspace(settings)
         if out is not None:
@@ -303,11 +310,14 @@ def train(
     model: MODEL = None,
     scorer: KIND = None,
     device: DEVICE = None,
+    detector: DETECTOR = None,
     as_json: AS_JSON = False,
 ) -> None:
     """Train the detector on the verdicts so far and injected noise; compare with the one in use."""
     with reported(as_json):
-        settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
+        settings = load_settings(
+            {"database": db, "model": model, "kind": scorer, "device": device, "detector": detector}
+        )
         workspace = open_workspace(settings)
         dataset_id = workspace.find(dataset)
         with progress("Training") as update:
@@ -434,26 +444,52 @@ def noise(
 @app.command()
 def evaluate(
     dataset: Annotated[
-        str, typer.Option(help="scenes (drawn, fresh, the truth known), or a dataset's path, "
+        str, typer.Option(help="scenes (drawn, fresh, the truth known), unfamiliar-scenes (of a "
+                          "world that the embedded models have never seen), or a dataset's path, "
                           "whose captions are taken for right.")
     ] = "scenes",
     scorer: Annotated[
         list[str] | None,
-        typer.Option(help="As for score; may be given several times. Default: blip-itm."),
+        typer.Option(help="As for score, or lemon-fix, lemon-opt; may be given several times. "
+                     "Default: blip-itm."),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Default: the embedded model of each scorer.")
+    ] = None,
+    embedded: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder with embedded models; given several times, seed k takes the "
+                     "k-th: independently trained models. Default: those of the program."),
     ] = None,
     explorer: Annotated[
         list[str] | None,
         typer.Option(help="elimination, gcd or fast-gcd; may be given several times."),
     ] = None,
     noise: Annotated[
-        str, typer.Option(help="random, noun, fine-grained or all.")
+        str, typer.Option(help="random, noun, fine-grained or all; recorded: as the dataset says, "
+                          "made by the noise command.")
     ] = "all",
     seeds: Annotated[int, typer.Option(help="Independent repetitions.")] = 3,
+    first_seed: Annotated[int, typer.Option(help="The first of them.")] = 0,
     pairs: Annotated[int, typer.Option(help="Pairs a run; half of them wrong.")] = 400,
+    detector: DETECTOR = None,
+    compare: Annotated[
+        bool, typer.Option(help="Also every detector by itself, and the paper's ablations. Slow.")
+    ] = False,
+    corrections: Annotated[
+        int, typer.Option(min=0, help="Correct so many wrong captions a run and judge that.")
+    ] = 0,
+    captioner: CAPTIONER = None,
+    times: Annotated[
+        int, typer.Option(min=0, help="Time so many pairs with and without trajectories.")
+    ] = 0,
     image_root: IMAGE_ROOT = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Also write all tables to this Markdown file.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Also write charts and tables to this HTML file.")
+    ] = None,
     cache: Annotated[
         Path, typer.Option(help="Where trajectories are kept for the next question.")
     ] = Path("data/evaluation"),
@@ -463,19 +499,32 @@ def evaluate(
 ) -> None:  # fmt: skip
     """Does it find errors? Noise of known truth, judged on held-out pairs beside its controls."""
     with reported(as_json):
-        from backend.evaluation.evaluate import NOISES, Plan, markdown
+        from backend.evaluation.evaluate import NOISES, Plan
         from backend.evaluation.evaluate import evaluate as run
+        from backend.evaluation.page import page as html_page
+        from backend.evaluation.tables import markdown as tables
         from backend.trajectories.exploring import Exploring
 
         plan = Plan(
             dataset=dataset, image_root=image_root, scorers=scorer or ["blip-itm"], model=model,
+            embedded=embedded or [MODELS], captioner=captioner,
             explorers=[Exploring(name) for name in explorer or ["elimination"]],  # type: ignore[arg-type]
-            noises=NOISES if noise == "all" else [noise], seeds=seeds, pairs=pairs,
-            device=device, precision=precision, cache=cache,
+            noises=NOISES if noise == "all" else [noise], seeds=seeds, first_seed=first_seed,
+            pairs=pairs, detector=detector or "best", compare=compare, corrections=corrections,
+            times=times, device=device, precision=precision, cache=cache,
         )  # fmt: skip
+        for target in (markdown, page):
+            if target is not None and not target.absolute().parent.is_dir():
+                raise SettingsError(f"There is no folder {target.absolute().parent}.")
         with progress("Evaluating") as update:
             report = run(plan, update)
-        emit(report, as_json, markdown(report))
+        told = tables(report)
+        if markdown is not None:
+            markdown.write_text(told + "\n", encoding="utf-8")
+        if page is not None:
+            command = " ".join(["python app.py", *sys.argv[1:]])
+            page.write_text(html_page(report, command), encoding="utf-8")
+        emit(report, as_json, told)
 
 
 @app.command()

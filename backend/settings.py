@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from backend.detection.types import DETECTORS
 from backend.errors import SettingsError
 from backend.trajectories.exploring import Exploring
 
@@ -43,6 +44,7 @@ class Settings:
     device: str | None = None  #: cuda, mps, cpu; None: the best there is
     precision: str | None = None  #: float32 or bfloat16; None: as the device prefers
     lemon: str = "fix"  #: LEMoN's weights: fix, or opt (fitted to verdicts)
+    detector: str = "best"  #: what is trained: best, or a family by name, such as paper
     explorer: str = "elimination"  #: elimination, gcd or fast-gcd
     unit: str = "word"  #: what Elimination deletes: word or token
     direction: str = "maximise"  #: maximise or minimise s
@@ -112,6 +114,8 @@ def load_settings(
             values[key] = int(values[key])
         except ValueError as problem:
             raise SettingsError(f"The {key} '{values[key]}' is not a number.") from problem
+    if (detector := values.get("detector", "best")) not in DETECTORS:
+        raise SettingsError(f"There is no detector '{detector}'; use {', '.join(DETECTORS)}.")
     if not 0 <= values.get("port", 0) <= 65535:
         raise SettingsError(f"The port {values['port']} is not between 0 and 65535.")
     if isinstance(values.get("whole_words"), str):

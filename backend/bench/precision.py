@@ -10,19 +10,29 @@ import json
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
+from backend.captions import Caption
 from backend.detection.localisation import word_scores
-from backend.scenes.measure import DIRECTORIES, labelled_pairs, trajectories_of
+from backend.scenes.labelled import DIRECTORIES, PICTURE_SIZE, labelled_scenes
+from backend.scenes.renderer import render
 from backend.scoring.loading import load_scorer
 from backend.settings import MODELS
+from backend.trajectories.driver import run_trajectories
+from backend.trajectories.trajectory import Trajectory
 
 
 def compare(kind: str, count: int, seed: int = 0) -> dict[str, object]:
     """AUC of s_0 and of the best gain in both precisions, and how often they choose alike."""
-    pairs = labelled_pairs(count, "fine-grained", seed)
-    runs = [
-        trajectories_of(load_scorer(str(MODELS / DIRECTORIES[kind]), kind, "cpu", how), pairs)
-        for how in ("float32", "bfloat16")
-    ]
+    pairs = labelled_scenes(count, "fine-grained", seed)
+    images = [render(scene, PICTURE_SIZE) for scene in pairs.scenes]
+
+    def trajectories(precision: str) -> list[Trajectory]:
+        scorer = load_scorer(str(MODELS / DIRECTORIES[kind]), kind, "cpu", precision)
+        captions = [Caption.parse(text) for text in pairs.captions]
+        states = scorer.encode_images(images)
+        found = dict(run_trajectories(scorer, zip(states, captions, strict=True)))
+        return [found[row] for row in range(count)]
+
+    runs = [trajectories(precision) for precision in ("float32", "bfloat16")]
     both = [pair for pair in zip(*runs, strict=True) if pair[0].steps]
     changes = np.concatenate([np.abs(a.scores[:1] - b.scores[:1]) for a, b in both])
 

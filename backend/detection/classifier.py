@@ -9,11 +9,14 @@ Where the labels are injected noise, models see only features whose sign theory 
 to it: anything else can tell injected errors from a dataset's own captions without being wrong.
 Where people have labelled, all features are tried as well, and logistic regression, and XGBoost
 that starts from s_0.
+
+Who wants the paper's own detector asks for it by name (`DETECTORS`): XGBoost or CART on
+e = [s_0 … s_T, c_1 … c_T], padded, with nothing held to any sign.
 """
 
 import json
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,19 +28,23 @@ from backend.detection.features import NAMES, Matrix
 from backend.detection.models import (
     BY_THEORY,
     EVERY,
+    PAPERS_OWN,
     S_0,
     THEORY,
     Boosted,
     Cart,
+    Ensemble,
     Labels,
     Linear,
     Model,
     Weights,
     from_json,
 )
-from backend.errors import TrainingError
+from backend.detection.types import DETECTORS
+from backend.errors import SettingsError, TrainingError
 
 FOLDS = 3
+Families = list[tuple[Model, list[Model]]]
 DEPTHS, RATES, TREES = (3, 4, 5), (0.01, 0.05, 0.1, 0.5), (50, 100, 200, 400)
 CART_DEPTHS = (1, 5, 10, None)
 _FORMAT = 1
@@ -100,7 +107,8 @@ class Classifier:
     def from_bytes(cls, payload: bytes) -> "Classifier":
         """Raises TrainingError for a classifier of another version of the features."""
         value = json.loads(payload)
-        if value.get("format") != _FORMAT or tuple(value["features"]) != NAMES:
+        known = tuple(value.get("features", ()))
+        if value.get("format") != _FORMAT or known != NAMES[: len(known)]:
             raise TrainingError(
                 "This classifier was trained by another version of TRACED Curator, on other "
                 "features. Train a new one."
@@ -134,12 +142,47 @@ def choose(
     folds: NDArray[np.int64],
     labelled: bool = False,
     tick: Ticker | None = None,
+    detector: str = "best",
 ) -> Chosen:
     """The candidate with the highest AUC over rows not seen in training.
 
-    `labelled`: the labels are people's (or the truth), not injected. Raises TrainingError if a
-    fold has rows of one kind only.
+    `labelled`: the labels are people's (or the truth), not injected. `detector`: one of DETECTORS.
+    Raises TrainingError if a fold has rows of one kind only, SettingsError for an unknown detector.
     """
+    best, alone = _tried(features, labels, weights, folds, families_of(detector, labelled), tick)
+    if best is None:
+        best = alone
+    if detector == "best" and alone.auc > best.auc + _standard_error(alone.auc, len(labels)):
+        best = alone
+    return best
+
+
+def choose_among(
+    features: Matrix,
+    labels: Labels,
+    weights: Weights,
+    folds: NDArray[np.int64],
+    families: Families,
+) -> Chosen:
+    """As `choose`, among the given families alone."""
+    best, _ = _tried(features, labels, weights, folds, families, None)
+    assert best is not None
+    return best
+
+
+def _standard_error(auc: float, count: int) -> float:
+    return float((auc * (1 - auc) / count) ** 0.5)
+
+
+def _tried(
+    features: Matrix,
+    labels: Labels,
+    weights: Weights,
+    folds: NDArray[np.int64],
+    families: Families,
+    tick: Ticker | None,
+) -> tuple[Chosen | None, Chosen]:
+    """The best of the families, and s_0 alone, which is always tried beside them."""
     for fold in range(FOLDS):
         if len(set(labels[folds != fold].tolist())) < 2:
             raise TrainingError(
@@ -149,10 +192,10 @@ def choose(
     best: Chosen | None = None
     alone: Chosen | None = None
     auc_of: dict[str, float] = {}
-    families = _families(labelled)
-    for number, (template, variants) in enumerate(families):
+    tried: Families = [(S_0, [S_0]), *families]
+    for number, (template, variants) in enumerate(tried):
         if tick is not None:
-            tick(number, len(families), "Choosing a detector")
+            tick(number, len(tried), "Choosing a detector")
         fitted = [
             template.fit(features[folds != f], labels[folds != f], weights[folds != f])
             for f in range(FOLDS)
@@ -169,29 +212,74 @@ def choose(
                 alone = found
             elif best is None or auc > best.auc + 1e-6:
                 best = found
-    assert best is not None
     assert alone is not None
-    if alone.auc > best.auc + (alone.auc * (1 - alone.auc) / len(labels)) ** 0.5:
-        best = alone
-    return Chosen(best.model, best.out_of_fold, best.auc, auc_of)
+    return best, alone
 
 
-def _families(labelled: bool) -> list[tuple[Model, list[Model]]]:
-    """(what is fitted, the members of the grid that this one fit answers for)."""
-    single: list[Model] = [S_0]
-    if labelled:
-        single += [BY_THEORY, *(Linear("logistic", EVERY, strength) for strength in (0.03, 0.3))]
-    boosted: list[tuple[int, float, tuple[int, ...], bool]] = []
-    for columns in (THEORY, EVERY) if labelled else (THEORY,):
-        single += [Cart(depth, columns) for depth in CART_DEPTHS]
-        boosted += [(depth, rate, columns, False) for depth in DEPTHS for rate in RATES]
-    if labelled:
-        boosted += [(3, rate, EVERY, True) for rate in RATES[:2]]
-    families: list[tuple[Model, list[Model]]] = [(model, [model]) for model in single]
-    for depth, rate, columns, stacked in boosted:
-        grown: list[Model] = [Boosted(depth, rate, n, columns, stacked) for n in TREES]
-        families.append((Boosted(depth, rate, max(TREES), columns, stacked), grown))
-    return families
+def families_of(detector: str, labelled: bool) -> Families:
+    """(what is fitted, the members of the grid that this one fit answers for), s_0 alone aside.
+
+    Raises SettingsError for a name that is not in DETECTORS.
+    """
+    if detector not in DETECTORS:
+        raise SettingsError(f"There is no detector '{detector}'; use {', '.join(DETECTORS)}.")
+    columns = (THEORY, EVERY) if labelled else (THEORY,)
+    return {
+        "best": lambda: [
+            *(_logistic_family() if labelled else []),
+            *_cart_family(*columns),
+            *_boosted_family(*columns),
+            *(_stacked_family() if labelled else []),
+        ],
+        "paper": lambda: papers_families(PAPERS_OWN),
+        "s_0 alone": lambda: [],
+        "logistic": _logistic_family,
+        "cart": lambda: _cart_family(*columns),
+        "xgboost": lambda: _boosted_family(*columns),
+        "xgboost on s_0": _stacked_family,
+        "ensemble": _ensemble_family,
+    }[detector]()
+
+
+def papers_families(columns: tuple[int, ...]) -> Families:
+    """The paper's grids of XGBoost and CART (A.4) on some columns: what its ablations vary."""
+    return [*_cart_family(columns, held=False), *_boosted_family(columns, held=False)]
+
+
+def _one_each(models: Iterable[Model]) -> Families:
+    return [(model, [model]) for model in models]
+
+
+def _logistic_family() -> Families:
+    bound: list[Model] = [BY_THEORY]
+    return _one_each([*bound, *(Linear("logistic", EVERY, strength) for strength in (0.03, 0.3))])
+
+
+def _cart_family(*sets: tuple[int, ...], held: bool = True) -> Families:
+    return _one_each(Cart(depth, columns, held=held) for columns in sets for depth in CART_DEPTHS)
+
+
+def _boosted_family(*sets: tuple[int, ...], held: bool = True) -> Families:
+    return [
+        _grown(Boosted(depth, rate, max(TREES), columns, held=held))
+        for columns in sets
+        for depth in DEPTHS
+        for rate in RATES
+    ]
+
+
+def _stacked_family() -> Families:
+    return [_grown(Boosted(3, rate, max(TREES), EVERY, stacked=True)) for rate in RATES[:2]]
+
+
+def _ensemble_family() -> Families:
+    members = (Linear("logistic", EVERY, 0.03), Boosted(3, 0.05, 100, EVERY))
+    return _one_each([Ensemble((*members, Boosted(3, 0.05, 100, EVERY, True)))])
+
+
+def _grown(template: Boosted) -> tuple[Model, list[Model]]:
+    """One fit of all the trees answers for every smaller number of them."""
+    return template, [replace(template, n_estimators=trees) for trees in TREES]
 
 
 def _log_odds(fitted: Model, variant: Model, features: Matrix) -> Weights:

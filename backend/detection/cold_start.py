@@ -73,11 +73,12 @@ def cold_start(
     maximum_pairs: int = 2000,
     progress: Ticker | None = None,
     seed: int = 0,
+    detector: str = "best",
 ) -> ColdStart:
     """Train on at most `maximum_pairs` pairs; judge all of them.
 
-    `groups`: the image of each pair. A dataset too small to train on is ranked by s_0 alone, and
-    the report says so.
+    `groups`: the image of each pair; `detector`: see `choose`. A dataset too small
+    to train on is ranked by s_0 alone, and the report says so.
     """
     originals = feature_matrix(trajectories)
     groups = list(range(len(captions))) if groups is None else list(groups)
@@ -93,7 +94,7 @@ def cold_start(
     labels = np.r_[np.zeros(len(used), np.int64), np.ones(len(copies.owners), np.int64)]
     weights = balanced(labels)
     folds = fold_of([groups[owner] for owner in owners], seed)
-    chosen = choose(features, labels, weights, folds, tick=progress)
+    chosen = choose(features, labels, weights, folds, tick=progress, detector=detector)
     plain = calibrate(chosen.out_of_fold, labels, weights)
     p_used = plain(chosen.out_of_fold[: len(used)])
     calibration = Calibration(plain.slope, plain.offset, estimated_share(p_used))

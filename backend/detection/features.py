@@ -5,7 +5,11 @@ length then have nothing in the same column, so we read the same curves at the s
 positions, t/T in {0, 0.1, …, 1}, by linear interpolation, and add what a person reads off the
 curves: how much the score can be raised, how soon, and how far from the original that is.
 
-The set is fixed: figures of different runs compare the same columns.
+The paper's own e stands behind these columns, padded with NaN as XGBoost and CART take it, so that
+it can be chosen by name and compared.
+
+The set is fixed: figures of different runs compare the same columns. New columns go to the end, so
+that a stored classifier keeps meaning the same ones.
 """
 
 from collections.abc import Sequence
@@ -37,7 +41,10 @@ SIGNS: dict[str, int] = {
 }
 POSITIONS = np.linspace(0.0, 1.0, 11)
 
-NAMES: tuple[str, ...] = (
+#: T of the longest trajectory that the paper's columns hold; what is longer is cut there.
+LONGEST = 40
+
+SUMMARY: tuple[str, ...] = (
     "s_0",
     "log-odds of s_0",
     "log-odds of s at the peak",
@@ -66,13 +73,21 @@ NAMES: tuple[str, ...] = (
     "share of words whose deletion helps",
     "words",
 )
+PAPER: tuple[str, ...] = (
+    *(f"s_{t}" for t in range(1, LONGEST + 1)),
+    *(f"c_{t}" for t in range(1, LONGEST + 1)),
+)
+NAMES = SUMMARY + PAPER
 
 
 def feature_matrix(trajectories: Sequence[Trajectory]) -> Matrix:
-    """Shape [trajectories, len(NAMES)], float64, finite. Column 0 is s_0."""
+    """Shape [trajectories, len(NAMES)], float64. Column 0 is s_0.
+
+    The columns of SUMMARY are finite; those of PAPER are NaN behind the trajectory's end.
+    """
     if not trajectories:
         return np.zeros((0, len(NAMES)))
-    return np.stack([_row(trajectory) for trajectory in trajectories])
+    return np.stack([np.r_[_row(trajectory), _padded(trajectory)] for trajectory in trajectories])
 
 
 def expanded(scores: Matrix) -> Matrix:
@@ -84,6 +99,15 @@ def expanded(scores: Matrix) -> Matrix:
     inner = np.clip(scores, _EDGE, 1 - _EDGE)
     found: Matrix = np.log(inner / (1 - inner)) + 10 * np.minimum(scores, 0.0)
     return found
+
+
+def _padded(trajectory: Trajectory) -> Matrix:
+    """s_1 … s_T and c_1 … c_T (TRACED §4.3); s_0 is the summary's first column."""
+    found = np.full((2, LONGEST), np.nan)
+    steps = min(LONGEST, len(trajectory.scores) - 1)
+    found[0, :steps] = trajectory.scores[1 : steps + 1]
+    found[1, :steps] = trajectory.similarities[1 : steps + 1]
+    return found.ravel()
 
 
 def _row(trajectory: Trajectory) -> Matrix:

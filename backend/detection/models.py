@@ -13,20 +13,21 @@ import xgboost
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from backend.detection.features import NAMES, SIGNS, Matrix
+from backend.detection.features import NAMES, SIGNS, SUMMARY, Matrix
 
 Labels = NDArray[np.int64]
 Weights = NDArray[np.float64]
 _EDGE = 1e-4
 
 
-#: The columns whose sign theory knows, and all of them.
+#: The columns whose sign theory knows, all that summarise, and the paper's own e = [s…, c…].
 THEORY = tuple(NAMES.index(name) for name in SIGNS)
-EVERY = tuple(range(len(NAMES)))
+EVERY = tuple(range(len(SUMMARY)))
+PAPERS_OWN = (0, *range(len(SUMMARY), len(NAMES)))
 
 
-def _signs(columns: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(SIGNS.get(NAMES[column], 0) for column in columns)
+def _signs(columns: tuple[int, ...], held: bool = True) -> tuple[int, ...]:
+    return tuple(SIGNS.get(NAMES[column], 0) if held else 0 for column in columns)
 
 
 class Model(Protocol):
@@ -104,7 +105,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Cart:
-    """One decision tree (CART) on the given columns, held to the signs that theory knows.
+    """One decision tree (CART) on the given columns, `held` to the signs that theory knows.
 
     A leaf holds its share of wrong captions, smoothed by one of each kind.
     """
@@ -113,12 +114,14 @@ class Cart:
     columns: tuple[int, ...]
     kind: str = "cart"
     tree: dict[str, list[float]] = field(default_factory=dict)
+    held: bool = True
 
     def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Cart":
+        signs = _signs(self.columns, self.held)
         grown = DecisionTreeClassifier(
             max_depth=self.max_depth,
             min_samples_leaf=5,
-            monotonic_cst=_signs(self.columns),
+            monotonic_cst=signs if any(signs) else None,
             random_state=0,
         ).fit(features[:, self.columns], labels, sample_weight=weights)
         tree = grown.tree_
@@ -133,37 +136,42 @@ class Cart:
                 "feature": tree.feature.tolist(),
                 "threshold": tree.threshold.tolist(),
                 "value": ((share * count + 1) / (count + 2)).tolist(),
+                "missing_left": tree.missing_go_to_left.astype(int).tolist(),
             },
+            held=self.held,
         )
 
     def log_odds(self, features: Matrix) -> Weights:
         left, right = (np.array(self.tree[side], np.int64) for side in ("left", "right"))
         feature = np.array(self.tree["feature"], np.int64)
         threshold = np.array(self.tree["threshold"])
+        missing_left = np.array(self.tree.get("missing_left", np.zeros(len(left))), np.bool_)
         # The tree was grown on float32, and compares so.
         values = features[:, self.columns].astype(np.float32)
         node = np.zeros(len(features), np.int64)
         while (inner := left[node] >= 0).any():
             rows = np.flatnonzero(inner)
             at = node[rows]
-            lower = values[rows, feature[at]] <= threshold[at]
+            value = values[rows, feature[at]]
+            lower = np.where(np.isnan(value), missing_left[at], value <= threshold[at])
             node[rows] = np.where(lower, left[at], right[at])
         return odds(np.array(self.tree["value"])[node])
 
     def to_json(self) -> dict[str, Any]:
         return {
             "kind": self.kind, "max_depth": self.max_depth, "columns": self.columns,
-            "tree": self.tree,
+            "tree": self.tree, "held": self.held,
         }  # fmt: skip
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "Cart":
-        return cls(value["max_depth"], tuple(value["columns"]), tree=value["tree"])
+        held = value.get("held", True)
+        return cls(value["max_depth"], tuple(value["columns"]), tree=value["tree"], held=held)
 
 
 @dataclass(frozen=True)
 class Boosted:
-    """XGBoost on the given columns, held to the signs that theory knows.
+    """XGBoost on the given columns, `held` to the signs that theory knows.
 
     `stacked`: it starts from the log-odds of s_0 alone and learns what to add, so that it cannot
     forget what a single score already knows.
@@ -176,6 +184,7 @@ class Boosted:
     stacked: bool = False
     base: Linear | None = None
     booster: Any = None
+    held: bool = True
 
     @property
     def kind(self) -> str:
@@ -193,7 +202,7 @@ class Boosted:
                 "learning_rate": self.learning_rate,
                 "subsample": 0.8,
                 "min_child_weight": 3,
-                "monotone_constraints": _signs(self.columns),
+                "monotone_constraints": _signs(self.columns, self.held),
                 "tree_method": "hist",
                 "max_bin": 64,
                 "seed": 0,
@@ -204,7 +213,7 @@ class Boosted:
         )
         return Boosted(
             self.max_depth, self.learning_rate, self.n_estimators, self.columns, self.stacked,
-            base, booster,
+            base, booster, self.held,
         )  # fmt: skip
 
     def log_odds(self, features: Matrix) -> Weights:
@@ -222,7 +231,7 @@ class Boosted:
         return {
             "kind": "xgboost", "max_depth": self.max_depth, "learning_rate": self.learning_rate,
             "n_estimators": self.n_estimators, "columns": self.columns,
-            "stacked": self.stacked,
+            "stacked": self.stacked, "held": self.held,
             "base": self.base.to_json() if self.base else None,
             "booster": json.loads(self.booster.save_raw("json").decode()),
         }  # fmt: skip
@@ -234,8 +243,30 @@ class Boosted:
         base = Linear.from_json(value["base"]) if value["base"] else None
         return cls(
             value["max_depth"], value["learning_rate"], value["n_estimators"],
-            tuple(value["columns"]), value["stacked"], base, booster,
+            tuple(value["columns"]), value["stacked"], base, booster, value.get("held", True),
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The mean of several models' log-odds."""
+
+    members: tuple[Model, ...]
+    kind: str = "ensemble"
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Ensemble":
+        return Ensemble(tuple(one.fit(features, labels, weights) for one in self.members))
+
+    def log_odds(self, features: Matrix) -> Weights:
+        found: Weights = np.mean([one.log_odds(features) for one in self.members], axis=0)
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "members": [one.to_json() for one in self.members]}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Ensemble":
+        return cls(tuple(from_json(one) for one in value["members"]))
 
 
 def _logistic(
@@ -276,4 +307,6 @@ def from_json(value: dict[str, Any]) -> Model:
         return Cart.from_json(value)
     if value["kind"] == "xgboost":
         return Boosted.from_json(value)
+    if value["kind"] == "ensemble":
+        return Ensemble.from_json(value)
     return Linear.from_json(value)

@@ -57,8 +57,9 @@ def retrain(
     maximum_pairs: int = 2000,
     progress: Ticker | None = None,
     seed: int = 0,
+    detector: str = "best",
 ) -> Retrained:
-    """`labels`: 1 wrong, 0 right, None no verdict.
+    """`labels`: 1 wrong, 0 right, None no verdict; `detector`: see `choose`.
 
     Raises TrainingError if there are fewer than FEWEST_VERDICTS, saying how many are missing.
     """
@@ -86,7 +87,7 @@ def retrain(
     weights *= len(weights) / weights.sum()
     folds = fold_of([groups[owner] for owner in owners], seed)
     labelled = len(decided) >= MANY_VERDICTS
-    chosen = choose(features, target, weights, folds, labelled, progress)
+    chosen = choose(features, target, weights, folds, labelled, progress, detector)
     plain = calibrate(chosen.out_of_fold, target, weights)
     verdict_labels, verdict_odds = target[: len(decided)], chosen.out_of_fold[: len(decided)]
     enough = min(verdict_labels.sum(), len(decided) - verdict_labels.sum())

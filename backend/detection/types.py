@@ -2,6 +2,11 @@
 
 from dataclasses import dataclass
 
+#: What a detector may be chosen among: everything that there is ("best"), or one family by name.
+DETECTORS = (
+    "best", "paper", "s_0 alone", "logistic", "cart", "xgboost", "xgboost on s_0", "ensemble",
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class SuspectWord:

@@ -5,27 +5,39 @@ before), and judges them (`figures`). The summary gives means over seeds with st
 improvement over the single score is taken at equal seed and noise, as in TRACED's Tables 1 and 6.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from PIL import Image
+from numpy.typing import NDArray
 
-from backend.captions import Caption
+from backend.correction.captioner import Captioner, load_captioner
+from backend.detection.features import feature_matrix
+from backend.detection.types import DETECTORS
 from backend.errors import SettingsError
-from backend.evaluation.figures import Figures, figures_of
-from backend.evaluation.labelled import NOISES, LabelledPairs, from_dataset, from_scenes
-from backend.evaluation.trajectory_cache import cached
-from backend.scenes.measure import DIRECTORIES
+from backend.evaluation.corrections import CorrectionFigures, correction_quality
+from backend.evaluation.figures import Figures, Judged, compared, figures_of, test_half
+from backend.evaluation.labelled import (
+    NOISES,
+    RECORDED,
+    SCENES,
+    UNFAMILIAR_SCENES,
+    LabelledPairs,
+    from_dataset,
+    from_scenes,
+)
+from backend.evaluation.scored import gradients_of, prepare, trajectories_of
+from backend.evaluation.times import Times, measure_times
+from backend.scenes.labelled import DIRECTORIES
 from backend.scoring.loading import load_scorer
-from backend.scoring.protocol import ImageState, Scorer
+from backend.scoring.protocol import Scorer
 from backend.settings import MODELS
-from backend.trajectories.driver import run_trajectories
 from backend.trajectories.exploring import Exploring
-from backend.trajectories.trajectory import Trajectory
 
 Progress = Callable[[int, int, str], None]
+#: LEMoN by its papers' two names; both are the scorer "lemon" on top of CLIP.
+LEMON = {"lemon-fix": "fix", "lemon-opt": "opt"}
 #: Figures that the summary averages, and how they are called there.
 TOLD = {
     "auc": "AUC",
@@ -35,8 +47,11 @@ TOLD = {
     "auc_text_only": "text only",
     "average_precision": "average precision",
     "error_rate_at_95_recall": "errors kept at 95 % recall",
+    "brier": "Brier",
     "expected_calibration_error": "calibration error",
+    "effort_ratio_at_10_percent": "effort at 10 % noise / s_0's",
     "localisation_top1": "suspect top-1",
+    "localisation_word_prior": "word prior",
     "localisation_chance": "chance",
 }
 
@@ -62,130 +77,170 @@ class Summary:
 class EvaluationReport:
     dataset: str
     pairs: int
+    detector: str
     results: list[Figures]
     summary: list[Summary]
+    times: list[Times] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """`dataset`: "scenes" or a path; `model` None: the embedded model of each scorer."""
+    """`dataset`: "scenes", "unfamiliar-scenes" or a path; `model` None: an embedded one.
 
-    dataset: str = "scenes"
+    * `embedded`: folders with embedded models; seed k takes the k-th, the last for all further.
+    * `detector`: one of DETECTORS; `compare`: also each family by itself, and the ablations;
+    * `corrections`: so many wrong pairs a run are corrected and judged; `times`: so many pairs are
+      timed with and without trajectories.
+    """
+
+    dataset: str = SCENES
     image_root: Path | None = None
     scorers: Sequence[str] = ("blip-itm",)
     model: str | None = None
+    embedded: Sequence[Path] = (MODELS,)
+    captioner: str | None = None
     explorers: Sequence[Exploring] = (Exploring(),)
     noises: Sequence[str] = NOISES
     seeds: int = 3
     first_seed: int = 0
     pairs: int = 400
+    detector: str = "best"
+    compare: bool = False
+    corrections: int = 0
+    times: int = 0
     device: str | None = None
     precision: str | None = None
     cache: Path = Path("data/evaluation")
 
     def __post_init__(self) -> None:
-        unknown = set(self.noises) - set(NOISES)
+        unknown = set(self.noises) - {*NOISES, RECORDED}
         if unknown or not self.noises:
-            raise SettingsError(f"There is no noise {sorted(unknown)}; use {', '.join(NOISES)}.")
+            raise SettingsError(
+                f"There is no noise {sorted(unknown)}; use {', '.join((*NOISES, RECORDED))}."
+            )
+        if RECORDED in self.noises and self.dataset in (SCENES, UNFAMILIAR_SCENES):
+            raise SettingsError(f"Drawn scenes have no recorded noise; use {', '.join(NOISES)}.")
+        if self.detector not in DETECTORS:
+            raise SettingsError(
+                f"There is no detector '{self.detector}'; use {', '.join(DETECTORS)}."
+            )
         if self.seeds < 1 or self.pairs < 40:
             raise SettingsError("An evaluation takes 1 seed and 40 pairs at least.")
-        if self.model is None and (missing := set(self.scorers) - set(DIRECTORIES)):
+        if self.model is None and (missing := set(self.scorers) - {*DIRECTORIES, *LEMON}):
             raise SettingsError(
                 f"There is no embedded {', '.join(sorted(missing))}; name a --model for it, or use "
-                f"one of: {', '.join(sorted(DIRECTORIES))}."
+                f"one of: {', '.join(sorted({*DIRECTORIES, *LEMON}))}."
             )
+
+    def seed_numbers(self) -> range:
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+    def folder_of(self, seed: int) -> Path:
+        return self.embedded[min(seed - self.first_seed, len(self.embedded) - 1)]
 
 
 def evaluate(plan: Plan, progress: Progress = lambda done, total, what: None) -> EvaluationReport:
     """All runs of the plan. Raises what loading a model or reading a dataset raises."""
     total = len(plan.scorers) * len(plan.explorers) * len(plan.noises) * plan.seeds
     results: list[Figures] = []
-    for scorer in _scorers(plan):
+    times: list[Times] = []
+    for name in plan.scorers:
+        loaded: dict[Path, Scorer] = {}
         for exploring in plan.explorers:
             for noise in plan.noises:
-                for seed in range(plan.first_seed, plan.first_seed + plan.seeds):
-                    told = f"{scorer.info.kind}, {exploring.name}, {noise}, seed {seed}"
+                for seed in plan.seed_numbers():
+                    told = f"{name}, {exploring.name}, {noise}, seed {seed}"
                     progress(len(results), total, told)
-                    pairs = labelled(plan, noise, seed)
-                    trajectories = trajectories_of(plan, scorer, exploring, pairs, noise, seed)
-                    kind = scorer.info.kind
-                    results.append(
-                        figures_of(pairs, trajectories, kind, exploring.name, noise, seed)
-                    )
+                    folder = plan.folder_of(seed)
+                    if folder not in loaded:
+                        loaded = {folder: _load(plan, name, folder)}
+                    results.append(_run(plan, name, loaded[folder], exploring, noise, seed))
+            if plan.times:
+                progress(len(results), total, f"{name}, {exploring.name}, times")
+                scorer = loaded[plan.folder_of(plan.seed_numbers()[-1])]
+                pairs = labelled(plan, plan.noises[0], plan.first_seed)
+                prepare(scorer, pairs, np.zeros(len(pairs), np.bool_))
+                times.append(measure_times(scorer, name, exploring, pairs, plan.times))
     progress(total, total, "Evaluated")
-    return EvaluationReport(plan.dataset, plan.pairs, results, summarise(results))
+    return EvaluationReport(
+        plan.dataset, plan.pairs, plan.detector, results, summarise(results), times
+    )
 
 
-def _scorers(plan: Plan) -> Iterator[Scorer]:
-    for kind in plan.scorers:
-        model = plan.model or str(MODELS / DIRECTORIES[kind])
-        yield load_scorer(model, kind, plan.device, plan.precision)
+def _load(plan: Plan, name: str, folder: Path) -> Scorer:
+    kind = "lemon" if name in LEMON else name
+    model = plan.model or str(folder / DIRECTORIES["clip" if name in LEMON else name])
+    return load_scorer(model, kind, plan.device, plan.precision)
 
 
 def labelled(plan: Plan, noise: str, seed: int) -> LabelledPairs:
-    if plan.dataset == "scenes":
-        return from_scenes(plan.pairs, noise, seed)
+    if plan.dataset in (SCENES, UNFAMILIAR_SCENES):
+        return from_scenes(plan.pairs, noise, seed, plan.dataset == UNFAMILIAR_SCENES)
     return from_dataset(Path(plan.dataset), plan.image_root, plan.pairs, noise, seed)
 
 
-def trajectories_of(
-    plan: Plan, scorer: Scorer, exploring: Exploring, pairs: LabelledPairs, noise: str, seed: int
-) -> list[Trajectory]:
-    """One a pair, in order; images are opened as they are needed."""
-    info = scorer.info
-    what = {
-        "dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": info.kind,
-        "revision": info.revision, "precision": info.precision, "explorer": exploring.name,
-        **exploring.parameters(),
-    }  # fmt: skip
+def _run(
+    plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
+) -> Figures:
+    pairs = labelled(plan, noise, seed)
+    test = test_half(pairs, seed)
+    prepare(scorer, pairs, test, fit=LEMON.get(name) == "opt")
+    what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
+    trajectories = trajectories_of(plan.cache, what, scorer, exploring, pairs)
+    gradients = gradients_of(plan.cache, what, scorer, pairs) if any(pairs.changed) else None
 
-    def make() -> list[Trajectory]:
-        found = dict(run_trajectories(scorer, _asked(scorer, pairs), exploring))
-        return [found[index] for index in range(len(pairs))]
+    def corrected(judged: Judged, test: NDArray[np.bool_]) -> dict[str, CorrectionFigures]:
+        rows = np.flatnonzero(test & pairs.wrong)[: plan.corrections].tolist()
+        return correction_quality(
+            scorer, _captioner(plan, seed), pairs, trajectories, rows,
+            lambda found: judged.classifier.predict(feature_matrix(found)).tolist(), exploring,
+        )  # fmt: skip
 
-    return cached(plan.cache, what, pairs.captions, make)
+    figures = figures_of(
+        pairs, trajectories, name, exploring.name, noise, seed,
+        detector=plan.detector, gradients=gradients,
+        corrections=corrected if plan.corrections and any(pairs.changed) else None,
+    )  # fmt: skip
+    if plan.compare:
+        minimised = None
+        if exploring.name == "elimination":  # the paper's Table 5
+            other = replace(exploring, direction="minimise")
+            minimised = trajectories_of(plan.cache, what, scorer, other, pairs)
+        figures = compared(figures, pairs, trajectories, minimised)
+    return figures
 
 
-def _asked(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageState, Caption]]:
-    for first in range(0, len(pairs), 16):
-        rows = range(first, min(first + 16, len(pairs)))
-        images: list[Image.Image] = [pairs.picture(row) for row in rows]
-        for row, state in zip(rows, scorer.encode_images(images), strict=True):
-            yield state, Caption.parse(pairs.captions[row])
+def _captioner(plan: Plan, seed: int) -> Captioner | None:
+    """The one that was named, or the embedded one beside embedded scorers."""
+    device = plan.device or "cpu"
+    if plan.captioner is not None:
+        return load_captioner(plan.captioner, device)
+    folder = plan.folder_of(seed) / "scenes-blip-captioner"
+    return load_captioner(str(folder), device) if plan.model is None else None
 
 
 def summarise(results: Sequence[Figures]) -> list[Summary]:
     """Means and standard errors over the seeds of each scorer, explorer and noise, in order."""
-    runs: dict[tuple[str, str, str], list[Figures]] = {}
-    for result in results:
-        runs.setdefault((result.scorer, result.explorer, result.noise), []).append(result)
     return [
         Summary(*key, len(listed), {name: mean for name in TOLD if (mean := _mean(listed, name))})
-        for key, listed in runs.items()
+        for key, listed in by_setting(results).items()
     ]
 
 
-def _mean(listed: Sequence[Figures], name: str) -> Mean | None:
-    values = [value for one in listed if (value := getattr(one, name)) is not None]
-    if not values:
-        return None
+def by_setting(results: Sequence[Figures]) -> dict[tuple[str, str, str], list[Figures]]:
+    """The runs of each (scorer, explorer, noise), in order."""
+    runs: dict[tuple[str, str, str], list[Figures]] = {}
+    for result in results:
+        runs.setdefault((result.scorer, result.explorer, result.noise), []).append(result)
+    return runs
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """With the standard error of the mean, where there are several."""
     error = float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
     return Mean(float(np.mean(values)), error)
 
 
-def markdown(report: EvaluationReport) -> str:
-    """The summary as a table."""
-    head = ["scorer", "explorer", "noise", *TOLD.values()]
-    lines = ["| " + " | ".join(head) + " |", "|" + "---|" * len(head)]
-    for row in report.summary:
-        cells = [_cell(row.figures.get(name)) for name in TOLD]
-        lines.append("| " + " | ".join([row.scorer, row.explorer, row.noise, *cells]) + " |")
-    return "\n".join(lines)
-
-
-def _cell(mean: Mean | None) -> str:
-    if mean is None:
-        return "–"
-    if mean.standard_error is None:
-        return f"{mean.mean:.3f}"
-    return f"{mean.mean:.3f} ± {mean.standard_error:.3f}"
+def _mean(listed: Sequence[Figures], name: str) -> Mean | None:
+    values = [value for one in listed if (value := getattr(one, name)) is not None]
+    return mean_of(values) if values else None

@@ -4,29 +4,51 @@ Selection and calibration see the training half only. Beside the detector stand 
 the single score, the score with the caption's length, and a classifier that never sees the image.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
-from backend.detection.classifier import Classifier, calibrate, choose, fold_of
+from backend.detection.classifier import (
+    Chosen,
+    Classifier,
+    calibrate,
+    choose,
+    choose_among,
+    fold_of,
+    papers_families,
+)
 from backend.detection.cold_start import balanced
-from backend.detection.features import NAMES, Matrix, feature_matrix
-from backend.detection.localisation import word_scores
-from backend.detection.models import S_0, Linear
+from backend.detection.features import NAMES, PAPER, Matrix, feature_matrix
+from backend.detection.models import PAPERS_OWN, S_0, Labels, Linear, Weights
+from backend.detection.types import DETECTORS
 from backend.evaluation import metrics
+from backend.evaluation.corrections import CorrectionFigures
 from backend.evaluation.labelled import LabelledPairs
-from backend.evaluation.metrics import Scores, Wrong
+from backend.evaluation.localisation import CHANCE, OURS, PRIOR, Localisation, WordScores
+from backend.evaluation.localisation import localisation as localise
+from backend.evaluation.metrics import Bin, Scores, Wrong
 from backend.trajectories.trajectory import Trajectory
 
 _LENGTH = NAMES.index("words")
-#: Rates of error at which the effort is told, besides that of the pairs themselves.
-RATES = (0.01, 0.05, 0.1)
+_S = tuple(NAMES.index(name) for name in PAPER if name.startswith("s_"))
+_C = tuple(NAMES.index(name) for name in PAPER if name.startswith("c_"))
+#: The paper's ablations (Tables 3 and 4) as columns for its own grids.
+ABLATIONS: dict[str, tuple[int, ...]] = {
+    "whole trajectory": PAPERS_OWN,
+    "s alone": (0, *_S),
+    "c alone": _C,
+    "first step": (0,),
+    "last step": tuple(
+        NAMES.index(name) for name in ("s at 100% of the steps", "c at 100% of the steps")
+    ),
+    "mean": (NAMES.index("mean s"), NAMES.index("mean c")),
+}
+#: Shares of wrong captions at which the cost is told: real data is not half wrong.
+RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _DRAWS = 20
 
 
@@ -35,10 +57,23 @@ class Judged:
     """What a training half makes of the test half: probabilities and scores, higher is worse."""
 
     detector: str
+    classifier: Classifier
     p_error: Scores
     s_0: Scores
     s_0_and_length: Scores
     text_only: Scores
+
+
+@dataclass(frozen=True)
+class AtRate:
+    """What errors of one rate cost: average precision, and the share of the pairs to look at until
+    80 % of the errors are found; the same by s_0 alone. Random order takes 80 %."""
+
+    rate: float
+    average_precision: float
+    average_precision_single_score: float
+    effort: float
+    effort_single_score: float
 
 
 @dataclass
@@ -46,7 +81,8 @@ class Figures:
     """One scorer, explorer, noise and seed. AUCs and all else are of the test half.
 
     `effort_*`: share of the pairs to look at until so much of the errors is found;
-    `localisation`: by kind of change: top-1 and top-3 hit rate, AUC per word, and uniform chance.
+    `localisation_by_score`, `…_by_kind`: see `localisation`; `auc_by_detector`: each family by
+    itself; `ablations`: the paper's, with its own features and grids.
     """
 
     scorer: str
@@ -64,17 +100,40 @@ class Figures:
     error_rate_at_95_recall: float
     brier: float
     expected_calibration_error: float
+    reliability: list[Bin]
     effort: dict[str, float]
     effort_single_score: dict[str, float]
+    at_rate: list[AtRate]
+    effort_ratio_at_10_percent: float | None = None
     localisation_top1: float | None = None
     localisation_top3: float | None = None
     localisation_auc: float | None = None
     localisation_chance: float | None = None
-    localisation_by_kind: dict[str, dict[str, float]] = field(default_factory=dict)
+    localisation_word_prior: float | None = None
+    localisation: Localisation | None = None
+    auc_by_detector: dict[str, float] = field(default_factory=dict)
+    ablations: dict[str, float] = field(default_factory=dict)
+    corrections: dict[str, CorrectionFigures] = field(default_factory=dict)
 
 
-def test_half(groups: Sequence[int], seed: int) -> NDArray[np.bool_]:
-    """Half of the images, by lot; all pairs of an image fall on one side."""
+@dataclass(frozen=True)
+class Half:
+    """The pairs that a detector may learn from: features, labels, weights, folds."""
+
+    features: Matrix
+    labels: Labels
+    weights: Weights
+    folds: NDArray[np.int64]
+
+
+def test_half(pairs: LabelledPairs, seed: int) -> NDArray[np.bool_]:
+    """The dataset's own test split if it has one; otherwise half of the images, by lot.
+
+    All pairs of an image fall on one side.
+    """
+    if pairs.test is not None:
+        return pairs.test
+    groups = pairs.groups
     distinct = sorted(set(groups))
     lot = np.random.default_rng((11, seed)).permutation(len(distinct))
     side = {group: bool(lot[i] < len(distinct) // 2) for i, group in enumerate(distinct)}
@@ -84,6 +143,16 @@ def test_half(groups: Sequence[int], seed: int) -> NDArray[np.bool_]:
 test_half.__test__ = False  # type: ignore[attr-defined]  # not a test, whatever pytest thinks
 
 
+def training_half(
+    features: Matrix, wrong: Wrong, groups: Sequence[int], test: NDArray[np.bool_], seed: int
+) -> Half:
+    """Everything outside `test`. The folds depend on the images and the seed alone, so that all
+    candidates are judged on the same ones."""
+    labels = wrong[~test].astype(np.int64)
+    own = [group for group, is_test in zip(groups, test, strict=True) if not is_test]
+    return Half(features[~test], labels, balanced(labels), fold_of(own, seed))
+
+
 def judge(
     features: Matrix,
     captions: Sequence[str],
@@ -91,29 +160,34 @@ def judge(
     groups: Sequence[int],
     test: NDArray[np.bool_],
     seed: int,
+    detector: str = "best",
 ) -> Judged:
     """Train on the pairs outside `test` with their labels, judge those in it without."""
-    train = ~test
-    labels = wrong[train].astype(np.int64)
-    weights = balanced(labels)
-    folds = fold_of(
-        [group for group, is_test in zip(groups, test, strict=True) if not is_test], seed
+    half = training_half(features, wrong, groups, test, seed)
+    chosen = choose(
+        half.features, half.labels, half.weights, half.folds, labelled=True, detector=detector
     )
-    chosen = choose(features[train], labels, weights, folds, labelled=True)
-    model = chosen.model.fit(features[train], labels, weights)
-    classifier = Classifier(model, calibrate(chosen.out_of_fold, labels, np.ones(len(labels))))
-    length = Linear("s_0 and length", (*S_0.columns, _LENGTH)).fit(features[train], labels, weights)
+    classifier = _fitted(chosen, half)
+    length = Linear("s_0 and length", (*S_0.columns, _LENGTH))
+    length = length.fit(half.features, half.labels, half.weights)
     words = CountVectorizer(binary=True, ngram_range=(1, 2), min_df=2)
     own = [text for text, is_test in zip(captions, test, strict=True) if not is_test]
     other = [text for text, is_test in zip(captions, test, strict=True) if is_test]
-    blind = LogisticRegression(C=0.1, max_iter=500).fit(words.fit_transform(own), labels)
+    blind = LogisticRegression(C=0.1, max_iter=500).fit(words.fit_transform(own), half.labels)
     return Judged(
         chosen.model.kind,
+        classifier,
         classifier.predict(features[test]),
         -features[test, 0],
         length.log_odds(features[test]),
         blind.decision_function(words.transform(other)),
     )
+
+
+def _fitted(chosen: Chosen, half: Half) -> Classifier:
+    model = chosen.model.fit(half.features, half.labels, half.weights)
+    calibration = calibrate(chosen.out_of_fold, half.labels, np.ones(len(half.labels)))
+    return Classifier(model, calibration)
 
 
 def figures_of(
@@ -123,14 +197,24 @@ def figures_of(
     explorer: str,
     noise: str,
     seed: int,
+    *,
+    detector: str = "best",
+    gradients: Sequence[WordScores] | None = None,
+    corrections: Callable[[Judged, NDArray[np.bool_]], dict[str, CorrectionFigures]] | None = None,
 ) -> Figures:
-    """Everything about one run."""
+    """Everything about one run but the comparisons of detectors (`compared`), which are slow.
+
+    `corrections` is called with what was learnt and with which pairs are the test half.
+    """
     features = feature_matrix(trajectories)
-    test = test_half(pairs.groups, seed)
-    judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, seed)
+    test = test_half(pairs, seed)
+    judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, seed, detector)
     wrong = pairs.wrong[test]
     found = metrics.auc(wrong, judged.p_error)
     single = metrics.auc(wrong, judged.s_0)
+    words = localise(pairs, trajectories, test, gradients)
+    rates = at_rates(wrong, judged.p_error, judged.s_0, seed)
+    tenth = next((at for at in rates if at.rate == 0.1), None)
     return Figures(
         scorer=scorer,
         explorer=explorer,
@@ -147,66 +231,85 @@ def figures_of(
         error_rate_at_95_recall=metrics.error_rate_at_recall(wrong, judged.p_error),
         brier=metrics.brier(wrong, judged.p_error),
         expected_calibration_error=metrics.expected_calibration_error(wrong, judged.p_error),
-        effort=effort(wrong, judged.p_error, seed),
-        effort_single_score=effort(wrong, judged.s_0, seed),
-        **localisation(pairs, trajectories),
+        reliability=metrics.reliability(wrong, judged.p_error),
+        effort=effort(wrong, judged.p_error),
+        effort_single_score=effort(wrong, judged.s_0),
+        at_rate=rates,
+        effort_ratio_at_10_percent=tenth.effort / tenth.effort_single_score if tenth else None,
+        localisation_top1=words.by_score[OURS].top1 if words else None,
+        localisation_top3=words.by_score[OURS].top3 if words else None,
+        localisation_auc=words.by_score[OURS].auc if words else None,
+        localisation_chance=words.by_score[CHANCE].top1 if words else None,
+        localisation_word_prior=words.by_score[PRIOR].top1 if words else None,
+        localisation=words,
+        corrections=corrections(judged, test) if corrections is not None else {},
     )
 
 
-def effort(wrong: Wrong, scores: Scores, seed: int) -> dict[str, float]:
-    """Review effort for 50, 80 and 95 % of the errors, and for 80 % at rarer errors.
+def compared(
+    figures: Figures,
+    pairs: LabelledPairs,
+    trajectories: Sequence[Trajectory],
+    minimised: Sequence[Trajectory] | None = None,
+) -> Figures:
+    """The same with every family of detectors and the paper's ablations, on the same folds.
 
-    Subsets of a rate are drawn twenty times and their efforts averaged.
+    `minimised`: trajectories that lower s, for the paper's Table 5.
     """
-    found = {
+    features = feature_matrix(trajectories)
+    test = test_half(pairs, figures.seed)
+    half = training_half(features, pairs.wrong, pairs.groups, test, figures.seed)
+    wrong = pairs.wrong[test]
+
+    def auc_of(chosen: Chosen, half: Half, features: Matrix) -> float:
+        model = chosen.model.fit(half.features, half.labels, half.weights)
+        return metrics.auc(wrong, model.log_odds(features[test]))
+
+    of = (half.features, half.labels, half.weights, half.folds)
+    named = {
+        name: auc_of(choose(*of, labelled=True, detector=name), half, features)
+        for name in DETECTORS
+        if name not in ("best", "paper")
+    }
+    ablated = {
+        name: auc_of(choose_among(*of, papers_families(columns)), half, features)
+        for name, columns in ABLATIONS.items()
+    }
+    named["paper"] = ablated["whole trajectory"]
+    if minimised is not None:
+        other = feature_matrix(minimised)
+        low = replace(half, features=other[~test])
+        found = choose_among(
+            low.features, low.labels, low.weights, low.folds, papers_families(PAPERS_OWN)
+        )
+        ablated["minimised"] = auc_of(found, low, other)
+    return replace(figures, auc_by_detector=named, ablations=ablated)
+
+
+def effort(wrong: Wrong, scores: Scores) -> dict[str, float]:
+    """Review effort for 50, 80 and 95 % of the errors."""
+    return {
         f"{share:.0%} of the errors": metrics.review_effort(wrong, scores, share)
         for share in (0.5, 0.8, 0.95)
     }
+
+
+def at_rates(wrong: Wrong, p_error: Scores, s_0: Scores, seed: int) -> list[AtRate]:
+    """At each of RATES that the pairs allow; subsets are drawn twenty times and averaged."""
+    found = []
     for rate in RATES:
         lot = np.random.default_rng((13, seed))
         try:
             drawn = [metrics.at_rate(wrong, rate, lot) for _ in range(_DRAWS)]
         except ValueError:
             continue  # too few pairs for so rare an error
-        found[f"80% at a rate of {rate:.0%}"] = float(
-            np.mean([metrics.review_effort(wrong[rows], scores[rows]) for rows in drawn])
-        )
+        told = [
+            [
+                metric(wrong[rows], scores[rows])
+                for metric in (metrics.average_precision, metrics.review_effort)
+                for scores in (p_error, s_0)
+            ]
+            for rows in drawn
+        ]
+        found.append(AtRate(rate, *np.mean(told, axis=0).tolist()))
     return found
-
-
-def localisation(pairs: LabelledPairs, trajectories: Sequence[Trajectory]) -> dict[str, Any]:
-    """Do the suspect scores point at the changed words? Of wrong pairs whose words are known."""
-    rows: dict[str, list[tuple[float, float, float, float]]] = {}
-    for trajectory, changed, kind in zip(trajectories, pairs.changed, pairs.kinds, strict=True):
-        scores = word_scores(trajectory) if changed and trajectory.steps else np.zeros(0)
-        truth = np.array([i in changed for i in range(len(scores))], np.bool_)
-        if not truth.any() or truth.all():
-            continue
-        order = np.argsort(-scores, kind="stable")
-        row = (
-            float(truth[order[0]]),
-            float(truth[order[:3]].any()),
-            float(roc_auc_score(truth, scores)),
-            float(truth.mean()),
-        )
-        rows.setdefault(kind or "all", []).append(row)
-    every = [row for listed in rows.values() for row in listed]
-    if not every:
-        return {}
-    top1, top3, area, chance = np.mean(every, axis=0).tolist()
-    return {
-        "localisation_top1": top1,
-        "localisation_top3": top3,
-        "localisation_auc": area,
-        "localisation_chance": chance,
-        "localisation_by_kind": {
-            kind: dict(
-                zip(
-                    ("top1", "top3", "auc", "chance", "pairs"),
-                    [*np.mean(listed, axis=0).tolist(), float(len(listed))],
-                    strict=True,
-                )
-            )
-            for kind, listed in sorted(rows.items())
-        },
-    }

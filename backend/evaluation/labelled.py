@@ -1,4 +1,4 @@
-"""Pairs whose truth is known: drawn scenes, or a dataset with noise of one kind injected."""
+"""Pairs whose truth is known: drawn scenes, or a dataset with noise injected or recorded."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from backend.captions import Caption
@@ -14,76 +15,155 @@ from backend.datasets.reading import SourcePair, read_dataset
 from backend.errors import DatasetFormatError
 from backend.evaluation.metrics import Wrong
 from backend.noise import ImageCaption, inject
-from backend.scenes.measure import PICTURE_SIZE, labelled_pairs
+from backend.pipeline.noising import recorded
+from backend.scenes.labelled import PICTURE_SIZE, labelled_scenes
+from backend.scenes.reading import claims_of
 from backend.scenes.renderer import render
+from backend.scenes.truth import facts
 
 NOISES = ("random", "noun", "fine-grained")
+#: Noise that a dataset brings along, written by the `noise` command.
+RECORDED = "recorded"
+#: Drawn worlds: the one that the embedded models know, and one that they have never seen.
+SCENES, UNFAMILIAR_SCENES = "scenes", "unfamiliar-scenes"
+_FEWEST = 10
 
 
 @dataclass(frozen=True)
 class LabelledPairs:
-    """`changed`: numbers of the words that make a caption wrong, empty where that is all of them;
-    `kinds`: what a fine-grained error changed; `groups`: pairs of one image share a number;
-    `picture`: opens or draws the image of a pair."""
+    """`originals`: the captions before they were made wrong; `changed`: numbers of the words that
+    make a caption wrong, empty where that is all of them; `kinds`: what a fine-grained error
+    changed; `groups`: pairs of one image share a number; `picture`: opens or draws the image of a
+    pair; `is_true`: whether a caption is true of the image of a pair, None where nobody knows;
+    `test`: the dataset's own test split, None where it has none."""
 
     captions: list[str]
+    originals: list[str]
     wrong: Wrong
     changed: list[frozenset[int]]
     kinds: list[str]
     groups: list[int]
     picture: Callable[[int], Image.Image]
+    is_true: Callable[[int, str], bool] | None = None
+    test: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.captions)
 
 
-def from_scenes(count: int, noise: str, seed: int) -> LabelledPairs:
+def from_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> LabelledPairs:
     """Scenes that no model has seen; every second caption is wrong."""
-    made = labelled_pairs(count, noise, seed)
+    made = labelled_scenes(count, noise, seed, unfamiliar)
+
+    def is_true(index: int, caption: str) -> bool:
+        claims = claims_of(caption)
+        return claims is not None and claims <= facts(made.scenes[index])
+
     return LabelledPairs(
         made.captions,
-        made.wrong.astype(np.bool_),
+        made.originals,
+        made.wrong,
         made.changed,
         made.kinds,
         list(range(count)),
         lambda index: render(made.scenes[index], PICTURE_SIZE),
+        is_true,
     )
 
 
 def from_dataset(
     path: Path, image_root: Path | None, count: int, noise: str, seed: int, rate: float = 0.5
 ) -> LabelledPairs:
-    """`count` pairs of a dataset, taken for right, with noise in `rate` of them.
+    """`count` pairs of a dataset, drawn by the seed, one an image as far as there are enough.
 
-    Pairs are drawn by the seed, one an image as far as there are enough images.
-    Raises DatasetFormatError if there are too few pairs for the noise.
+    Where the dataset has a test split, half of them are drawn from it. Captions are taken for right
+    and `rate` of them made wrong, or, with the noise "recorded", as the dataset itself says. Raises
+    DatasetFormatError if there are too few pairs for that.
     """
     pairs = _usable_pairs(path, image_root)
     lot = np.random.default_rng(seed)
+    held_out = [pair for pair in pairs if (pair.split or "").lower() == "test"]
+    others = [pair for pair in pairs if (pair.split or "").lower() != "test"]
+    has_split = len(held_out) >= _FEWEST and len(others) >= _FEWEST
+    if has_split:
+        half = _drawn(held_out, count // 2, lot)
+        chosen = [*half, *_drawn(others, count - len(half), lot)]
+    else:
+        chosen = _drawn(pairs, count, lot)
+    if len(chosen) < _FEWEST:
+        raise DatasetFormatError(
+            f"'{path.name}' has {len(chosen)} usable pairs; {_FEWEST} are too few."
+        )
+    told = _as_recorded(path, chosen) if noise == RECORDED else _injected(chosen, noise, seed, rate)
+    numbers = {path: i for i, path in enumerate(dict.fromkeys(p.image_path for p in chosen))}
+    return LabelledPairs(
+        [one.caption for one in told],
+        [one.original for one in told],
+        np.array([one.wrong for one in told], np.bool_),
+        [_words_in(one.caption, one.spans) for one in told],
+        [one.kind for one in told],
+        [numbers[p.image_path] for p in chosen],
+        lambda index: load_image(chosen[index].image_path),
+        test=np.arange(len(chosen)) < len(half) if has_split else None,
+    )
+
+
+def _drawn(pairs: Sequence[SourcePair], count: int, lot: np.random.Generator) -> list[SourcePair]:
+    """One an image first, then further captions of the same images."""
     first: dict[Path, SourcePair] = {}
     rest = []
     for i in lot.permutation(len(pairs)):
         if first.setdefault(pairs[i].image_path, pairs[i]) is not pairs[i]:
             rest.append(pairs[i])
-    chosen = [*first.values(), *rest][:count]
-    if len(chosen) < 10:
-        raise DatasetFormatError(f"'{path.name}' has {len(chosen)} usable pairs; 10 are too few.")
-    asked = [ImageCaption(str(p.image_path), p.caption) for p in chosen]
-    made = inject(asked, rate, [noise.replace("-", "_")], seed)
-    wrong = np.array([one is not None for one in made])
-    numbers = {path: i for i, path in enumerate(dict.fromkeys(p.image_path for p in chosen))}
-    return LabelledPairs(
-        [one.text if one is not None else p.caption for one, p in zip(made, chosen, strict=True)],
-        wrong,
-        [
-            _words_in(one.text, one.changed) if one is not None and noise == "fine-grained"
-            else frozenset()
-            for one in made
-        ],
-        [one.kinds[0] if one is not None and noise == "fine-grained" else "" for one in made],
-        [numbers[p.image_path] for p in chosen],
-        lambda index: load_image(chosen[index].image_path),
-    )  # fmt: skip
+    return [*first.values(), *rest][:count]
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What is known of one caption."""
+
+    caption: str
+    original: str
+    wrong: bool
+    kind: str = ""
+    spans: Sequence[tuple[int, int]] = ()
+
+
+def _injected(pairs: Sequence[SourcePair], noise: str, seed: int, rate: float) -> list[_Told]:
+    asked = [ImageCaption(str(pair.image_path), pair.caption) for pair in pairs]
+    fine = noise == "fine-grained"
+    return [
+        _Told(pair.caption, pair.caption, False)
+        if one is None
+        else _Told(
+            one.text, pair.caption, True,
+            one.kinds[0] if fine else "", one.changed if fine else (),
+        )
+        for pair, one in zip(pairs, inject(asked, rate, [noise.replace("-", "_")], seed),
+                             strict=True)
+    ]  # fmt: skip
+
+
+def _as_recorded(path: Path, pairs: Sequence[SourcePair]) -> list[_Told]:
+    found = []
+    for pair in pairs:
+        record = recorded(pair)
+        if record is None:
+            raise DatasetFormatError(
+                f"'{path.name}' does not say which captions are wrong ({pair.file}, row "
+                f"{pair.row}). Make a noisy copy first: python app.py noise {path.name} FOLDER"
+            )
+        fine = record["wrong"] and record.get("kind") == "fine_grained"
+        found.append(
+            _Told(
+                pair.caption,
+                str(pair.extra.get("original_caption") or pair.caption),
+                record["wrong"],
+                str(record["kinds"][0]) if fine else "",
+                [(int(a), int(b)) for a, b in record["changed"]] if fine else (),
+            )
+        )
+    return found
 
 
 @cache

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.captions import Caption
 from backend.trajectories.trajectory import Trajectory
@@ -19,15 +20,14 @@ from backend.trajectories.trajectory import Trajectory
 _ARRAYS = ("scores", "similarities", "removed", "first_step_scores")
 
 
-def cached(
+def cached_trajectories(
     folder: Path,
     what: dict[str, Any],
     captions: Sequence[str],
     make: Callable[[], list[Trajectory]],
 ) -> list[Trajectory]:
     """The trajectories of `captions` under `what`: from `folder`, or made and kept there."""
-    key = json.dumps({**what, "captions": list(captions)}, sort_keys=True, ensure_ascii=True)
-    path = folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
+    path = _path(folder, what, captions)
     found = _read(path, captions)
     if found is None:
         found = make()
@@ -35,8 +35,38 @@ def cached(
     return found
 
 
-def _write(path: Path, trajectories: Sequence[Trajectory]) -> None:
+def cached_words(
+    folder: Path,
+    what: dict[str, Any],
+    captions: Sequence[str],
+    make: Callable[[], list[NDArray[np.float64]]],
+) -> list[NDArray[np.float64]]:
+    """The same for an array of numbers a caption."""
+    path = _path(folder, what, captions)
+    try:
+        with np.load(path, allow_pickle=False) as kept:
+            return np.split(kept["values"], np.cumsum(kept["lengths"])[:-1])
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        found = make()
+    lengths = np.array([len(part) for part in found], np.int64)
+    _replace(path, {"values": np.concatenate([np.zeros(0), *found]), "lengths": lengths})
+    return found
+
+
+def _path(folder: Path, what: dict[str, Any], captions: Sequence[str]) -> Path:
+    key = json.dumps({**what, "captions": list(captions)}, sort_keys=True, ensure_ascii=True)
+    return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
+
+
+def _replace(path: Path, arrays: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".part")
+    with beside.open("wb") as file:
+        np.savez_compressed(file, **arrays)
+    beside.replace(path)
+
+
+def _write(path: Path, trajectories: Sequence[Trajectory]) -> None:
     arrays: dict[str, Any] = {}
     for name in _ARRAYS:
         parts = [np.asarray(getattr(t, name)) for t in trajectories]
@@ -45,10 +75,7 @@ def _write(path: Path, trajectories: Sequence[Trajectory]) -> None:
     arrays["truncated"] = np.array([t.truncated for t in trajectories], np.bool_)
     texts = json.dumps([t.captions for t in trajectories])
     arrays["captions"] = np.frombuffer(texts.encode(), np.uint8)
-    beside = path.with_suffix(".part")
-    with beside.open("wb") as file:
-        np.savez_compressed(file, **arrays)
-    beside.replace(path)
+    _replace(path, arrays)
 
 
 def _read(path: Path, captions: Sequence[str]) -> list[Trajectory] | None:

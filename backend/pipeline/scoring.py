@@ -239,6 +239,7 @@ def _detect(
             groups=[pair.image_path for pair in pairs],
             maximum_pairs=COLD_START_PAIRS,
             progress=progress,
+            detector=engine.settings.detector,
         )
         p_errors = [float(p) for p in result.p_error]
         report = {**result.report, "run": run.id, "verdicts": 0}

@@ -55,6 +55,7 @@ def train_candidate(
         groups=[pair.image_path for pair in pairs],
         maximum_pairs=COLD_START_PAIRS,
         progress=progress,
+        detector=engine.settings.detector,
     )
     report = {**result.report, "run": run.id, "verdicts": verdicts}
     with store.writing() as session:

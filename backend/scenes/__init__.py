@@ -7,13 +7,13 @@ own. Nothing in it is a photograph, and its models know nothing else.
     drawing      how each thing looks;  backgrounds: settings and weather
     layout       where things stand;  renderer: the picture and the regions of its things
     grammar      captions with known meaning;  phrasing: how they are put into words
-    truth        is a caption true of a scene?
+    truth        is a caption true of a scene?  reading: what a caption of the world claims
     noise        false captions, with the changed words kept
     abstract     captions that say nothing that can be seen
     demo         `python -m backend.scenes.demo` draws the demo dataset
     architecture, tokenizer, targets, examples, training, train
                  `python -m backend.scenes.train` trains the embedded models from nothing
-    measure      `python -m backend.scenes.measure` measures them on scenes never seen
+    labelled     fresh scenes of which half have a wrong caption: what models are judged on
 """
 
 import backend.torchvision_compat  # noqa: F401  (before anything imports transformers' models)

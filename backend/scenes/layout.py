@@ -14,6 +14,8 @@ HEIGHTS: dict[str, float] = {
     "banana": 0.13, "cake": 0.2, "pizza": 0.11, "tree": 0.66, "flower": 0.27, "ball": 0.16,
     "kite": 0.24, "balloon": 0.26, "umbrella": 0.34, "house": 0.6, "box": 0.2,
 }  # fmt: skip
+#: Everything in an unfamiliar scene is drawn at this share of its size.
+UNFAMILIAR_SCALE = 0.72
 SIZE_FACTORS = {"small": 0.62, "normal": 1.0, "big": 1.45}
 #: The share of the height at which a seat is sat on, and a mount's back.
 SEATS = {"chair": 0.5, "bench": 0.52}
@@ -40,6 +42,7 @@ def lay_out(scene: Scene, lot: random.Random) -> list[Spot]:
     widths = {p: _width(scene, members[p]) for p in places}
     tallest = max(_height(thing) for thing in scene.things)
     scale = min(1.0 if len(places) > 1 else 1.25, 0.93 / sum(widths.values()), 0.74 / tallest)
+    scale *= UNFAMILIAR_SCALE if scene.unfamiliar else 1.0
     spare = 1 - scale * sum(widths.values())
     shares = [lot.random() + 0.4 for _ in range(len(places) + 1)]
     x, spots = 0.0, []

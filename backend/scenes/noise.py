@@ -19,8 +19,6 @@ from backend.scenes.world import (
     CATEGORIES,
     CATEGORY,
     COLOURLESS,
-    COLOURS,
-    COLOURS_OF,
     HELD,
     NOUNS,
     ON_TABLE,
@@ -30,6 +28,7 @@ from backend.scenes.world import (
     SEVERAL,
     SHADED,
     Scene,
+    colours_of,
     fits,
 )
 
@@ -90,7 +89,7 @@ def _colour(d: Description, scene: Scene, lot: random.Random) -> Description | N
         return None
     k = lot.choice(chosen)
     phrase = d.phrases[k]
-    options = set(COLOURS_OF.get(phrase.noun, tuple(COLOURS))) - {phrase.colour}
+    options = set(colours_of(phrase.noun, scene.unfamiliar)) - {phrase.colour}
     return _put(d, k, replace(phrase, colour=lot.choice(sorted(options)))) if options else None
 
 
@@ -114,7 +113,7 @@ def _can_stand(noun: str, number: int, d: Description, scene: Scene) -> bool:
     if phrase.action and phrase.action not in ACTIONS_OF.get(noun, ()):
         return False
     if phrase.colour and (
-        noun in COLOURLESS or phrase.colour not in COLOURS_OF.get(noun, tuple(COLOURS))
+        noun in COLOURLESS or phrase.colour not in colours_of(noun, scene.unfamiliar)
     ):
         return False
     if phrase.is_person != (CATEGORY[noun] == "person") and (phrase.colour or phrase.size):

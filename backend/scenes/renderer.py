@@ -12,7 +12,7 @@ from backend.scenes.backgrounds import draw_background, draw_weather
 from backend.scenes.drawing import Look, draw_thing
 from backend.scenes.layout import lay_out
 from backend.scenes.pen import RGB, Pen
-from backend.scenes.world import COLOURS, Scene
+from backend.scenes.world import COLOURS, UNFAMILIAR_SHADES, Scene
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,9 @@ def render_with_regions(scene: Scene, size: int = 384) -> tuple[Image.Image, lis
     for spot in lay_out(scene, random.Random(scene.seed + 1)):
         thing = scene.things[spot.thing]
         pen = Pen(draw, spot.x * side, spot.y * side, spot.height * side, spot.flip)
-        look = Look(_tint(COLOURS[thing.colour], scene), spot.pose, random.Random(scene.seed + 2))
+        look = Look(
+            _tint(_shade_of(thing.colour, scene), scene), spot.pose, random.Random(scene.seed + 2)
+        )
         if spot.string_to is not None:
             hand = (spot.string_to[0] * side, spot.string_to[1] * side)
             draw.line((spot.x * side, spot.y * side, *hand), (60, 60, 60), max(1, side // 160))
@@ -48,6 +50,10 @@ def render_with_regions(scene: Scene, size: int = 384) -> tuple[Image.Image, lis
         regions.append(Region(spot.thing, (left, top, right, bottom)))
     draw_weather(draw, side, scene.weather, random.Random(scene.seed + 3))
     return image.reduce(2), regions
+
+
+def _shade_of(colour: str, scene: Scene) -> RGB:
+    return (UNFAMILIAR_SHADES if scene.unfamiliar else COLOURS)[colour]
 
 
 def _tint(colour: RGB, scene: Scene) -> RGB:

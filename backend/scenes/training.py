@@ -260,8 +260,12 @@ def _matching_loss(
     similarity: torch.Tensor,
     step: int,
 ) -> torch.Tensor:
-    """Each true pair; each image with a false caption; half the captions with a false image."""
-    lot = np.random.default_rng((7, step))
+    """Each true pair; each image with a false caption; half the captions with a false image.
+
+    What is false comes from the batch, the likelier by ITC the oftener, as in BLIP's own training.
+    The scenes' fine-grained errors are not shown here: a head that had learnt the very errors it
+    will be asked about would leave a trajectory nothing to find.
+    """
     size = len(batch.texts)
     weights = similarity.float().masked_fill(torch.from_numpy(batch.true_of), -1e4)
     likely = weights.softmax(1) + 1e-6
@@ -273,10 +277,7 @@ def _matching_loss(
     hard_image = likely_image.masked_fill(torch.from_numpy(batch.true_of).T, 0).multinomial(
         1, generator=generator
     )
-    negatives = [
-        false if false is not None and lot.random() < 0.7 else batch.texts[int(j)]
-        for false, j in zip(batch.false_texts, hard[:, 0], strict=True)
-    ]
+    negatives = [batch.texts[int(j)] for j in hard[:, 0]]
     half = torch.arange(0, size, 2)
     texts = [*batch.texts, *negatives, *(batch.texts[int(i)] for i in half)]
     seen = torch.cat([states, states, states[hard_image[half, 0]]])

@@ -15,7 +15,7 @@ from backend.scenes.world import (
     Scene,
 )
 
-_TELLING = (*RELATIONS, "left", "right")
+TELLING = (*RELATIONS, "left", "right")
 
 
 def facts(scene: Scene) -> frozenset[str]:
@@ -28,7 +28,7 @@ def facts(scene: Scene) -> frozenset[str]:
             if i != j:
                 found |= {
                     f"{thing.noun} {kind} {other.noun}"
-                    for kind in _TELLING
+                    for kind in TELLING
                     if scene.related(kind, i, j)
                 }
     there = {thing.noun for thing in scene.things}
@@ -44,7 +44,7 @@ def claims(description: Description) -> frozenset[str]:
         made |= {f"{phrase.noun}/{quality}" for quality in said if quality}
     for link in description.links:
         subject, object = description.phrases[link.subject], description.phrases[link.object]
-        if link.kind in _TELLING:
+        if link.kind in TELLING:
             made.add(f"{subject.noun} {link.kind} {object.noun}")
     if description.setting:
         made.add(f"in {description.setting}")
@@ -70,5 +70,5 @@ def every_atom() -> tuple[str, ...]:
         *(f"no {noun}" for noun in NOUNS),
         *(f"in {setting}" for setting in SETTINGS),
         *(f"at {weather}" for weather in WEATHERS),
-        *(f"{a} {kind} {b}" for a in NOUNS for kind in _TELLING for b in NOUNS),
+        *(f"{a} {kind} {b}" for a in NOUNS for kind in TELLING for b in NOUNS),
     )

@@ -53,6 +53,33 @@ COLOURS_OF: dict[str, tuple[str, ...]] = {
 }
 COLOURLESS = ("pizza",)
 
+#: Colours that the same things have in unfamiliar scenes, which no model was trained on, and the
+#: shades that the names of colours have there.
+UNFAMILIAR_COLOURS_OF: dict[str, tuple[str, ...]] = {
+    noun: tuple(sorted(set(COLOURS) - set(known)))
+    for noun, known in COLOURS_OF.items()
+    if noun not in COLOURLESS
+}
+UNFAMILIAR_SHADES: dict[str, tuple[int, int, int]] = {
+    "red": (168, 18, 58),
+    "orange": (255, 164, 74),
+    "yellow": (226, 220, 112),
+    "green": (128, 196, 72),
+    "blue": (96, 158, 232),
+    "purple": (98, 40, 128),
+    "pink": (255, 104, 176),
+    "brown": (164, 114, 76),
+    "white": (222, 226, 232),
+    "black": (64, 64, 60),
+}
+
+
+def colours_of(noun: str, unfamiliar: bool = False) -> tuple[str, ...]:
+    """The colours that a thing can have."""
+    usual = COLOURS_OF.get(noun, tuple(COLOURS))
+    return UNFAMILIAR_COLOURS_OF.get(noun, usual) if unfamiliar else usual
+
+
 OUTDOOR = ("park", "beach", "street", "lake", "mountains", "forest", "desert")
 INDOOR = ("room", "kitchen")
 SETTINGS = OUTDOOR + INDOOR
@@ -126,13 +153,18 @@ class Relation:
 
 @dataclass(frozen=True)
 class Scene:
-    """What is there to see. The same scene always gives the same picture (`seed`)."""
+    """What is there to see. The same scene always gives the same picture (`seed`).
+
+    `unfamiliar`: of a world that no model was trained on: other shades, smaller things, and colours
+    that these things never had.
+    """
 
     setting: str
     weather: str
     things: tuple[Thing, ...]
     relations: tuple[Relation, ...]
     seed: int
+    unfamiliar: bool = False
 
     def find(self, noun: str) -> int | None:
         """The index of the thing of that name; nouns occur once."""
@@ -157,19 +189,21 @@ def scene_from_json(value: dict[str, Any]) -> Scene:
         tuple(Thing(**thing) for thing in value["things"]),
         tuple(Relation(**relation) for relation in value["relations"]),
         value["seed"],
+        value.get("unfamiliar", False),
     )
 
 
-def make_scene(generator: random.Random) -> Scene:
+def make_scene(generator: random.Random, unfamiliar: bool = False) -> Scene:
     """A scene by lot; equal generators give equal scenes."""
-    return _Builder(generator).build()
+    return _Builder(generator, unfamiliar).build()
 
 
 class _Builder:
     """Puts a scene together place by place."""
 
-    def __init__(self, generator: random.Random) -> None:
+    def __init__(self, generator: random.Random, unfamiliar: bool) -> None:
         self.lot = generator
+        self.unfamiliar = unfamiliar
         self.things: list[Thing] = []
         self.relations: list[Relation] = []
         self.places = 1
@@ -193,6 +227,7 @@ class _Builder:
             tuple(self.things),
             tuple(self.relations),
             self.lot.randrange(1 << 30),
+            self.unfamiliar,
         )
 
     def _arrangement(self, place: int) -> None:
@@ -286,7 +321,7 @@ class _Builder:
     def _add(
         self, noun: str, place: int, role: str, count: int = 1, action: str | None = "any"
     ) -> int:
-        colour = self.lot.choice(COLOURS_OF.get(noun, tuple(COLOURS)))
+        colour = self.lot.choice(colours_of(noun, self.unfamiliar))
         alone = role == "ground" and count == 1 and CATEGORY[noun] != "person"
         size = self.lot.choices(SIZES, (0.22, 0.56, 0.22))[0] if alone else "normal"
         if action == "any":

@@ -1,5 +1,7 @@
 """Choice, calibration, storage."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -10,9 +12,19 @@ from backend.detection.classifier import (
     choose,
     fold_of,
 )
-from backend.detection.features import NAMES, SIGNS
-from backend.detection.models import EVERY, S_0, THEORY, Boosted, Cart, Linear
-from backend.errors import TrainingError
+from backend.detection.features import NAMES, SIGNS, SUMMARY
+from backend.detection.models import (
+    EVERY,
+    PAPERS_OWN,
+    S_0,
+    THEORY,
+    Boosted,
+    Cart,
+    Ensemble,
+    Linear,
+)
+from backend.detection.types import DETECTORS
+from backend.errors import SettingsError, TrainingError
 
 
 def table(count: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -32,6 +44,8 @@ MODELS = [
     Cart(None, THEORY),
     Boosted(3, 0.1, 50, THEORY),
     Boosted(3, 0.1, 50, EVERY, stacked=True),
+    Boosted(3, 0.1, 50, PAPERS_OWN, held=False),
+    Ensemble((Linear("logistic", EVERY, 0.3), Boosted(3, 0.1, 50, EVERY))),
 ]
 
 
@@ -46,20 +60,26 @@ def test_what_is_stored_says_the_same_again(model: object) -> None:
     assert np.ptp(before.predict(features)) > 0.1
 
 
-def test_our_tree_decides_as_the_librarys() -> None:
+@pytest.mark.parametrize(("columns", "held"), [(EVERY, True), (PAPERS_OWN, False)])
+def test_our_tree_decides_as_the_librarys(columns: tuple[int, ...], held: bool) -> None:
+    """The paper's columns are NaN behind the end of a trajectory."""
     from sklearn.tree import DecisionTreeClassifier
 
     features, labels = table()
+    if not held:
+        ends = np.random.default_rng(1).integers(5, 30, len(features))
+        for row, end in enumerate(ends):
+            features[row, [c for c in PAPERS_OWN if c and int(NAMES[c][2:]) > end]] = np.nan
     theirs = DecisionTreeClassifier(
         max_depth=5,
         min_samples_leaf=5,
-        monotonic_cst=[SIGNS.get(name, 0) for name in NAMES],
+        monotonic_cst=[SIGNS.get(NAMES[c], 0) for c in columns] if held else None,
         random_state=0,
     )
-    theirs.fit(features, labels)
-    ours = Cart(5, EVERY).fit(features, labels, np.ones(len(labels)))
-    leaf = theirs.apply(features)
-    share, odds = theirs.predict_proba(features)[:, 1], ours.log_odds(features)
+    theirs.fit(features[:, columns], labels)
+    ours = Cart(5, columns, held=held).fit(features, labels, np.ones(len(labels)))
+    leaf = theirs.apply(features[:, columns])
+    share, odds = theirs.predict_proba(features[:, columns])[:, 1], ours.log_odds(features)
     for number in set(leaf.tolist()):
         rows = leaf == number
         smoothed = (share[rows] * rows.sum() + 1) / (rows.sum() + 2)
@@ -155,3 +175,31 @@ def test_a_classifier_of_other_features_is_refused() -> None:
     payload = Classifier(S_0.fit(features, labels, np.ones(100)), Calibration()).to_bytes()
     with pytest.raises(TrainingError, match="another version"):
         Classifier.from_bytes(payload.replace(b'"words"', b'"letters"'))
+
+
+def test_a_classifier_stored_before_there_were_more_features_still_reads() -> None:
+    features, labels = table()
+    before = Classifier(S_0.fit(features, labels, np.ones(len(labels))), Calibration())
+    stored = json.loads(before.to_bytes())
+    stored["features"] = stored["features"][: len(SUMMARY)]
+    after = Classifier.from_bytes(json.dumps(stored).encode())
+    np.testing.assert_array_equal(after.predict(features), before.predict(features))
+    stored["features"] = ["s_0", "something else"]
+    with pytest.raises(TrainingError, match="another version"):
+        Classifier.from_bytes(json.dumps(stored).encode())
+
+
+@pytest.mark.parametrize("detector", [name for name in DETECTORS if name != "best"])
+def test_a_detector_can_be_asked_for_by_name(detector: str) -> None:
+    features, labels = table(200)
+    weights = np.ones(len(labels))
+    folds = fold_of(range(len(labels)))
+    chosen = choose(features, labels, weights, folds, labelled=True, detector=detector)
+    if detector == "paper":
+        assert chosen.model.kind in ("xgboost", "cart")
+        assert chosen.model.columns == PAPERS_OWN  # type: ignore[attr-defined]
+        assert not chosen.model.held  # type: ignore[attr-defined]
+    else:
+        assert chosen.model.kind == detector
+    with pytest.raises(SettingsError, match="no detector"):
+        choose(features, labels, weights, folds, detector="oracle")

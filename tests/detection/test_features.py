@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from backend.captions import Caption
-from backend.detection.features import NAMES, expanded, feature_matrix
+from backend.detection.features import NAMES, SUMMARY, expanded, feature_matrix
 from backend.trajectories.trajectory import Trajectory
 from tests.detection.made_trajectories import trajectory
 
@@ -37,7 +37,12 @@ def test_every_length_gives_a_finite_row() -> None:
     texts = ["dog", "a dog", "word " * 40]
     rows = feature_matrix([alone, *(trajectory(t, [0.01] * len(t.split()), 0.5) for t in texts)])
     assert rows.shape == (4, len(NAMES))
-    assert np.isfinite(rows).all()
+    assert np.isfinite(rows[:, : len(SUMMARY)]).all()
+    # The paper's own columns end where the trajectory does.
+    told = np.isfinite(rows[:, len(SUMMARY) :]).sum(1)
+    assert told.tolist() == [0, 2, 4, 80]
+    assert value(rows[2], "s_2") == pytest.approx(rows[2, NAMES.index("s at 100% of the steps")])
+    assert np.isnan(value(rows[2], "c_3"))
     assert feature_matrix([]).shape == (0, len(NAMES))
 
 

@@ -11,9 +11,13 @@ from typer.testing import CliRunner
 from app import app
 from backend.errors import DatasetFormatError, SettingsError
 from backend.evaluation import evaluate as evaluation
-from backend.evaluation.evaluate import Plan, evaluate, markdown, summarise
-from backend.evaluation.figures import figures_of, judge, localisation, test_half
+from backend.evaluation import scored
+from backend.evaluation.evaluate import Plan, evaluate, summarise
+from backend.evaluation.figures import figures_of, judge, test_half
 from backend.evaluation.labelled import LabelledPairs, from_dataset, from_scenes
+from backend.evaluation.localisation import OURS, localisation
+from backend.evaluation.tables import markdown
+from backend.settings import MODELS
 from backend.trajectories.exploring import Exploring
 from backend.trajectories.trajectory import Trajectory
 from tests.checkpoints import drawn_pairs
@@ -35,17 +39,20 @@ def pairs() -> LabelledPairs:
 @pytest.fixture(scope="module")
 def trajectories(cache: Path, pairs: LabelledPairs) -> list[Trajectory]:
     plan = replace(PLAN, cache=cache)
-    (scorer,) = evaluation._scorers(plan)
-    return evaluation.trajectories_of(plan, scorer, Exploring(), pairs, "fine-grained", 0)
+    scorer = evaluation._load(plan, "clip", MODELS)
+    what = {"dataset": "scenes", "noise": "fine-grained", "seed": 0, "scorer": "clip"}
+    return scored.trajectories_of(cache, what, scorer, Exploring(), pairs)
 
 
-def test_the_halves_part_images_and_depend_on_the_seed() -> None:
-    groups = [i // 3 for i in range(300)]
-    test = test_half(groups, 0)
+def test_the_halves_part_images_and_depend_on_the_seed(pairs: LabelledPairs) -> None:
+    several = replace(pairs, groups=[i // 3 for i in range(300)])
+    test = test_half(several, 0)
     assert test.sum() == 150
     assert all(len(set(test[i : i + 3].tolist())) == 1 for i in range(0, 300, 3))
-    assert (test != test_half(groups, 1)).any()
-    assert (test == test_half(groups, 0)).all()
+    assert (test != test_half(several, 1)).any()
+    assert (test == test_half(several, 0)).all()
+    own = np.arange(300) % 7 == 0
+    assert (test_half(replace(several, test=own), 0) == own).all()
 
 
 def test_selection_and_calibration_never_see_the_test_half(
@@ -54,7 +61,7 @@ def test_selection_and_calibration_never_see_the_test_half(
     from backend.detection.features import feature_matrix
 
     features = feature_matrix(trajectories)
-    test = test_half(pairs.groups, 0)
+    test = test_half(pairs, 0)
     lied = np.where(test, ~pairs.wrong, pairs.wrong)
     honest = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, 0)
     fooled = judge(features, pairs.captions, lied, pairs.groups, test, 0)
@@ -77,8 +84,9 @@ def test_figures_are_within_their_bounds(
     assert found.localisation_chance is not None
     assert found.localisation_top3 is not None
     assert found.localisation_chance < found.localisation_top1 <= found.localisation_top3
-    kinds = found.localisation_by_kind
-    assert sum(row["pairs"] for row in kinds.values()) == sum(bool(c) for c in pairs.changed)
+    assert found.localisation is not None
+    kinds = found.localisation.by_kind
+    assert sum(row[OURS].pairs for row in kinds.values()) == sum(bool(c) for c in pairs.changed)
     assert found.effort["50% of the errors"] <= found.effort["95% of the errors"]
 
 
@@ -94,9 +102,10 @@ def test_suspects_that_are_the_changed_words_hit(
         else frozenset()
         for t in trajectories
     ]
-    found = localisation(replace(pairs, changed=told), trajectories)
-    assert found["localisation_top1"] == 1.0
-    assert found["localisation_auc"] == 1.0
+    found = localisation(replace(pairs, changed=told), trajectories, test_half(pairs, 0))
+    assert found is not None
+    assert found.by_score[OURS].top1 == found.by_score[OURS].auc == 1.0
+    assert found.by_score["word prior"].top1 < 1.0
 
 
 def test_asked_again_nothing_is_scored(
@@ -108,11 +117,12 @@ def test_asked_again_nothing_is_scored(
     def refuse(*arguments: object) -> None:
         raise AssertionError("scored again")
 
-    monkeypatch.setattr(evaluation, "run_trajectories", refuse)
+    monkeypatch.setattr(scored, "run_trajectories", refuse)
+    monkeypatch.setattr(scored, "word_gradients", refuse)
     again = evaluate(plan)
     assert again == first
-    (file,) = cache.glob("*.npz")
-    file.write_bytes(file.read_bytes()[:50])  # half a file counts as none
+    for file in cache.glob("*.npz"):
+        file.write_bytes(file.read_bytes()[:50])  # half a file counts as none
     with pytest.raises(AssertionError, match="scored again"):
         evaluate(plan)
 
@@ -126,7 +136,7 @@ def test_the_summary_holds_means_and_standard_errors(
     assert row.figures["auc"].mean == pytest.approx(0.8)
     assert row.figures["auc"].standard_error == pytest.approx(0.1 / 3**0.5)
     assert summarise(runs[:1])[0].figures["auc"].standard_error is None
-    table = markdown(evaluation.EvaluationReport("scenes", 60, runs, [row]))
+    table = markdown(evaluation.EvaluationReport("scenes", 60, "best", runs, [row]))
     assert "0.800 ± 0.058" in table
 
 

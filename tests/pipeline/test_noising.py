@@ -74,7 +74,7 @@ def test_impossible_wishes(source: Path, tmp_path: Path) -> None:
 
 
 def test_the_command_with_a_language_model(source: Path, tmp_path: Path) -> None:
-    def variants(body: dict) -> tuple[int, str]:  # type: ignore[type-arg]
+    def variants(body: dict) -> tuple[int, str]:
         caption = body["messages"][1]["content"][len("<caption>") : -len("</caption>")]
         words = caption.split()
         told = [" ".join([*words[:i], "zebra", *words[i + 1 :]]) for i in (1, 2)]

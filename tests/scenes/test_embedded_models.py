@@ -11,11 +11,12 @@ from sklearn.metrics import roc_auc_score
 from backend.captions import Caption
 from backend.correction.captioner import load_captioner
 from backend.scenes.grammar import describe
-from backend.scenes.measure import DIRECTORIES, MODELS, labelled_pairs
+from backend.scenes.labelled import DIRECTORIES, labelled_scenes
 from backend.scenes.renderer import render
 from backend.scenes.tokenizer import TOKENS
 from backend.scenes.world import NOUNS, make_scene
 from backend.scoring.loading import load_scorer
+from backend.settings import MODELS
 
 #: Lowest AUC of s_0 on 160 held-out pairs that we accept, well below what was measured.
 FLOORS = {
@@ -29,7 +30,7 @@ FLOORS = {
 def test_scores_tell_right_from_wrong_captions(kind: str) -> None:
     scorer = load_scorer(str(MODELS / DIRECTORIES[kind]), kind, "cpu")
     for noise, floor in FLOORS[kind].items():
-        pairs = labelled_pairs(160, noise, seed=90)
+        pairs = labelled_scenes(160, noise, seed=90)
         states = scorer.encode_images([render(scene, 192) for scene in pairs.scenes])
         scores = scorer.score([(s, [c]) for s, c in zip(states, pairs.captions, strict=True)])
         auc = roc_auc_score(pairs.wrong, [-float(score[0]) for score in scores])

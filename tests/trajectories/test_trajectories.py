@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from backend.captions import Caption
-from backend.scenes.measure import DIRECTORIES, MODELS
+from backend.scenes.labelled import DIRECTORIES
 from backend.scoring.loading import load_scorer
 from backend.scoring.protocol import (
     BoolArray,
@@ -20,6 +20,7 @@ from backend.scoring.protocol import (
 )
 from backend.scoring.reference import ReferenceSession
 from backend.scoring.work import Work
+from backend.settings import MODELS
 from backend.trajectories.driver import run_trajectories
 from backend.trajectories.exploring import Exploring
 from backend.trajectories.trajectory import Trajectory

@@ -1,0 +1,51 @@
+"""A word's suspicion from one gradient: how much s would rise, to first order, if the word became
+an average one. The cheapest thing to compare the suspect words with."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from backend.captions import Caption
+from backend.evaluation.localisation import WordScores
+from backend.scoring.protocol import ImageState, Scorer
+
+_BATCH = 16
+
+
+def word_gradients(scorer: Scorer, pairs: Iterable[tuple[ImageState, Caption]]) -> list[WordScores]:
+    """For each pair a score a word, shape [words]; higher is more suspect, -inf for unread words.
+
+    A word of several tokens has the highest of theirs.
+    """
+    session = scorer.open_session()
+    allowed = scorer.reader.replaceable(True)
+    found: list[WordScores] = []
+    batch: list[tuple[ImageState, Caption]] = []
+
+    def answer() -> None:
+        texts = scorer.reader.tokenise([caption.text for _, caption in batch])
+        asked = [(state, text) for (state, _), text in zip(batch, texts, strict=True)]
+        for (_, caption), (_, text), gains in zip(
+            batch, asked, session.replacement_gains(asked), strict=True
+        ):
+            usual = gains[:, allowed].mean(1)
+            own = gains[np.arange(len(text)), list(text)]
+            found.append(_by_word(caption, scorer.reader.spans(caption.text), usual - own))
+        batch.clear()
+
+    for pair in pairs:
+        batch.append(pair)
+        if len(batch) == _BATCH:
+            answer()
+    if batch:
+        answer()
+    return found
+
+
+def _by_word(caption: Caption, tokens: list[tuple[int, int]], gains: np.ndarray) -> WordScores:
+    found = np.full(len(caption), -np.inf)
+    for (start, end), gain in zip(tokens, gains, strict=False):
+        for word, (first, last) in enumerate(caption.spans):
+            if start < last and first < end:
+                found[word] = max(found[word], float(gain))
+    return found

@@ -1,0 +1,67 @@
+"""Corrections are judged by the truth: restored, true, harmless, or not."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.correction.captioner import load_captioner
+from backend.correction.suggestion import Suggestion
+from backend.detection.classifier import Classifier
+from backend.detection.features import feature_matrix
+from backend.evaluation.corrections import ANY, FIRST, _judge, correction_quality, harm
+from backend.evaluation.figures import judge, test_half
+from backend.evaluation.labelled import LabelledPairs, from_scenes
+from backend.evaluation.scored import trajectories_of
+from backend.scoring.loading import load_scorer
+from backend.settings import MODELS
+from backend.trajectories.exploring import Exploring
+
+
+def offered(caption: str) -> Suggestion:
+    return Suggestion(caption, "somebody", 0.2, 0.5, 0.9, 0.3)
+
+
+@pytest.fixture(scope="module")
+def pairs() -> LabelledPairs:
+    return from_scenes(60, "fine-grained", 3)
+
+
+def test_the_original_restores_and_the_wrong_one_does_not(pairs: LabelledPairs) -> None:
+    for row in np.flatnonzero(pairs.wrong).tolist():
+        right = _judge(pairs, row, offered(pairs.originals[row].lower()))
+        assert (right.restored, right.true) == (True, True)
+        wrong = _judge(pairs, row, offered(pairs.captions[row]))
+        assert (wrong.restored, wrong.true, wrong.harm) == (False, False, 0.0)
+        assert wrong.change == pytest.approx(-0.6)
+
+
+def test_harm_counts_right_words_that_are_gone() -> None:
+    before = "A red dog on a beach"
+    assert harm(before, frozenset({1}), "A brown dog on a beach") == 0
+    assert harm(before, frozenset({1}), "An orange dog on a beach") == 0
+    assert harm(before, frozenset({1}), "Two cats") == pytest.approx(3 / 5)
+    assert harm(before, frozenset(range(6)), "Two cats") == 0
+
+
+def test_quality_with_the_embedded_models(pairs: LabelledPairs, tmp_path: Path) -> None:
+    scorer = load_scorer(str(MODELS / "scenes-blip-itm"), "blip-itm", "cpu")
+    captioner = load_captioner(str(MODELS / "scenes-blip-captioner"))
+    found = trajectories_of(tmp_path, {}, scorer, Exploring(), pairs)
+    test = test_half(pairs, 0)
+    features = feature_matrix(found)
+    judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, 0, "logistic")
+    classifier: Classifier = judged.classifier
+    rows = np.flatnonzero(test & pairs.wrong)[:8].tolist()
+    figures = correction_quality(
+        scorer, captioner, pairs, found, rows,
+        lambda some: classifier.predict(feature_matrix(some)).tolist(), Exploring(),
+    )  # fmt: skip
+    assert {"guided infill", FIRST, ANY} <= figures.keys()
+    for one in figures.values():
+        assert 0 < one.offered <= 1
+        assert one.true is not None
+        assert 0 <= one.restored <= one.true <= 1
+        assert one.rise_of_s > 0
+        assert one.change_of_p is not None
+    assert figures[ANY].restored >= figures[FIRST].restored
