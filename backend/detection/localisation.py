@@ -20,6 +20,9 @@ from backend.english import FUNCTION_WORDS
 from backend.trajectories.trajectory import Trajectory
 
 WEIGHT_OF_GAIN, WEIGHT_OF_ORDER, WEIGHT_OF_PEAK = 0.55, 0.3, 0.15
+#: "a", "in", "of" are wrong only together with another word. Half instead of a fifth costs 0.7 % of
+#: the hits on drawn scenes; a regression on the same signs, fitted to the truth, gains 1 % more.
+WEIGHT_OF_FUNCTION_WORDS = 0.2
 
 
 def word_scores(trajectory: Trajectory) -> np.ndarray:
@@ -37,8 +40,11 @@ def word_scores(trajectory: Trajectory) -> np.ndarray:
     in_peak = np.isin(np.arange(len(gains)), until_peak).astype(np.float64)
     scores = WEIGHT_OF_GAIN * relative + WEIGHT_OF_ORDER * order + WEIGHT_OF_PEAK * in_peak
     words = trajectory.caption.words
-    half = [0.5 if words[i].lower() in FUNCTION_WORDS else 1.0 for i in range(len(gains))]
-    found: np.ndarray = np.clip(scores * np.array(half), 0.0, 1.0)
+    weight = [
+        WEIGHT_OF_FUNCTION_WORDS if words[i].lower() in FUNCTION_WORDS else 1.0
+        for i in range(len(gains))
+    ]
+    found: np.ndarray = np.clip(scores * np.array(weight), 0.0, 1.0)
     return found
 
 
