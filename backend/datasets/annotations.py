@@ -22,7 +22,24 @@ WHERE = (
     "train2014 and val2014, or of Flickr30k's images), and COCO's captions_*.json "
     "(cocodataset.org, with --image-root naming the folder of its images)."
 )
+#: Words in a path, and where what they name is to be had and to be put.
+_WHERE_TO_GET = {
+    "coco": "COCO: images (train2014, val2014) from cocodataset.org into one folder, "
+    "dataset_coco.json from cs.stanford.edu/people/karpathy/deepimagesent anywhere; then "
+    "give dataset_coco.json and --image-root FOLDER.",
+    "flickr30": "Flickr30k: images on request from shannon.cs.illinois.edu/DenotationGraph into "
+    "one folder, dataset_flickr30k.json from cs.stanford.edu/people/karpathy/deepimagesent "
+    "anywhere; then give dataset_flickr30k.json and --image-root FOLDER.",
+    "imdb": "MM-IMDb: mmimdb.tar.gz from archive.org/details/mmimdb, unpacked; then give the "
+    "folder that holds `dataset/` with a .json and a .jpeg a film.",
+}
 _SPLITS = {"restval": "train", "val": "validation"}
+
+
+def where_to_get(path: Path) -> str:
+    """For the name of a known dataset that is not there, a sentence on how to get it; else ""."""
+    name = path.name.lower()
+    return next((f" {told}" for word, told in _WHERE_TO_GET.items() if word in name), "")
 
 
 def annotation_rows(path: Path) -> Iterator[TableRow]:

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.annotations import annotation_rows, is_mm_imdb, mm_imdb_rows
+from backend.datasets.annotations import annotation_rows, is_mm_imdb, mm_imdb_rows, where_to_get
 from backend.datasets.columns import Columns, find_columns
 from backend.datasets.images import check_image
 from backend.datasets.tables import ENDINGS, TableRow, row_count, rows_of
@@ -59,13 +59,15 @@ class Problem:
 class DatasetReader:
     """Iterate over it for the good pairs; afterwards `problems` holds the bad rows.
 
-    `root`: the folder that no image path may leave; `total`: rows, if known beforehand.
+    `root`: the folder that no image path may leave; `total`: rows, if known beforehand;
+    `open_images`: False leaves it to the caller to find out which of the files are images.
     """
 
     root: Path
     tables: list[Path]
     columns: dict[str, str | None]
     total: int | None = None
+    open_images: bool = True
     problems: list[Problem] = field(default_factory=list)
     _ids: set[str] = field(default_factory=set)
 
@@ -85,7 +87,8 @@ class DatasetReader:
         with ThreadPoolExecutor(_WORKERS) as pool:
             while batch := list(islice(candidates, _AHEAD)):
                 paths = list(dict.fromkeys(pair.image_path for pair in batch))
-                wrong = dict(zip(paths, pool.map(_problem_of, paths), strict=True))
+                check = _problem_of if self.open_images else _missing
+                wrong = dict(zip(paths, pool.map(check, paths), strict=True))
                 for pair in batch:
                     if message := wrong[pair.image_path]:
                         kind = (
@@ -172,14 +175,15 @@ def read_dataset(
     id_column: str | None = None,
     split_column: str | None = None,
     image_root: Path | None = None,
+    open_images: bool = True,
 ) -> DatasetReader:
-    """A reader of the folder or table at `path`.
+    """A reader of the folder or table at `path`. `open_images`: see DatasetReader.
 
     Raises DatasetNotFound or DatasetFormatError if there is nothing to read, with what is expected.
     """
     path = path.resolve()
     if not path.exists():
-        raise DatasetNotFound(f"There is no file or folder '{path}'.")
+        raise DatasetNotFound(f"There is no file or folder '{path}'.{where_to_get(path)}")
     if path.is_dir():
         # MM-IMDb holds its films in a folder of its own; the folder is its table.
         films = next((f for f in (path, path / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
@@ -204,7 +208,7 @@ def read_dataset(
         "id": id_column,
         "split": split_column,
     }
-    return DatasetReader(root, tables, columns, total)
+    return DatasetReader(root, tables, columns, total, open_images)
 
 
 def _is_annotations(table: Path) -> bool:
@@ -229,6 +233,10 @@ def _metadata_files(folder: Path) -> list[Path]:
         f"The folder '{folder}' holds no metadata.jsonl or metadata.csv. Put one beside the images "
         'with a line an image, such as {"file_name": "0001.jpg", "caption": "A dog on a beach."}'
     )
+
+
+def _missing(path: Path) -> str:
+    return "" if path.is_file() else f"There is no file '{path.name}'."
 
 
 def _problem_of(path: Path) -> str:

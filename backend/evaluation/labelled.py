@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from backend.captions import Caption
-from backend.datasets.images import load_image
+from backend.datasets.images import check_image, load_image
 from backend.datasets.reading import SourcePair, read_dataset
-from backend.errors import DatasetFormatError
+from backend.errors import DatasetFormatError, ImageError
 from backend.evaluation.metrics import Wrong
 from backend.noise import ImageCaption, inject
 from backend.pipeline.noising import recorded
@@ -109,13 +109,23 @@ def from_dataset(
 
 
 def _drawn(pairs: Sequence[SourcePair], count: int, lot: np.random.Generator) -> list[SourcePair]:
-    """One an image first, then further captions of the same images."""
+    """One an image first, then further captions of the same images; images that do not open are
+    passed over."""
     first: dict[Path, SourcePair] = {}
     rest = []
     for i in lot.permutation(len(pairs)):
         if first.setdefault(pairs[i].image_path, pairs[i]) is not pairs[i]:
             rest.append(pairs[i])
-    return [*first.values(), *rest][:count]
+    chosen: list[SourcePair] = []
+    for pair in [*first.values(), *rest]:
+        if len(chosen) == count:
+            break
+        try:
+            check_image(pair.image_path)
+        except (ImageError, OSError):
+            continue
+        chosen.append(pair)
+    return chosen
 
 
 @dataclass(frozen=True)
@@ -168,8 +178,9 @@ def _as_recorded(path: Path, pairs: Sequence[SourcePair]) -> list[_Told]:
 
 @cache
 def _usable_pairs(path: Path, image_root: Path | None) -> list[SourcePair]:
-    """Read once: every seed, noise and scorer draws from the same, and reading opens each image."""
-    return list(read_dataset(path, image_root=image_root))
+    """Read once: every seed, noise and scorer draws from the same. No image is opened yet: COCO has
+    123,000 of them, and a run draws a few hundred."""
+    return list(read_dataset(path, image_root=image_root, open_images=False))
 
 
 def _words_in(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:

@@ -8,7 +8,7 @@ import pytest
 
 from backend.datasets.annotations import split_of
 from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
-from backend.errors import DatasetFormatError
+from backend.errors import DatasetFormatError, DatasetNotFound
 from tests.datasets.folders import picture
 
 
@@ -116,3 +116,16 @@ def test_any_other_json_says_what_is_known(tmp_path: Path, text: str) -> None:
     file.write_text(text)
     with pytest.raises(DatasetFormatError, match="dataset_coco"):
         list(read_dataset(file))
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [("dataset_coco.json", "cocodataset"), ("flickr30k", "DenotationGraph"), ("mmimdb", "archive")],
+)
+def test_a_known_dataset_that_is_not_there_says_where_to_get_it(
+    tmp_path: Path, name: str, told: str
+) -> None:
+    with pytest.raises(DatasetNotFound, match=told):
+        read_dataset(tmp_path / name)
+    with pytest.raises(DatasetNotFound, match=r"pets'\.$"):
+        read_dataset(tmp_path / "pets")

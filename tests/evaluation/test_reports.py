@@ -124,6 +124,17 @@ def test_a_datasets_own_test_split_is_what_is_judged(own: Path) -> None:
     assert sorted(np.array(found.originals)[found.test]) == sorted(texts)
 
 
+def test_images_that_do_not_open_are_passed_over(own: Path) -> None:
+    for i in (25, 30):
+        (own / f"{i}.png").write_bytes(b"no image")
+    found = from_dataset(own, None, 60, "random", 0)
+    assert len(found) == 58
+    assert found.test is not None
+    assert found.test.sum() == 20
+    for row in range(58):
+        found.picture(row)
+
+
 def test_files_are_written_and_a_missing_folder_is_named(tmp_path: Path) -> None:
     given = [
         "evaluate",
