@@ -2,7 +2,8 @@
 
 Captions that nobody composed from claims (corrections by a model or a person) can so be held
 against the scene. Ambiguities are tried in order ("sitting on" a bench is a seat, on the beach an
-action and a setting), and the first reading of the whole caption counts.
+action and a setting), and the first reading of the whole caption counts. Articles may be missing:
+what a trajectory leaves of a caption still claims something.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -20,6 +21,7 @@ Reading = tuple[int, Claims]
 
 _NOTHING: Claims = frozenset()
 _SEATS = ("bench", "chair")
+_ARTICLES = ("a", "an", "the")
 _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
 
 
@@ -141,11 +143,15 @@ def _optional(
 
 
 def _match(words: Words, at: int, phrase: str) -> int | None:
-    """Where the phrase ends if it stands at `at`; a and an are alike."""
-    wanted = phrase.split()
-    found = words[at : at + len(wanted)]
-    same = all(a == b or {a, b} <= {"a", "an"} for a, b in zip(found, wanted, strict=False))
-    return at + len(wanted) if len(found) == len(wanted) and same else None
+    """Where the phrase ends if it stands at `at`; its articles may be left out or exchanged."""
+    for wanted in phrase.split():
+        if wanted in _ARTICLES:
+            at += at < len(words) and words[at] in _ARTICLES
+        elif at < len(words) and words[at] == wanted:
+            at += 1
+        else:
+            return None
+    return at
 
 
 @cache
