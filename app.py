@@ -376,6 +376,28 @@ def export(
         emit(report, as_json, f"{summary} Written to {report.out}.")
 
 
+@app.command("progress")
+def progress_(
+    dataset: Annotated[str, typer.Argument(help="Name in the database.")],
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """How far the review has come, and how many errors remain."""
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        view = workspace.progress(workspace.find(dataset))
+        told = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
+        if view.remaining is None:
+            told += "How many remain is unknown: decide some pairs in the order 'random audit'."
+        else:
+            left = view.remaining
+            told += (
+                f"About {left.errors:.0f} remain ({left.low:.0f} to {left.high:.0f}, 95 %), from "
+                f"{left.sample} pairs drawn by lot."
+            )
+        emit(view, as_json, told)
+
+
 @app.command()
 def noise(
     path: Annotated[Path, typer.Argument(help="A dataset whose captions are taken for right.")],

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from backend.detection.types import SuspectWord
+from backend.progress.figures import CalibrationBin
+from backend.progress.stopping import Remaining
 from backend.trajectories.trajectory import Trajectory
 
 #: The verdicts a curator can give, in the order in which they are shown.
@@ -85,6 +87,35 @@ class PairView:
     #: Plain warning about the model, empty if there is none.
     limits: str
     history: tuple[VerdictView, ...] = ()
+
+
+@dataclass(frozen=True)
+class Retraining:
+    """A classifier and its AUC on the verdicts of its time, beside that of the one before it."""
+
+    name: str
+    created_at: datetime
+    active: bool
+    auc_before: float | None
+    auc_after: float | None
+
+
+@dataclass(frozen=True)
+class ProgressView:
+    """How far a review has come. `pace`: (curator, day, verdicts); `found`: (pairs decided, errors
+    among them) along the way; `remaining`: None as long as no pair was drawn by lot."""
+
+    total: int
+    reviewed: int
+    errors_found: int
+    by_decision: dict[str, int]
+    pace: tuple[tuple[str, str, int], ...]
+    precision_of_flagged: float | None
+    flagged: int
+    remaining: Remaining | None
+    calibration: tuple[CalibrationBin, ...]
+    found: tuple[tuple[int, int], ...]
+    retrainings: tuple[Retraining, ...]
 
 
 @dataclass(frozen=True)

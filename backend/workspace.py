@@ -34,6 +34,7 @@ from backend.pipeline import (
 from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.pictures import inside
+from backend.pipeline.progress import progress_of
 from backend.scoring.protocol import ScorerInfo
 from backend.settings import Settings
 from backend.store import open_database
@@ -53,6 +54,7 @@ from backend.views import (
     PairView,
     PlaygroundResult,
     ProblemView,
+    ProgressView,
     ScoreReport,
     SuggestionView,
     TrainReport,
@@ -428,6 +430,10 @@ class Workspace:
         Returns the number of pairs whose probability was written.
         """
         return training.adopt(self.store, classifier_id, progress)
+
+    def progress(self, dataset_id: int) -> ProgressView:
+        """Pace, precision, calibration, and how many errors remain."""
+        return progress_of(self.store, dataset_id)
 
     def export_counts(self, dataset_id: int, choice: ExportChoice) -> ExportCounts:
         return exporting.count(self.store, dataset_id, choice)

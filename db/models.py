@@ -91,6 +91,8 @@ class Pair(Base):
     p_error: Mapped[float | None] = mapped_column(Double)
     icc: Mapped[float | None] = mapped_column(Double)
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    #: A number in [0, 1) drawn once: pairs in its order are a random sample, however far one reads.
+    lot: Mapped[float] = mapped_column(Double, server_default=text("0"))
     # The verdict that holds. `verdict_version` counts acts; `standing_version` names the act whose
     # decision holds (0: undecided), which after an undo is an earlier one.
     verdict_version: Mapped[int] = mapped_column(Integer, server_default=text("0"))
@@ -115,6 +117,7 @@ Index("ix_pairs_p_error", Pair.dataset_id, Pair.p_error.desc(), Pair.id)
 Index("ix_pairs_gain", Pair.dataset_id, Pair.gain.desc(), Pair.id)
 Index("ix_pairs_s_0", Pair.dataset_id, Pair.s_0, Pair.id)
 Index("ix_pairs_icc", Pair.dataset_id, Pair.icc, Pair.id)
+Index("ix_pairs_lot", Pair.dataset_id, Pair.lot, Pair.id)
 Index("ix_pairs_split", Pair.dataset_id, Pair.split, Pair.p_error.desc(), Pair.id)
 Index(
     "ix_pairs_unreviewed",

@@ -61,6 +61,23 @@ def trajectory_figure(trajectory: Trajectory, step: int = 0) -> Any:
     return figure
 
 
+def quiet(figure: Any, x: str, y: str) -> Any:
+    """The look that all charts share: no ground of their own, so that they fit both themes."""
+    axis: dict[str, Any] = {"gridcolor": "rgba(128,128,128,.18)", "zeroline": False}
+    figure.update_layout(
+        height=300,
+        margin={"l": 56, "r": 16, "t": 28, "b": 44},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        font={"color": _TEXT, "size": 12, "family": "system-ui, sans-serif"},
+        legend={"orientation": "h", "y": 1.14, "x": 0},
+        showlegend=True,
+    )
+    figure.update_xaxes(title=x, **axis)
+    figure.update_yaxes(title=y, **axis)
+    return figure
+
+
 def _told(trajectory: Trajectory, step: int) -> str:
     """The caption at a step, in lines of readable length; Plotly reads a little HTML."""
     caption = trajectory.caption_at(step) or "(empty)"

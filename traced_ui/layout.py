@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from backend.workspace import Workspace
-from traced_ui import datasets, export, playground, retrain, review
+from traced_ui import datasets, export, playground, progress, retrain, review
 from traced_ui.jobs import job_html
 
 
@@ -28,11 +28,15 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
                 playground.build(workspace, dataset)
             with gr.Tab("Datasets", id="datasets"):
                 datasets.build(workspace, dataset)
+            with gr.Tab("Progress", id="progress") as progress_tab:
+                look = progress.build(workspace, dataset)
             with gr.Tab("Retrain", id="retrain"):
                 retrain.build(workspace, dataset)
             with gr.Tab("Export", id="export") as export_tab:
                 refresh = export.build(workspace, dataset)
-        export_tab.select(*refresh, api_visibility="private", show_progress="hidden")
+        for tab, shown in ((export_tab, refresh), (progress_tab, look)):
+            tab.select(*shown, api_visibility="private", show_progress="hidden")
+        dataset.change(*look, api_visibility="private", show_progress="hidden")
         _strip(workspace, blocks, running, redraw)
     return blocks
 

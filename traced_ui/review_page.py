@@ -21,8 +21,14 @@ ORDERS = {
     "s_0": "lowest match s",
     "gain": "largest gain",
     "icc": "most abstract",
+    "uncertainty": "most uncertain",
+    "lot": "random audit",
     "position": "as imported",
 }
+_AUDIT = (
+    "A random sample: only pairs decided in this order, without a gap, tell how many errors remain "
+    "(Progress)."
+)
 
 
 def picture_source(pair_id: int, size: str) -> str:
@@ -56,6 +62,7 @@ def queue(
         f'<div class="bar" role="progressbar" aria-valuenow="{share:.0%}" aria-label="reviewed">'
         f'<i style="width:{share:.1%}"></i></div>'
         + _filters(filter, bool(filter.get("split") or any(row.split for row in rows)))
+        + (f'<p class="hint">{_AUDIT}</p>' if filter.get("order") == "lot" else "")
         + f'<div class="progress"><span>{count} pairs in this queue</span></div>'
         f'<ul class="pairs" aria-label="Queue">{items}</ul>{pager}'
     )

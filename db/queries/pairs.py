@@ -1,5 +1,6 @@
 """Pairs: adding many, finding one, walking through all, counting."""
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -131,12 +132,19 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
                     "source_file": row.source_file,
                     "source_row": row.source_row,
                     "extra": row.extra,
+                    "lot": lot_of(dataset_id, row.external_id),
                 }
                 for row in part
             ],
         )
         added += len(result.all())
     return AddedPairs(added, len(rows) - added)
+
+
+def lot_of(dataset_id: int, external_id: str) -> float:
+    """The pair's number in [0, 1): drawn by its name, so that nothing else can have a say in it."""
+    digest = hashlib.sha256(f"{dataset_id}:{external_id}".encode("utf-8", "replace")).digest()
+    return int.from_bytes(digest[:6], "big") / 2**48
 
 
 def get_pair(session: Session, pair_id: int) -> PairRow:

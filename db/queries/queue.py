@@ -11,13 +11,19 @@ order is cut into segments, each a plain range of one index:
         p unknown             by id          the unscored ones
 
 Ties run in the direction of the index (`_TIES_ASCEND`).
+
+*Most uncertain* is the order of |p - 0.5|. It is read from the index of p on both sides of 0.5 at
+once, and the two sides are merged.
 """
 
+import heapq
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, func, select
+from sqlalchemy import ColumnElement, Row, and_, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.errors import MissingRow
@@ -30,13 +36,23 @@ _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
     "s_0": Pair.s_0,
     "gain": Pair.gain,
     "icc": Pair.icc,
+    "lot": Pair.lot,
+    "uncertainty": Pair.p_error,
     "position": None,
 }
 ORDERS = tuple(_COLUMN_OF)
 REVIEWS = ("all", "unreviewed", "decided")
 
 #: Whether ids ascend where the values descend, as the order's index was made (`models.py`).
-_TIES_ASCEND_WHEN_DESCENDING = {"p_error": True, "gain": True, "s_0": False, "icc": False}
+_TIES_ASCEND_WHEN_DESCENDING = {
+    "p_error": True,
+    "gain": True,
+    "s_0": False,
+    "icc": False,
+    "lot": False,
+}
+#: Distances are told apart exactly; the index is asked for a little more than that.
+_SLACK = 1e-9
 
 
 @dataclass(frozen=True)
@@ -46,7 +62,8 @@ class QueueFilter:
     `minimum_p` and `maximum_p` are inclusive and leave out pairs without a probability.
     `abstract_below_icc` keeps only pairs whose ICC is below it (those that look abstract).
     `text` is looked for in captions, case aside. Worst first: p_error, gain descending; s_0, icc
-    ascending.
+    ascending. `lot` is a random order, the same every time; `uncertainty` has the probabilities
+    nearest to 0.5 first, whichever the direction.
     """
 
     dataset_id: int
@@ -95,6 +112,7 @@ class QueueRow:
     split: str | None
     truncated: bool
     verdict_version: int
+    lot: float
 
 
 @dataclass(frozen=True)
@@ -119,6 +137,7 @@ _COLUMNS = (
     Pair.split,
     Pair.truncated,
     Pair.verdict_version,
+    Pair.lot,
 )
 
 
@@ -126,17 +145,8 @@ def page(
     session: Session, filter: QueueFilter, after: Cursor | None = None, limit: int = 24
 ) -> QueuePage:
     """The next `limit` pairs behind `after`, or the first ones."""
-    rows: list[QueueRow] = []
-    for segment in _segments(filter, after):
-        found = session.execute(
-            select(*_COLUMNS)
-            .where(*_conditions(filter), *segment.conditions)
-            .order_by(*segment.order)
-            .limit(limit + 1 - len(rows))
-        )
-        rows += [record(QueueRow, row) for row in found]
-        if len(rows) > limit:
-            break
+    found = _rows(session, filter, after, limit + 1)
+    rows = [record(QueueRow, row) for row in found]
     more = len(rows) > limit
     rows = rows[:limit]
     return QueuePage(tuple(rows), _cursor(filter, rows[-1]) if more and rows else None)
@@ -149,7 +159,7 @@ def count(session: Session, filter: QueueFilter) -> int:
 
 def first_pair(session: Session, filter: QueueFilter) -> int | None:
     """The pair at the head of the queue."""
-    return _first_id(session, filter, _segments(filter, None))
+    return _first_id(session, filter, None)
 
 
 def next_pair(session: Session, filter: QueueFilter, after_pair_id: int) -> int | None:
@@ -158,13 +168,12 @@ def next_pair(session: Session, filter: QueueFilter, after_pair_id: int) -> int 
     The given pair itself need not be in the queue (any more): a pair just decided still tells
     where the curator is. Raises `MissingRow` if it does not exist.
     """
-    return _first_id(session, filter, _segments(filter, _place(session, filter, after_pair_id)))
+    return _first_id(session, filter, _place(session, filter, after_pair_id))
 
 
 def previous_pair(session: Session, filter: QueueFilter, before_pair_id: int) -> int | None:
     """The pair that precedes in the queue; None at the head. Otherwise as `next_pair`."""
-    place = _place(session, filter, before_pair_id)
-    return _first_id(session, filter, _segments(filter, place, backwards=True))
+    return _first_id(session, filter, _place(session, filter, before_pair_id), backwards=True)
 
 
 def position_of(session: Session, filter: QueueFilter, pair_id: int) -> int:
@@ -174,7 +183,8 @@ def position_of(session: Session, filter: QueueFilter, pair_id: int) -> int:
         session.execute(
             select(func.count(Pair.id)).where(*_conditions(filter), *segment.conditions)
         ).scalar_one()
-        for segment in _segments(filter, place, backwards=True)
+        for stream in _streams(filter, place, backwards=True)
+        for segment in stream
     )
 
 
@@ -253,17 +263,77 @@ def _conditions(filter: QueueFilter) -> list[ColumnElement[bool]]:
     return conditions
 
 
-def _first_id(session: Session, filter: QueueFilter, segments: Iterator[_Segment]) -> int | None:
-    for segment in segments:
-        found = session.execute(
-            select(Pair.id)
-            .where(*_conditions(filter), *segment.conditions)
-            .order_by(*segment.order)
-            .limit(1)
-        ).scalar_one_or_none()
-        if found is not None:
-            return found
-    return None
+def _first_id(
+    session: Session, filter: QueueFilter, place: Cursor | None, backwards: bool = False
+) -> int | None:
+    found = _rows(session, filter, place, 1, backwards)
+    return int(found[0].pair_id) if found else None
+
+
+def _rows(
+    session: Session,
+    filter: QueueFilter,
+    place: Cursor | None,
+    limit: int,
+    backwards: bool = False,
+) -> list[Row[Any]]:
+    """At most `limit` rows behind (or, backwards, before) a place, nearest first."""
+    found: list[list[Any]] = []
+    for stream in _streams(filter, place, backwards):
+        rows: list[Any] = []
+        for segment in stream:
+            rows += session.execute(
+                select(*_COLUMNS)
+                .where(*_conditions(filter), *segment.conditions)
+                .order_by(*segment.order)
+                .limit(limit - len(rows))
+            ).all()
+            if len(rows) == limit:
+                break
+        found.append(rows)
+    if len(found) == 1:
+        return found[0]
+    merged = heapq.merge(*found, key=_by_distance, reverse=backwards)
+    return list(islice(merged, limit))
+
+
+def _by_distance(row: Row[Any]) -> tuple[float, int]:
+    distance = math.inf if row.p_error is None else abs(row.p_error - 0.5)
+    return distance, row.pair_id
+
+
+def _streams(
+    filter: QueueFilter, place: Cursor | None, backwards: bool = False
+) -> list[Iterator[_Segment]]:
+    """What has to be merged: one stream, or for uncertainty the two sides and the unknown."""
+    if filter.order != "uncertainty":
+        return [_segments(filter, place, backwards)]
+    distance = func.abs(Pair.p_error - 0.5)
+    start = math.inf if place is None or place.value is None else abs(place.value - 0.5)
+    further: tuple[ColumnElement[bool], ...] = ()
+    if place is not None and place.value is not None:
+        tie = and_(
+            distance == start,
+            Pair.id < place.pair_id if backwards else Pair.id > place.pair_id,
+        )
+        further = (or_(distance < start if backwards else distance > start, tie),)
+    streams: list[Iterator[_Segment]] = []
+    if place is None or place.value is not None or backwards:
+        for above in (True, False):
+            side = Pair.p_error >= 0.5 if above else Pair.p_error < 0.5
+            bound: tuple[ColumnElement[bool], ...] = ()
+            if further:
+                edge = start + _SLACK if backwards else start - _SLACK
+                limit = 0.5 + edge if above else 0.5 - edge
+                bound = (Pair.p_error <= limit if above == backwards else Pair.p_error >= limit,)
+            rising = Pair.p_error.asc() if above != backwards else Pair.p_error.desc()
+            ties = Pair.id.desc() if backwards else Pair.id.asc()
+            streams.append(iter([_Segment((side, *bound, *further), (rising, ties))]))
+    unknown = place is None or place.value is None or not backwards
+    if unknown and (filter.minimum_p, filter.maximum_p) == (None, None):
+        behind = place if place is not None and place.value is None else None
+        streams.append(iter([_by_id((Pair.p_error.is_(None),), not backwards, behind)]))
+    return streams
 
 
 def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
@@ -279,5 +349,6 @@ def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
 
 
 def _cursor(filter: QueueFilter, row: QueueRow) -> Cursor:
-    value = None if filter.order == "position" else getattr(row, filter.order)
+    column = _COLUMN_OF[filter.order]
+    value = None if column is None else getattr(row, column.key)
     return Cursor(value, row.pair_id)

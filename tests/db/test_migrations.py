@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, inspect, text
@@ -198,3 +199,26 @@ def test_the_alembic_command_works_by_hand(sqlite_url: str) -> None:
         check=True,
     )
     assert done.stdout.strip() == f"{head_revision()} (head)"
+
+
+def test_pairs_of_an_older_database_get_their_lots(tmp_path: Path) -> None:
+    engine = create_engine(f"sqlite:///{tmp_path}/old.db")
+    with engine.begin() as connection:
+        command.upgrade(upgrade.alembic_config(connection), "0002")
+        connection.execute(
+            text("INSERT INTO datasets (name, source, root, created_at) "
+                 "VALUES ('photos', '/p', '/p', '2026-01-01')")
+        )  # fmt: skip
+        for i in range(50):
+            connection.execute(
+                text("INSERT INTO pairs (dataset_id, external_id, image_path, caption) "
+                     "VALUES (1, :name, 'a.jpg', 'a cat')"), {"name": f"photo-{i}"},
+            )  # fmt: skip
+    engine.dispose()
+    store = open_store(f"sqlite:///{tmp_path}/old.db")
+    with store.engine.connect() as connection:
+        lots = connection.execute(text("SELECT lot FROM pairs")).scalars().all()
+    assert len(set(lots)) == 50
+    assert 0 <= min(lots) < 0.3
+    assert 0.7 < max(lots) < 1
+    store.close()

@@ -89,6 +89,15 @@ def walk(store: Store, filter: QueueFilter, limit: int) -> list[QueueRow]:
         cursor = page.next_cursor
 
 
+def sort_value(row: QueueRow, order: str) -> float | None:
+    if order == "position":
+        return row.pair_id
+    if order == "uncertainty":
+        return None if row.p_error is None else abs(row.p_error - 0.5)
+    value: float | None = getattr(row, order)
+    return value
+
+
 @pytest.mark.parametrize("descending", [True, False])
 @pytest.mark.parametrize("order", ORDERS)
 def test_pages_are_complete_sorted_and_without_duplicates(
@@ -97,11 +106,12 @@ def test_pages_are_complete_sorted_and_without_duplicates(
     filter = QueueFilter(dataset_id, order=order, descending=descending)
     walked = walk(store, filter, 7)
     assert sorted(row.pair_id for row in walked) == [p.id for p in all_pairs(store, dataset_id)]
-    values = [row.pair_id if order == "position" else getattr(row, order) for row in walked]
+    values = [sort_value(row, order) for row in walked]
     known = [value for value in values if value is not None]
-    assert known == sorted(known, reverse=descending)
+    # The most uncertain first, whichever way it is asked for.
+    assert known == sorted(known, reverse=descending and order != "uncertainty")
     assert values[len(known) :] == [None] * (SIZE - len(known)), "unknown values come last"
-    if order != "position":
+    if order not in ("position", "lot"):
         assert 0 < len(set(known)) < len(known) < SIZE, "the test needs ties and unknown values"
     for limit in (1, 24, SIZE, 1000):
         assert walk(store, filter, limit) == walked
@@ -158,7 +168,7 @@ def test_a_filter_keeps_what_it_says(
     store: Store, dataset_id: int, filter: QueueFilter, keeps: Callable[[PairRow], bool]
 ) -> None:
     expected = {pair.id for pair in all_pairs(store, dataset_id) if keeps(pair)}
-    for order in ("p_error", "s_0", "position"):
+    for order in ("p_error", "s_0", "position", "uncertainty", "lot"):
         asked = replace(filter, dataset_id=dataset_id, order=order)
         walked = [row.pair_id for row in walk(store, asked, 5)]
         assert set(walked) == expected
@@ -238,6 +248,7 @@ def test_a_filter_that_makes_no_sense_is_refused(wrong: dict[str, str]) -> None:
         (QueueFilter(1, order="gain"), "ix_pairs_gain"),
         (QueueFilter(1, order="icc", descending=False), "ix_pairs_icc"),
         (QueueFilter(1, order="position", descending=False), "ix_pairs_position"),
+        (QueueFilter(1, order="lot", descending=False), "ix_pairs_lot"),
     ],
 )
 @pytest.mark.parametrize("after", [None, Cursor(0.5, 7), Cursor(None, 7)])

@@ -1,0 +1,64 @@
+"""What the verdicts so far say: precision of the flagged, calibration, errors as they came."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: Pairs at least this probable count as flagged.
+FLAGGED = 0.5
+_BINS = 10
+_POINTS = 200
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A verdict that says right or wrong, in the order in which they were given."""
+
+    p_error: float | None
+    is_error: bool
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Decided pairs of similar probability: mean probability, share wrong, how many."""
+
+    probability: float
+    share_wrong: float
+    pairs: int
+
+
+def precision_of_flagged(decided: Sequence[Decided]) -> tuple[float | None, int]:
+    """Share of errors among decided pairs that were flagged, and how many those are."""
+    flagged = [one for one in decided if one.p_error is not None and one.p_error >= FLAGGED]
+    if not flagged:
+        return None, 0
+    return sum(one.is_error for one in flagged) / len(flagged), len(flagged)
+
+
+def calibration(decided: Sequence[Decided]) -> list[CalibrationBin]:
+    """In order of probability, bins of equally many pairs; fewer bins for few pairs."""
+    known = sorted((one.p_error, one.is_error) for one in decided if one.p_error is not None)
+    count = min(_BINS, len(known) // 5)
+    edges = [round(k * len(known) / count) for k in range(count + 1)] if count else []
+    found = []
+    for first, last in itertools.pairwise(edges):
+        part = known[first:last]
+        found.append(
+            CalibrationBin(
+                sum(p for p, _ in part) / len(part),
+                sum(wrong for _, wrong in part) / len(part),
+                len(part),
+            )
+        )
+    return found
+
+
+def errors_found(decided: Sequence[Decided]) -> list[tuple[int, int]]:
+    """(pairs decided, errors among them) along the way, at most a few hundred points."""
+    found, errors = [(0, 0)], 0
+    every = max(1, len(decided) // _POINTS)
+    for number, one in enumerate(decided, 1):
+        errors += one.is_error
+        if number % every == 0 or number == len(decided):
+            found.append((number, errors))
+    return found

@@ -1,0 +1,86 @@
+"""How far a dataset's review has come: by whom, when, and up to which point of the queue."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Date, cast, func, or_, select
+from sqlalchemy.orm import Session
+
+from db.models import ERROR_DECISIONS, Pair, Verdict
+
+
+@dataclass(frozen=True)
+class Pace:
+    """Acts that gave a decision (undone or not), of one curator on one day (UTC, ISO)."""
+
+    author: str
+    day: str
+    verdicts: int
+
+
+@dataclass(frozen=True)
+class Reached:
+    """`point`: the highest probability that is undecided (None: no such pair); `below`: pairs at or
+    below it or without a probability; `found`: errors known among those; `sample` of them decided
+    in the order of lots without a gap, `wrong_in_sample` of these errors. Pairs decided *unsure*
+    are left out of the sample: they say nothing."""
+
+    point: float | None
+    below: int
+    found: int
+    sample: int
+    wrong_in_sample: int
+
+
+def pace(session: Session, dataset_id: int) -> list[Pace]:
+    """Every curator's days, in order."""
+    if session.get_bind().dialect.name == "sqlite":
+        day: ColumnElement[str] = func.date(Verdict.created_at)
+    else:
+        day = func.to_char(cast(func.timezone("UTC", Verdict.created_at), Date), "YYYY-MM-DD")
+    rows = session.execute(
+        select(Verdict.author, day.label("day"), func.count(Verdict.id))
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(
+            Pair.dataset_id == dataset_id,
+            Verdict.decision.is_not(None),
+            Verdict.undoes.is_(None),
+            Verdict.redoes.is_(None),
+        )
+        .group_by(Verdict.author, day)
+        .order_by(day, Verdict.author)
+    )
+    return [Pace(author, str(when), int(count)) for author, when, count in rows]
+
+
+def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, str]]:
+    """(probability of error, decision) of every decided pair, in the order of the decisions."""
+    rows = session.execute(
+        select(Pair.p_error, Pair.decision)
+        .where(Pair.dataset_id == dataset_id, Pair.decision.is_not(None))
+        .order_by(Pair.decided_at, Pair.id)
+        .execution_options(yield_per=2000)
+    )
+    for p_error, decision in rows:
+        yield p_error, str(decision)
+
+
+def reached(session: Session, dataset_id: int) -> Reached:
+    """Up to where the queue and the random audit are decided without a gap."""
+    own = Pair.dataset_id == dataset_id
+    open_pairs = (own, Pair.decision.is_(None))
+    point = session.scalar(select(func.max(Pair.p_error)).where(*open_pairs))
+    gap = session.scalar(select(func.min(Pair.lot)).where(*open_pairs))
+    unknown = Pair.p_error.is_(None)
+    below = unknown if point is None else or_(unknown, Pair.p_error <= point)
+    is_error = Pair.decision.in_(ERROR_DECISIONS)
+
+    def count(*conditions: ColumnElement[bool]) -> int:
+        return int(session.scalar(select(func.count(Pair.id)).where(own, *conditions)) or 0)
+
+    drawn = [below, Pair.decision.is_not(None), Pair.decision != "unsure"]
+    if gap is not None:
+        drawn.append(Pair.lot < gap)
+    return Reached(
+        point, count(below), count(below, is_error), count(*drawn), count(*drawn, is_error)
+    )
