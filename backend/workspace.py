@@ -69,12 +69,15 @@ from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries import verdicts as verdict_queries
-from db.queries.queue import QueueFilter, QueuePage
+from db.queries import views as view_queries
+from db.queries.queue import QueueFilter, QueuePage, Range
+from db.queries.views import ViewRow
 
-__all__ = ["QueueFilter", "QueuePage", "Workspace"]
+__all__ = ["QueueFilter", "QueuePage", "Range", "ViewRow", "Workspace"]
 
 #: A curator's own edit may be long, but not a book.
 LONGEST_EDIT = 20_000
+LONGEST_NAME = 80
 
 
 class Workspace:
@@ -168,6 +171,23 @@ class Workspace:
                 queue_queries.previous_pair(session, filter, pair_id),
                 queue_queries.next_pair(session, filter, pair_id),
             )
+
+    def saved_views(self, dataset_id: int) -> list[ViewRow]:
+        """Queues with a name, for everybody who works on the dataset."""
+        with self.store.reading() as session:
+            return view_queries.list_views(session, dataset_id)
+
+    def save_view(self, dataset_id: int, name: str, fields: dict[str, str]) -> None:
+        """Keep a queue under a name; one of that name is replaced."""
+        name = " ".join(name.split())
+        if not name or len(name) > LONGEST_NAME:
+            raise SettingsError(f"A view's name has 1 to {LONGEST_NAME} characters.")
+        with self.store.writing() as session:
+            view_queries.save_view(session, dataset_id, name, fields, self.settings.author)
+
+    def delete_view(self, dataset_id: int, name: str) -> None:
+        with self.store.writing() as session:
+            view_queries.delete_view(session, dataset_id, name)
 
     # ---------------------------------------------------------------- one pair
 

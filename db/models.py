@@ -287,6 +287,20 @@ class Verdict(Base):
 Index("ix_verdicts_author", Verdict.author, Verdict.id)
 
 
+class View(Base):
+    """A queue with a name: the fields of its filter, as the page sets them."""
+
+    __tablename__ = "views"
+    __table_args__ = (UniqueConstraint("dataset_id", "name"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    dataset_id: Mapped[int] = mapped_column(ForeignKey("datasets.id"))
+    name: Mapped[str] = mapped_column(String(255))
+    fields: Mapped[dict[str, Any]] = mapped_column(JSON)
+    author: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
 class Job(Base):
     """Long work in the background. `owner` names the process that does it."""
 

@@ -38,6 +38,16 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
             tab.select(*shown, api_visibility="private", show_progress="hidden")
         dataset.change(*look, api_visibility="private", show_progress="hidden")
         _strip(workspace, blocks, running, redraw)
+
+        def named(current: int | None, request: gr.Request) -> Any:
+            """The dataset that the page's address names; its change opens queue and pair."""
+            wanted = str(dict(request.query_params).get("dataset", ""))
+            known = {summary.id for summary in workspace.datasets()}
+            if not wanted.isdigit() or int(wanted) not in known or int(wanted) == current:
+                return gr.skip()
+            return int(wanted)
+
+        blocks.load(named, [dataset], [dataset], api_visibility="private", show_progress="hidden")
     return blocks
 
 

@@ -23,12 +23,12 @@ from traced_ui.figures import trajectory_figure
 from traced_ui.keyboard import help_overlay, key_table
 from traced_ui.markup import number, percent, safe
 from traced_ui.messages import explained, note
+from traced_ui.queue_filter import START, cleaned, from_fields
 from traced_ui.steps import steps_list
 
 SCRIPT = Path(__file__).with_name("script.js")
 PAGE = 30
 _SEATS = 500
-_START = {"review": "unreviewed", "order": "p_error"}
 _TOLD = {
     "correct": "Correct.",
     "correction": "Corrected.",
@@ -45,9 +45,10 @@ class Seat:
     dataset_id: int | None = None
     pair_id: int | None = None
     step: int = 0
-    filter: dict[str, str] = field(default_factory=lambda: dict(_START))
+    filter: dict[str, str] = field(default_factory=lambda: dict(START))
     pages: list[Any] = field(default_factory=lambda: [None])
     waiting: bool = False  # the pair on the page has no scores yet
+    linked: bool = False  # the queue that the page's address names has been set
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -123,11 +124,16 @@ class Desk:
         self.seats = Seats()
 
     def open(self, dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
-        """A page has been opened or has changed its dataset; `?pair=` names a pair to open at."""
+        """A page has been opened or has changed its dataset; `?pair=` names a pair to open at, and
+        the filter's fields the queue that it is in."""
         seat = self.seats.of(request)
         with seat.lock:
             seat.dataset_id, seat.step, seat.pages = dataset_id, 0, [None]
-            wanted = "" if seat.waiting else str(dict(request.query_params).get("pair", ""))
+            asked = dict(request.query_params)
+            if not seat.linked:
+                seat.linked = True
+                self._follow(asked, seat)
+            wanted = "" if seat.waiting else str(asked.get("pair", ""))
             seat.waiting = False
             seat.pair_id = None
             try:
@@ -142,6 +148,15 @@ class Desk:
                 return self._all(seat, "")
             except Exception as error:
                 return self._message(note(explained(error), "error"))
+
+    def _follow(self, asked: dict[str, str], seat: Seat) -> None:
+        """Set the queue that an address names; one that makes no sense is no queue."""
+        fields = cleaned(asked)
+        try:
+            from_fields(0, fields)
+        except (ValueError, SettingsError):
+            return
+        seat.filter = fields
 
     def refresh(self, dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         """A job has come further. A page that waited for scores opens at the head of the queue once
@@ -191,6 +206,8 @@ class Desk:
             return self._all(seat, "")
         if action == "filter":
             return self._refilter(dict(event.get("filter") or {}), seat)
+        if action in ("view", "save-view", "delete-view"):
+            return self._view(action, " ".join(str(event.get("name", "")).split()), seat)
         if action in ("first-page", "next-page"):
             return self._turn(action, seat)
         if action == "suggest" and seat.pair_id is not None:
@@ -267,7 +284,7 @@ class Desk:
 
     def _refilter(self, values: dict[str, str], seat: Seat) -> tuple[Any, ...]:
         before = seat.filter
-        seat.filter = {key: str(value) for key, value in values.items()}
+        seat.filter = cleaned(values)
         try:
             filter = self._filter(seat)
         except (ValueError, SettingsError) as problem:
@@ -276,6 +293,22 @@ class Desk:
         seat.pages, seat.step = [None], 0
         seat.pair_id = self.workspace.first_pair(filter) or seat.pair_id
         return self._all(seat, "")
+
+    def _view(self, action: str, name: str, seat: Seat) -> tuple[Any, ...]:
+        """Open, keep or forget a queue with a name."""
+        assert seat.dataset_id is not None
+        if action == "save-view":
+            self.workspace.save_view(seat.dataset_id, name, seat.filter)
+            return self._all(
+                seat, note(f"Saved as '{name}', for everybody on this dataset.", "good")
+            )
+        if action == "delete-view":
+            self.workspace.delete_view(seat.dataset_id, name)
+            return self._all(seat, note(f"The view '{name}' is gone."))
+        return self._refilter(self._views(seat.dataset_id).get(name, START), seat)
+
+    def _views(self, dataset_id: int) -> dict[str, dict[str, str]]:
+        return {view.name: cleaned(view.fields) for view in self.workspace.saved_views(dataset_id)}
 
     def _turn(self, action: str, seat: Seat) -> tuple[Any, ...]:
         if action == "first-page":
@@ -306,31 +339,7 @@ class Desk:
 
     def _filter(self, seat: Seat) -> QueueFilter:
         """The seat's filter for the store; SettingsError or ValueError if it makes no sense."""
-        given = seat.filter
-        order = given.get("order", "p_error")
-
-        def probability(name: str) -> float | None:
-            text = given.get(name, "").strip().replace(",", ".")
-            if not text:
-                return None
-            try:
-                value = float(text)
-            except ValueError:
-                raise SettingsError(f"'{text}' is no number between 0 and 1.") from None
-            if not 0 <= value <= 1:
-                raise SettingsError(f"{value:g} is not between 0 and 1.")
-            return value
-
-        return QueueFilter(
-            int(seat.dataset_id or 0),
-            review=given.get("review", "unreviewed"),
-            order=order,
-            descending=order in ("p_error", "gain"),
-            minimum_p=probability("minimum_p"),
-            maximum_p=probability("maximum_p"),
-            text=given.get("text") or None,
-            split=given.get("split") or None,
-        )
+        return from_fields(int(seat.dataset_id or 0), seat.filter)
 
     def _all(self, seat: Seat, toast: str) -> tuple[Any, ...]:
         if seat.dataset_id is None:
@@ -348,6 +357,7 @@ class Desk:
         left = review_page.queue(
             page.rows, seat.pair_id, summary, seat.filter, self.workspace.queue_count(filter),
             page.next_cursor is not None, len(seat.pages) == 1,
+            self._views(seat.dataset_id),
         )  # fmt: skip
         if view is None:
             if summary.total and summary.reviewed == summary.total:

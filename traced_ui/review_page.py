@@ -1,12 +1,13 @@
 """What the review page looks like: parts of it as safe HTML. What it does is in `review`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backend.views import DatasetSummary, PairView, SuggestionView
 from traced_ui.differences import difference
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.markup import number, percent, safe
+from traced_ui.queue_filter import RANGES, as_query
 
 DECISIONS = {
     "correct": ("A", "Correct"),
@@ -31,6 +32,14 @@ _AUDIT = (
 )
 
 
+#: Filters that stand behind "More filters".
+_MORE = (
+    "decision",
+    "decided_by",
+    *(f"{column}_{end}" for column in RANGES if column != "p_error" for end in ("from", "to")),
+)
+
+
 def picture_source(pair_id: int, size: str) -> str:
     return f"/pictures/{pair_id}?size={size}"
 
@@ -43,8 +52,9 @@ def queue(
     count: int,
     more: bool,
     first_page: bool,
+    views: Mapping[str, dict[str, str]],
 ) -> str:
-    """Filters, progress, and a page of pairs."""
+    """Filters, progress, and a page of pairs. `views`: the saved ones, by name."""
     share = summary.reviewed / summary.total if summary.total else 0
     items = "".join(_row(row, row.pair_id == current) for row in rows)
     if not rows:
@@ -61,7 +71,10 @@ def queue(
         f"<span>{summary.errors_found} were errors</span></div>"
         f'<div class="bar" role="progressbar" aria-valuenow="{share:.0%}" aria-label="reviewed">'
         f'<i style="width:{share:.1%}"></i></div>'
+        + f'<div data-link="{safe(as_query(filter))}" data-dataset="{summary.id}">'
+        + _views(filter, views)
         + _filters(filter, bool(filter.get("split") or any(row.split for row in rows)))
+        + "</div>"
         + (f'<p class="hint">{_AUDIT}</p>' if filter.get("order") == "lot" else "")
         + f'<div class="progress"><span>{count} pairs in this queue</span></div>'
         f'<ul class="pairs" aria-label="Queue">{items}</ul>{pager}'
@@ -97,7 +110,8 @@ def _filters(filter: dict[str, str], splits: bool) -> str:
             f'<input data-filter="{name}" type="{kind}" value="{value}" {extra}></label>'
         )
 
-    steps = 'min="0" max="1" step="0.05"'
+    steps = 'min="0" max="1" step="any"'
+    used = any(filter.get(key) for key in _MORE)
     return (
         '<div class="filters">'
         + choice(
@@ -105,12 +119,44 @@ def _filters(filter: dict[str, str], splits: bool) -> str:
             {"unreviewed": "unreviewed", "decided": "decided", "all": "all"},
         )
         + choice("order", "Order", ORDERS)
-        + field("minimum_p", "p from", "number", f'{steps} placeholder="0"')
-        + field("maximum_p", "p to", "number", f'{steps} placeholder="1"')
+        + field("p_error_from", "p from", "number", f'{steps} placeholder="0"')
+        + field("p_error_to", "p to", "number", f'{steps} placeholder="1"')
         + field("text", "Search captions ( / )", "search", wide=not splits)
         + (field("split", "Split", "text") if splits else "")
-        + "</div>"
+        + f'</div><details class="more"{" open" if used else ""}><summary>More filters</summary>'
+        + '<div class="filters">'
+        + "".join(
+            field(f"{column}_{end}", f"{name} {end}", "number", 'step="any"')
+            for column, name in RANGES.items()
+            if column != "p_error"
+            for end in ("from", "to")
+        )
+        + choice("decision", "Verdict", {"": "any", **{k: v[2:] for k, v in _SHORT.items()}})
+        + field("decided_by", "Decided by", "text")
+        + "</div></details>"
     )  # fmt: skip
+
+
+def _views(filter: dict[str, str], views: Mapping[str, dict[str, str]]) -> str:
+    """Saved queues: open one, keep this one, forget one."""
+    here = next((name for name, fields in views.items() if fields == filter), "")
+    options = "".join(
+        f'<option value="{safe(name)}"{" selected" if name == here else ""}>{safe(name)}</option>'
+        for name in views
+    )
+    forget = (
+        f'<button type="button" class="t-button small" data-action="delete-view" '
+        f'data-name="{safe(here)}" aria-label="Forget the view {safe(here)}">Forget</button>'
+        if here
+        else ""
+    )
+    return (
+        '<div class="views"><label>View<select data-view>'
+        f'<option value="">{"most likely wrong" if not here else "start again"}</option>{options}'
+        f"</select></label>{forget}"
+        '<label>Save this view as<input data-view-name type="text" maxlength="80"></label>'
+        '<button type="button" class="t-button small" data-action="save-view">Save</button></div>'
+    )
 
 
 def stage(

@@ -66,11 +66,15 @@ document.addEventListener("click", (event) => {
   if (!button || button.disabled) return;
   if (button.dataset.action === "save-edit") { saveEdit(); return; }
   const more = {};
+  if (button.dataset.action === "save-view") more.name = document.querySelector("#traced-queue [data-view-name]")?.value || "";
+  if (button.dataset.name !== undefined) more.name = button.dataset.name;
   for (const name of ["step", "target", "after"]) if (button.dataset[name] !== undefined) more[name] = Number(button.dataset[name]);
   act(button.dataset.action, more);
 });
 
 document.addEventListener("change", (event) => {
+  const view = event.target.closest("[data-view]");
+  if (view) { send(payload("view", { name: view.value })); return; }
   const field = event.target.closest("[data-filter]");
   if (!field) return;
   const filter = {};
@@ -95,19 +99,41 @@ function reveal(item) {
   else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
 }
 
+// The address names the dataset, the queue and the pair: sent to a colleague, it opens just this.
+function tellAddress(pair) {
+  const queue = document.querySelector("#traced-queue [data-link]");
+  const address = new URL(location.href);
+  const told = new URLSearchParams(queue ? queue.dataset.link : "");
+  const theme = address.searchParams.get("__theme");
+  if (theme) told.set("__theme", theme);
+  if (queue) told.set("dataset", queue.dataset.dataset);
+  told.set("pair", pair);
+  address.search = told.toString();
+  if (address.href !== location.href) history.replaceState(null, "", address);
+}
+
+let moreOpen = false;
+document.addEventListener("toggle", (event) => {
+  if (event.target.matches?.("#traced-queue details.more")) moreOpen = event.target.open;
+}, true);
+
 // After each redraw: address, pictures of the next pairs, the current row in view, chart clicks.
 const prepared = new Set();
 const observer = new MutationObserver(() => {
   const s = stage();
   if (s && s.dataset.seen !== "1") {
     s.dataset.seen = "1";
-    const address = new URL(location.href);
-    address.searchParams.set("pair", s.dataset.pair);
-    history.replaceState(null, "", address);
+    tellAddress(s.dataset.pair);
     (s.dataset.prefetch || "").split(" ").filter(Boolean).forEach((source) => {
       if (!prepared.has(source)) { prepared.add(source); new Image().src = source; }
     });
     reveal(document.querySelector("#traced-queue [aria-current=true]"));
+  }
+  const queue = document.querySelector("#traced-queue [data-link]");
+  if (queue && queue.dataset.seen !== "1") {
+    queue.dataset.seen = "1";
+    if (s) tellAddress(s.dataset.pair);
+    if (moreOpen) queue.querySelector("details.more").open = true;
   }
   const step = document.querySelector("#traced-steps [aria-current=step]");
   if (step && step.dataset.seen !== "1") { step.dataset.seen = "1"; reveal(step); }

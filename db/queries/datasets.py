@@ -20,6 +20,7 @@ from db.models import (
     Suggestion,
     Trajectory,
     Verdict,
+    View,
 )
 from db.queries.statements import check_text, record
 
@@ -103,7 +104,7 @@ def delete_dataset(session: Session, dataset_id: int) -> None:
             delete(of_pair).where(of_pair.pair_id.in_(pairs)),
             execution_options={"synchronize_session": False},
         )
-    for of_dataset in (Pair, ImportProblem, Classifier, Job, Run):
+    for of_dataset in (Pair, ImportProblem, Classifier, Job, Run, View):
         session.execute(
             delete(of_dataset).where(of_dataset.dataset_id == dataset_id),
             execution_options={"synchronize_session": False},

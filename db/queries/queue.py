@@ -42,6 +42,8 @@ _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
 }
 ORDERS = tuple(_COLUMN_OF)
 REVIEWS = ("all", "unreviewed", "decided")
+#: Columns that a filter may bound.
+RANGES = ("p_error", "s_0", "gain", "icc")
 
 #: Whether ids ascend where the values descend, as the order's index was made (`models.py`).
 _TIES_ASCEND_WHEN_DESCENDING = {
@@ -56,24 +58,34 @@ _SLACK = 1e-9
 
 
 @dataclass(frozen=True)
+class Range:
+    """Both ends are inclusive, None is open; pairs without a value are left out."""
+
+    column: str
+    minimum: float | None = None
+    maximum: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.column not in RANGES:
+            raise ValueError(f"a range must be one of {', '.join(RANGES)}, not '{self.column}'")
+
+
+@dataclass(frozen=True)
 class QueueFilter:
     """What is in the queue and in which order.
 
-    `minimum_p` and `maximum_p` are inclusive and leave out pairs without a probability.
-    `abstract_below_icc` keeps only pairs whose ICC is below it (those that look abstract).
-    `text` is looked for in captions, case aside. Worst first: p_error, gain descending; s_0, icc
-    ascending. `lot` is a random order, the same every time; `uncertainty` has the probabilities
-    nearest to 0.5 first, whichever the direction.
+    `decided_by`: the curator whose verdict holds. `text` is looked for in captions, case aside.
+    Worst first: p_error, gain descending; s_0, icc ascending. `lot` is a random order, the same
+    every time; `uncertainty` has the probabilities nearest to 0.5 first, whichever the direction.
     """
 
     dataset_id: int
     review: str = "all"
     decision: str | None = None
     split: str | None = None
-    minimum_p: float | None = None
-    maximum_p: float | None = None
+    ranges: tuple[Range, ...] = ()
+    decided_by: str | None = None
     text: str | None = None
-    abstract_below_icc: float | None = None
     truncated: bool | None = None
     order: str = "p_error"
     descending: bool = True
@@ -207,9 +219,7 @@ def _segments(
     unknown_ascend = not backwards
     known = (column.is_not(None),)
     # A range over the ordering column lets no unknown value through: nothing to look for there.
-    bounded = (
-        filter.order == "p_error" and (filter.minimum_p, filter.maximum_p) != (None, None)
-    ) or (filter.order == "icc" and filter.abstract_below_icc is not None)
+    bounded = _bounded(filter, column)
     by_value = (
         column.desc() if values_descend else column.asc(),
         Pair.id.asc() if ties_ascend else Pair.id.desc(),
@@ -231,6 +241,13 @@ def _segments(
             yield _by_id((column.is_(None),), unknown_ascend, None)
 
 
+def _bounded(filter: QueueFilter, column: InstrumentedAttribute[float | None]) -> bool:
+    return any(
+        one.column == column.key and (one.minimum, one.maximum) != (None, None)
+        for one in filter.ranges
+    )
+
+
 def _by_id(
     conditions: tuple[ColumnElement[bool], ...], ascending: bool, place: Cursor | None
 ) -> _Segment:
@@ -250,12 +267,14 @@ def _conditions(filter: QueueFilter) -> list[ColumnElement[bool]]:
         conditions.append(Pair.decision == filter.decision)
     if filter.split is not None:
         conditions.append(Pair.split == filter.split)
-    if filter.minimum_p is not None:
-        conditions.append(Pair.p_error >= filter.minimum_p)
-    if filter.maximum_p is not None:
-        conditions.append(Pair.p_error <= filter.maximum_p)
-    if filter.abstract_below_icc is not None:
-        conditions.append(Pair.icc < filter.abstract_below_icc)
+    if filter.decided_by is not None:
+        conditions.append(Pair.decided_by == filter.decided_by)
+    for one in filter.ranges:
+        column = getattr(Pair, one.column)
+        if one.minimum is not None:
+            conditions.append(column >= one.minimum)
+        if one.maximum is not None:
+            conditions.append(column <= one.maximum)
     if filter.truncated is not None:
         conditions.append(Pair.truncated == filter.truncated)
     if filter.text and filter.text.strip():
@@ -330,7 +349,7 @@ def _streams(
             ties = Pair.id.desc() if backwards else Pair.id.asc()
             streams.append(iter([_Segment((side, *bound, *further), (rising, ties))]))
     unknown = place is None or place.value is None or not backwards
-    if unknown and (filter.minimum_p, filter.maximum_p) == (None, None):
+    if unknown and not _bounded(filter, Pair.p_error):
         behind = place if place is not None and place.value is None else None
         streams.append(iter([_by_id((Pair.p_error.is_(None),), not backwards, behind)]))
     return streams

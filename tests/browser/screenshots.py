@@ -13,10 +13,15 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
+from backend.evaluation.demo import read_truth
+from backend.settings import load_settings
+from backend.workspace import QueueFilter, Workspace
 from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
 
 SIZES = {"wide": (1440, 900), "tablet": (820, 1180)}
-PAGES = ("Review", "Playground", "Datasets", "Retrain", "Export")
+PAGES = ("Review", "Playground", "Datasets", "Progress", "Retrain", "Export")
+#: Verdicts given before the pictures are taken: from the top of the queue, and by lot.
+TOP, DRAWN = 60, 60
 
 
 def take(page: Page, folder: Path, name: str) -> None:
@@ -33,6 +38,19 @@ def take(page: Page, folder: Path, name: str) -> None:
         page.screenshot(path=folder / f"{title.lower()}-{name}.png")
 
 
+def review_some(folder: str) -> None:
+    """Decide pairs as one would who knows the truth: Progress has something to show then."""
+    workspace = Workspace(load_settings({"data_directory": folder}, {}))
+    (dataset,) = workspace.datasets()
+    truth = read_truth()
+    for order, count in (("p_error", TOP), ("lot", DRAWN)):
+        filter = QueueFilter(dataset.id, "unreviewed", order=order, descending=order == "p_error")
+        for row in workspace.queue_page(filter, limit=count).rows:
+            wrong = row.external_id in truth and truth[row.external_id].is_error
+            workspace.decide(row.pair_id, row.verdict_version, "drop" if wrong else "correct")
+    workspace.store.close()
+
+
 def main() -> None:
     folder = Path(sys.argv[1] if len(sys.argv) > 1 else "data/screenshots")
     folder.mkdir(parents=True, exist_ok=True)
@@ -43,6 +61,7 @@ def main() -> None:
             [sys.executable, "app.py", "score", "assets/demo"],
             cwd=ROOT, env=environment, check=True,
         )  # fmt: skip
+        review_some(state)
         log = Path(state) / "server.log"
         with log.open("w") as file, sync_playwright() as playwright:
             server = subprocess.Popen(

@@ -12,7 +12,7 @@ from db import Store
 from db.errors import MissingRow
 from db.queries import concreteness, pairs, queue, trajectories, verdicts
 from db.queries.pairs import PairRow
-from db.queries.queue import ORDERS, Cursor, QueueFilter, QueueRow
+from db.queries.queue import ORDERS, Cursor, QueueFilter, QueueRow, Range
 from db.queries.trajectories import TrajectoryRow
 from tests.db.building import add_dataset, set_probabilities, start_run
 
@@ -137,10 +137,14 @@ FILTERS: list[tuple[str, QueueFilter, Callable[[PairRow], bool]]] = [
     ("decided", QueueFilter(0, review="decided"), lambda p: p.decision is not None),
     ("decision", QueueFilter(0, decision="drop"), lambda p: p.decision == "drop"),
     ("split", QueueFilter(0, split="test"), lambda p: p.split == "test"),
-    ("at least", QueueFilter(0, minimum_p=0.5), lambda p: (p.p_error or 0) >= 0.5),
+    (
+        "at least",
+        QueueFilter(0, ranges=(Range("p_error", 0.5),)),
+        lambda p: (p.p_error or 0) >= 0.5,
+    ),
     (
         "between",
-        QueueFilter(0, minimum_p=0.25, maximum_p=0.5),
+        QueueFilter(0, ranges=(Range("p_error", 0.25, 0.5),)),
         lambda p: p.p_error is not None and 0.25 <= p.p_error <= 0.5,
     ),
     ("text", QueueFilter(0, text=" dog "), lambda p: "dog" in p.caption.lower()),
@@ -148,11 +152,19 @@ FILTERS: list[tuple[str, QueueFilter, Callable[[PairRow], bool]]] = [
     ("underscore", QueueFilter(0, text="ff_"), lambda p: "ff_" in p.caption),
     ("blank text", QueueFilter(0, text="  "), lambda p: True),
     ("no such text", QueueFilter(0, text="zebra"), lambda p: False),
-    ("abstract", QueueFilter(0, abstract_below_icc=0.4), lambda p: (p.icc or 1) < 0.4),
+    (
+        "abstract and weak",
+        QueueFilter(0, ranges=(Range("icc", None, 0.4), Range("s_0", 0.3, None))),
+        lambda p: (1 if p.icc is None else p.icc) <= 0.4 and (p.s_0 or 0) >= 0.3,
+    ),
+    ("curator", QueueFilter(0, decided_by="Ada"), lambda p: p.decided_by == "Ada"),
+    ("nobody", QueueFilter(0, decided_by="Eve"), lambda p: False),
     ("truncated", QueueFilter(0, truncated=True), lambda p: p.truncated),
     (
         "together",
-        QueueFilter(0, review="unreviewed", split="train", minimum_p=0.5, text="a"),
+        QueueFilter(
+            0, review="unreviewed", split="train", ranges=(Range("p_error", 0.5),), text="a"
+        ),
         lambda p: (
             p.decision is None
             and p.split == "train"
@@ -227,7 +239,8 @@ def test_a_pair_of_another_dataset_has_no_place_here(store: Store, dataset_id: i
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"order": "id; DROP TABLE pairs"}, {"review": "some"}, {"decision": "wrong"}]
+    "wrong",
+    [{"order": "id; DROP TABLE pairs"}, {"review": "some"}, {"decision": "wrong"}],
 )
 def test_a_filter_that_makes_no_sense_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"must be one of|no decision"):
@@ -239,7 +252,7 @@ def test_a_filter_that_makes_no_sense_is_refused(wrong: dict[str, str]) -> None:
     [
         (QueueFilter(1), "ix_pairs_p_error"),
         (QueueFilter(1, descending=False), "ix_pairs_p_error"),
-        (QueueFilter(1, minimum_p=0.5), "ix_pairs_p_error"),
+        (QueueFilter(1, ranges=(Range("p_error", 0.5),)), "ix_pairs_p_error"),
         (QueueFilter(1, review="unreviewed"), "ix_pairs_unreviewed"),
         (QueueFilter(1, decision="drop", review="decided"), "ix_pairs_decided"),
         (QueueFilter(1, split="train"), "ix_pairs_split"),
@@ -267,7 +280,7 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
     with sqlite_store.reading() as session:
         queue.page(session, filter, after)
     event.remove(sqlite_store.engine, "before_cursor_execute", remember)
-    bounded = filter.minimum_p is not None and after == Cursor(None, 7)
+    bounded = bool(filter.ranges) and after == Cursor(None, 7)
     assert asked or bounded
     with sqlite_store.engine.connect() as connection:
         for statement, given in asked:

@@ -154,3 +154,33 @@ def test_no_dataset_says_what_to_do(desk: Desk) -> None:
 
 def test_unscored_pairs_say_so(desk: Desk) -> None:
     assert "Not scored yet" in Page(desk).shown[3]
+
+
+def test_a_queue_can_be_kept_opened_and_forgotten(desk: Desk) -> None:
+    page = Page(desk)
+    page.press("filter", filter={"review": "all", "order": "position", "icc_to": ""})
+    assert "Saved as &#x27;as it came&#x27;" in page.press("save-view", name=" as it  came ")
+    page.press("filter", filter={"review": "all", "order": "s_0"})
+    assert page.seat.filter["order"] == "s_0"
+    page.press("view", name="as it came")
+    assert page.seat.filter == {"review": "all", "order": "position"}
+    assert "as it came" in page.shown[0]
+    page.press("view", name="no such view")
+    assert page.seat.filter == {"review": "unreviewed", "order": "p_error"}
+    page.press("delete-view", name="as it came")
+    assert "as it came" not in page.shown[0]
+    assert "characters" in page.press("save-view", name="   ")
+    assert "no number" in page.press("filter", filter={"s_0_from": "much"})
+
+
+def test_a_link_opens_its_queue_and_nonsense_the_usual_one(desk: Desk) -> None:
+    first = Page(desk, session="a", review="all", order="position")
+    assert first.seat.filter == {"review": "all", "order": "position"}
+    assert "order=position" in first.shown[0]
+    for number, wrong in enumerate(({"order": "x"}, {"p_error_from": "x"})):
+        page = Page(desk, 1, f"w{number}", **wrong)
+        assert page.seat.filter == {"review": "unreviewed", "order": "p_error"}
+    # Once on the page, the reader's own filters count, whatever the address said.
+    first.press("filter", filter={"review": "decided"})
+    desk.open(1, first.request)
+    assert first.seat.filter["review"] == "decided"
