@@ -87,6 +87,18 @@ class PairView:
     #: Plain warning about the model, empty if there is none.
     limits: str
     history: tuple[VerdictView, ...] = ()
+    #: Characters (start, end) of the words that a curator called wrong.
+    wrong_words: tuple[tuple[int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class SuspectsHit:
+    """Of pairs whose wrong words a curator has marked: how often the most suspect word is one of
+    them, and how often a word by lot would be."""
+
+    pairs: int
+    top1: float
+    chance: float
 
 
 @dataclass(frozen=True)
@@ -116,6 +128,7 @@ class ProgressView:
     calibration: tuple[CalibrationBin, ...]
     found: tuple[tuple[int, int], ...]
     retrainings: tuple[Retraining, ...]
+    suspects_hit: SuspectsHit | None = None
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,7 @@ from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries import verdicts as verdict_queries
 from db.queries import views as view_queries
+from db.queries import word_marks as word_mark_queries
 from db.queries.queue import QueueFilter, QueuePage, Range
 from db.queries.views import ViewRow
 
@@ -202,6 +203,7 @@ class Workspace:
             run = run_queries.latest_run(session, pair.dataset_id, "score")
             offers = suggestion_queries.list_suggestions(session, pair_id, run.id if run else None)
             classifier = classifier_queries.active(session, pair.dataset_id)
+            marks = word_mark_queries.of_pair(session, pair_id)
         trajectory = scoring.to_trajectory(pair.caption, stored) if stored is not None else None
         return PairView(
             pair_id=pair.id,
@@ -223,6 +225,7 @@ class Workspace:
             words_read=len(trajectory.first_step_scores) if trajectory is not None else None,
             suspects=scoring.to_suspects(detection) if detection is not None else (),
             trajectory=trajectory,
+            wrong_words=tuple(marks),
             suggestions=tuple(_suggestion(row) for row in offers),
             basis=_basis(pair.p_error, classifier),
             scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
@@ -279,6 +282,15 @@ class Workspace:
                 author=author or self.settings.author,
             )
         return self.open_pair(pair_id)
+
+    def mark_word(self, pair_id: int, word: int, author: str | None = None) -> bool:
+        """Call a word of the caption wrong, or take that back; whether it is marked now."""
+        with self.store.writing() as session:
+            spans = Caption.parse(pair_queries.get_pair(session, pair_id).caption).spans
+            if not 0 <= word < len(spans):
+                raise SettingsError(f"The caption has no word {word + 1}.")
+            who = author or self.settings.author
+            return word_mark_queries.toggle(session, pair_id, *spans[word], who)
 
     def undo(self, dataset_id: int, author: str | None = None) -> PairView | None:
         """Take back the author's newest verdict; None if there is none left."""

@@ -287,6 +287,20 @@ class Verdict(Base):
 Index("ix_verdicts_author", Verdict.author, Verdict.id)
 
 
+class WordMark(Base):
+    """A word of a caption (characters start:end) that a curator calls wrong."""
+
+    __tablename__ = "word_marks"
+    __table_args__ = (UniqueConstraint("pair_id", "author", "start", "end"),)
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"))
+    start: Mapped[int] = mapped_column(Integer)
+    end: Mapped[int] = mapped_column(Integer)
+    author: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+
 class View(Base):
     """A queue with a name: the fields of its filter, as the page sets them."""
 

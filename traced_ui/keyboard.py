@@ -22,6 +22,7 @@ KEYS = (
     Key(("2",), "suggestion-2", "2", "wrong: use the second suggestion"),
     Key(("3",), "suggestion-3", "3", "wrong: use the third suggestion"),
     Key(("e", "E"), "edit", "E", "write your own correction (Ctrl+Enter saves, Esc leaves)"),
+    Key(("w", "W"), "words", "W", "to the words: ← → choose one, Enter calls it wrong, Esc leaves"),
     Key(("b", "B"), "abstract", "B", "abstract: describes nothing that can be seen"),
     Key(("u", "U"), "unsure", "U", "unsure"),
     Key(("z", "Z"), "undo", "Z", "undo the last verdict"),

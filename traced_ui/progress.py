@@ -150,8 +150,17 @@ def tables_html(view: ProgressView) -> str:
         ]
         for one in view.retrainings
     ]
+    hit = view.suspects_hit
+    words = (
+        f"<p>The most suspect word is one that was called wrong in {percent(hit.top1)} of "
+        f"{hit.pairs} pairs with such words; by chance it would be {percent(hit.chance)}.</p>"
+        if hit
+        else "<p>Click the wrong words of a caption (or press W) to see here how often the most "
+        "suspect word is one of them.</p>"
+    )
     head = ["detector", "made", "AUC on verdicts, before", "after"]
     return (
         "<h3>Verdicts</h3>" + table(["verdict", "pairs"], kinds, {1})
+        + "<h3>Suspect words</h3>" + words
         + "<h3>Retraining</h3>" + table(head, trained, {2, 3})
     )  # fmt: skip

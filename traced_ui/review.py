@@ -206,6 +206,8 @@ class Desk:
             return self._all(seat, "")
         if action == "filter":
             return self._refilter(dict(event.get("filter") or {}), seat)
+        if action == "mark-word":
+            return self._mark(event, seat)
         if action in ("view", "save-view", "delete-view"):
             return self._view(action, " ".join(str(event.get("name", "")).split()), seat)
         if action in ("first-page", "next-page"):
@@ -293,6 +295,13 @@ class Desk:
         seat.pages, seat.step = [None], 0
         seat.pair_id = self.workspace.first_pair(filter) or seat.pair_id
         return self._all(seat, "")
+
+    def _mark(self, event: dict[str, Any], seat: Seat) -> tuple[Any, ...]:
+        if seat.pair_id is None or event.get("pair") != seat.pair_id:
+            return self._message(note("That click was for the pair before; nothing was written."))
+        self.workspace.mark_word(seat.pair_id, int(event.get("word", -1)))
+        view = self.workspace.open_pair(seat.pair_id)
+        return (gr.skip(), self._pair(view, seat)[0], *self._nothing(4))
 
     def _view(self, action: str, name: str, seat: Seat) -> tuple[Any, ...]:
         """Open, keep or forget a queue with a name."""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from backend.trajectories.trajectory import Trajectory
 from backend.views import DatasetSummary, PairView, SuggestionView
 from traced_ui.differences import difference
 from traced_ui.highlighting import highlighted_caption
@@ -173,13 +174,21 @@ def stage(
         f'<div class="stage" data-pair="{view.pair_id}" data-version="{view.version}" '
         f'data-prefetch="{safe(prefetch)}">'
         + _picture(view)
-        + highlighted_caption(view.caption, view.suspects, removed, view.words_read, gains)
+        + highlighted_caption(
+            view.caption, view.suspects, removed, view.words_read, gains,
+            _removal(view.trajectory) if deletes else None, view.wrong_words,
+        )
         + _facts(view)
         + _verdicts(view)
         + _suggestions(view, suggestions)
         + _edit(view)
         + "</div>"
-    )
+    )  # fmt: skip
+
+
+def _removal(trajectory: Trajectory | None) -> dict[int, int]:
+    """The step at which each word went."""
+    return {word: step for step, word in enumerate(trajectory.removed, 1)} if trajectory else {}
 
 
 def _picture(view: PairView) -> str:

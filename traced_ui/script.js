@@ -1,7 +1,7 @@
 // Keys, clicks and typing on the review page, sent to the server through one component.
 // Runs once (js_on_load of the bus); everything is delegated, so that redrawn parts need no hooks.
 const keys = JSON.parse(element.querySelector("[data-keys]").dataset.keys);
-const local = new Set(["help", "zoom", "edit", "search"]);
+const local = new Set(["help", "zoom", "edit", "search", "words"]);
 const send = (payload) => trigger("keypress", payload);
 const stage = () => document.querySelector("#traced-stage [data-pair]");
 const reviewShown = () => { const s = document.querySelector("#traced-stage"); return s && s.offsetParent !== null; };
@@ -20,11 +20,29 @@ function doLocal(action) {
   } else if (action === "edit") {
     const box = document.querySelector("#traced-stage details.edit");
     if (box) { box.open = true; const area = box.querySelector("textarea"); area.focus(); area.select(); }
+  } else if (action === "words") {
+    const words = wordsShown();
+    (words.find((w) => w.classList.contains("suspect")) || words[0])?.focus();
   } else if (action === "search") {
     const field = document.querySelector("#traced-queue [data-filter=text]");
     if (field) { field.focus(); field.select(); }
   }
 }
+
+const wordsShown = () => [...document.querySelectorAll("#traced-stage .word[role=button]")];
+let wordInFocus = null;  // kept over the redraw that a mark brings
+
+// Keys while a word has the focus: along the caption, mark. Escape leaves, see below.
+function onWord(word, event) {
+  const words = wordsShown(), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+  if (step) words[words.indexOf(word) + step]?.focus();
+  else if (event.key === "Enter" || event.key === " ") { wordInFocus = word.dataset.word; markWord(word); }
+  else return false;
+  event.preventDefault();
+  return true;
+}
+
+function markWord(word) { send(payload("mark-word", { word: Number(word.dataset.word) })); }
 
 function act(action, more) {
   if (local.has(action)) doLocal(action);
@@ -41,6 +59,7 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
     const help = document.getElementById("traced-help");
     if (help && !help.hidden) { help.hidden = true; return; }
+    event.target.closest?.("#traced-stage .word[role=button]")?.blur();
     if (typing && typing.closest("#traced-stage, #traced-queue")) {
       typing.blur();
       const box = typing.closest("details.edit"); if (box) box.open = false;
@@ -52,6 +71,8 @@ document.addEventListener("keydown", (event) => {
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || !reviewShown()) return;
+  const word = event.target.closest?.("#traced-stage .word[role=button]");
+  if (word && onWord(word, event)) return;
   const action = keys[event.key];
   // A held key must not decide a row of pairs that nobody has seen.
   if (!action || (event.repeat && !["next", "previous", "step-forward", "step-back"].includes(action))) return;
@@ -62,6 +83,8 @@ document.addEventListener("keydown", (event) => {
 document.addEventListener("click", (event) => {
   const here = event.target.closest("[data-local]");
   if (here) { doLocal(here.dataset.local); return; }
+  const word = event.target.closest("#traced-stage .word[role=button]");
+  if (word) { markWord(word); return; }
   const button = event.target.closest("[data-action]");
   if (!button || button.disabled) return;
   if (button.dataset.action === "save-edit") { saveEdit(); return; }
@@ -124,6 +147,7 @@ const observer = new MutationObserver(() => {
   if (s && s.dataset.seen !== "1") {
     s.dataset.seen = "1";
     tellAddress(s.dataset.pair);
+    if (wordInFocus !== null) { s.querySelector(`.word[data-word="${wordInFocus}"]`)?.focus(); wordInFocus = null; }
     (s.dataset.prefetch || "").split(" ").filter(Boolean).forEach((source) => {
       if (!prepared.has(source)) { prepared.add(source); new Image().src = source; }
     });

@@ -5,13 +5,15 @@ from backend.progress.figures import (
     calibration,
     errors_found,
     precision_of_flagged,
+    suspects_hit,
 )
 from backend.progress.stopping import remaining_errors
 from backend.store import Store
-from backend.views import WRONG, ProgressView, Retraining
+from backend.views import WRONG, ProgressView, Retraining, SuspectsHit
 from db.queries import classifiers as classifier_queries
 from db.queries import pairs as pair_queries
 from db.queries import progress as progress_queries
+from db.queries import word_marks as word_mark_queries
 
 _SAYS = ("correct", *WRONG)
 
@@ -28,6 +30,7 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
             if decision in _SAYS
         ]
         trained = classifier_queries.list_classifiers(session, dataset_id)
+        hit = suspects_hit(word_mark_queries.marked_and_suspect(session, dataset_id))
     precision, flagged = precision_of_flagged(said)
     return ProgressView(
         total=counts.total,
@@ -49,4 +52,5 @@ def progress_of(store: Store, dataset_id: int) -> ProgressView:
             )
             for row in reversed(trained)
         ),
+        suspects_hit=SuspectsHit(*hit) if hit is not None else None,
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """What the verdicts so far say: precision of the flagged, calibration, errors as they came."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 #: Pairs at least this probable count as flagged.
@@ -62,3 +62,23 @@ def errors_found(decided: Sequence[Decided]) -> list[tuple[int, int]]:
         if number % every == 0 or number == len(decided):
             found.append((number, errors))
     return found
+
+
+def suspects_hit(
+    marked: Iterable[tuple[set[tuple[int, int]], Sequence[tuple[int, int, float]]]],
+) -> tuple[int, float, float] | None:
+    """(pairs, top-1 hit rate, chance) of suspect words against marked ones; None without any.
+
+    `marked`: for each pair the marked spans, and (start, end, suspicion) of every word.
+    """
+    hits, chances = [], []
+    for spans, words in marked:
+        known = [(start, end) in spans for start, end, _ in words]
+        if not any(known):
+            continue
+        top = max(range(len(words)), key=lambda i: words[i][2])
+        hits.append(known[top])
+        chances.append(sum(known) / len(known))
+    if not hits:
+        return None
+    return len(hits), sum(hits) / len(hits), sum(chances) / len(chances)

@@ -21,6 +21,7 @@ from db.models import (
     Trajectory,
     Verdict,
     View,
+    WordMark,
 )
 from db.queries.statements import check_text, record
 
@@ -99,7 +100,7 @@ def delete_dataset(session: Session, dataset_id: int) -> None:
     """Delete a dataset and everything known about it, verdicts included. Images are not touched."""
     get_dataset(session, dataset_id)
     pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
-    for of_pair in (Verdict, Suggestion, Detection, Trajectory):
+    for of_pair in (Verdict, Suggestion, Detection, Trajectory, WordMark):
         session.execute(
             delete(of_pair).where(of_pair.pair_id.in_(pairs)),
             execution_options={"synchronize_session": False},

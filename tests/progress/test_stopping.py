@@ -10,6 +10,7 @@ from backend.progress.figures import (
     calibration,
     errors_found,
     precision_of_flagged,
+    suspects_hit,
 )
 from backend.progress.stopping import Remaining, remaining_errors
 
@@ -87,3 +88,12 @@ def test_precision_calibration_and_the_way_there() -> None:
     assert way[-1] == (101, 41)
     assert all(a <= b for (_, a), (_, b) in itertools.pairwise(way))
     assert len(errors_found(decided * 100)) < 250
+
+
+def test_suspects_are_held_against_the_words_that_people_marked() -> None:
+    words = [(0, 1, 0.2), (2, 5, 0.9), (6, 9, 0.0), (10, 14, 0.4)]
+    hit = ({(2, 5)}, words)
+    missed = ({(0, 1), (10, 14)}, words)
+    elsewhere = ({(50, 60)}, words)  # behind what the model reads
+    assert suspects_hit([hit, missed, elsewhere]) == (2, 0.5, 0.375)
+    assert suspects_hit([elsewhere]) is None

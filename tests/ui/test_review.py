@@ -184,3 +184,15 @@ def test_a_link_opens_its_queue_and_nonsense_the_usual_one(desk: Desk) -> None:
     first.press("filter", filter={"review": "decided"})
     desk.open(1, first.request)
     assert first.seat.filter["review"] == "decided"
+
+
+def test_a_word_is_called_wrong_and_right_again(desk: Desk) -> None:
+    page = Page(desk)
+    pair = page.seat.pair_id
+    page.press("mark-word", word=1)
+    assert len(desk.workspace.open_pair(pair).wrong_words) == 1
+    assert 'aria-pressed="true"' in page.shown[1].split('data-word="1"')[1][:80]
+    page.press("mark-word", word=1)
+    assert desk.workspace.open_pair(pair).wrong_words == ()
+    assert "no word" in page.press("mark-word", word=500)
+    assert "nothing was written" in page.press("mark-word", word=0, pair=pair + 1)

@@ -1,0 +1,63 @@
+"""Words that curators call wrong, and whether the suspect words are among them."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from db.blobs import decode_suspects
+from db.models import Detection, Pair, WordMark
+from db.queries.statements import insert_for
+from db.types import now
+
+Span = tuple[int, int]
+
+
+def toggle(session: Session, pair_id: int, start: int, end: int, author: str) -> bool:
+    """Mark the word, or take the mark back; whether it is marked now."""
+    here = (
+        WordMark.pair_id == pair_id,
+        WordMark.author == author,
+        WordMark.start == start,
+        WordMark.end == end,
+    )
+    if session.scalar(select(WordMark.id).where(*here)) is not None:
+        session.execute(delete(WordMark).where(*here))
+        return False
+    session.execute(
+        insert_for(session, WordMark)
+        .values(pair_id=pair_id, start=start, end=end, author=author, created_at=now())
+        .on_conflict_do_nothing()
+    )
+    return True
+
+
+def of_pair(session: Session, pair_id: int) -> list[Span]:
+    """What anybody marked, in the order of the caption, each word once."""
+    rows = session.execute(
+        select(WordMark.start, WordMark.end)
+        .where(WordMark.pair_id == pair_id)
+        .distinct()
+        .order_by(WordMark.start)
+    )
+    return [(start, end) for start, end in rows]
+
+
+def marked_and_suspect(
+    session: Session, dataset_id: int
+) -> Iterator[tuple[set[Span], list[tuple[int, int, float]]]]:
+    """For each pair with marks: the marked words, and every word's suspicion."""
+    rows = session.execute(
+        select(WordMark.pair_id, WordMark.start, WordMark.end, Detection.suspects)
+        .join(Pair, Pair.id == WordMark.pair_id)
+        .join(Detection, Detection.pair_id == WordMark.pair_id)
+        .where(Pair.dataset_id == dataset_id)
+        .order_by(WordMark.pair_id)
+    )
+    marks: dict[int, set[Span]] = {}
+    suspects: dict[int, bytes] = {}
+    for pair_id, start, end, packed in rows:
+        marks.setdefault(pair_id, set()).add((start, end))
+        suspects[pair_id] = packed
+    for pair_id, spans in marks.items():
+        yield spans, list(decode_suspects(suspects[pair_id]))

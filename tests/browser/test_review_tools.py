@@ -1,0 +1,85 @@
+"""Words called wrong, views kept and sent to others, progress: as a person uses them."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Site
+from tests.browser.test_main_job import pair_of, press
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_word_is_called_wrong_by_keys_and_by_click(page: Page) -> None:
+    page.keyboard.press("w")
+    first = page.locator("#traced-stage .word:focus")
+    expect(first).to_have_count(1)
+    place = int(first.get_attribute("data-word") or 0)
+    expect(first).to_have_attribute("title", re.compile(r"removed at step \d+"))
+    page.keyboard.press("ArrowLeft" if place else "ArrowRight")
+    other = place - 1 if place else 1
+    page.keyboard.press("Enter")
+    word = page.locator(f'#traced-stage .word[data-word="{other}"]')
+    expect(word).to_have_attribute("aria-pressed", "true")
+    expect(word).to_be_focused()  # over the redraw
+    before = pair_of(page)
+    page.keyboard.press("Escape")
+    expect(page.locator("#traced-stage .word:focus")).to_have_count(0)
+    word.click()
+    expect(word).to_have_attribute("aria-pressed", "false")
+    assert pair_of(page) == before
+    page.keyboard.press("Escape")
+    press(page, "j")
+
+
+def test_a_view_is_kept_and_a_link_brings_it_back(page: Page, site: Site) -> None:
+    queue = page.locator("#traced-queue")
+    queue.locator("[data-filter=review]").select_option("all")
+    expect(queue.locator("[data-filter=review]")).to_have_value("all")
+    queue.locator("[data-filter=order]").select_option("lot")
+    expect(queue).to_contain_text("A random sample")
+    queue.locator("details.more summary").click()
+    queue.locator("[data-filter=s_0_to]").fill("0.9")
+    queue.locator("[data-filter=s_0_to]").press("Tab")
+    expect(page).to_have_url(re.compile("s_0_to=0.9"))
+    # The drawer that was open stays open when the page is drawn anew.
+    expect(queue.locator("[data-filter=icc_from]")).to_be_visible()
+    press(page, "j")
+    queue.locator("[data-view-name]").fill("my audit")
+    queue.locator("[data-action=save-view]").click()
+    expect(page.locator("#traced-toast")).to_contain_text("my audit")
+    link, pair = page.url, pair_of(page)
+    colleague = page.context.new_page()
+    colleague.goto(link)
+    colleague.wait_for_selector(f'#traced-stage [data-pair="{pair}"]', timeout=30_000)
+    theirs = colleague.locator("#traced-queue")
+    expect(theirs.locator("[data-filter=order]")).to_have_value("lot")
+    expect(theirs.locator("[data-filter=s_0_to]")).to_have_value("0.9")
+    colleague.goto(site.address)
+    colleague.wait_for_selector("#traced-stage [data-pair]")
+    expect(theirs.locator("[data-filter=order]")).to_have_value("p_error")
+    theirs.locator("[data-view]").select_option("my audit")
+    expect(theirs.locator("[data-filter=order]")).to_have_value("lot")
+    theirs.locator("[data-action=delete-view]").click()
+    expect(colleague.locator("#traced-toast")).to_contain_text("gone")
+    expect(theirs.locator("[data-view] option")).to_have_count(1)
+    colleague.close()
+
+
+def test_progress_tells_what_remains_once_pairs_were_drawn_by_lot(page: Page) -> None:
+    page.locator("#traced-queue [data-filter=order]").select_option("lot")
+    expect(page.locator("#traced-queue")).to_contain_text("A random sample")
+    for key in "aadaa":
+        press(page, key)
+    page.get_by_role("tab", name="Progress").click()
+    cards = page.locator("#progress-cards")
+    expect(cards).to_contain_text("errors that remain, about", timeout=20_000)
+    expect(cards).to_contain_text("95 % confidence")
+    expect(page.locator("#progress-found .js-plotly-plot")).to_be_visible()
+    expect(page.locator("#progress-tables")).to_contain_text("Suspect words")
+    page.get_by_role("tab", name="Review").click()
+    for left in range(5):
+        page.keyboard.press("z")
+        expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+        page.wait_for_timeout(150 + left)

@@ -1,0 +1,29 @@
+"""Words called wrong: on and off, by several people, beside what was suspect."""
+
+from db import Store
+from db.queries import datasets, detections, word_marks
+from db.queries.detections import DetectionRow
+from tests.db.building import add_dataset
+
+
+def test_marks_go_on_and_off_and_are_everybodys(store: Store) -> None:
+    dataset_id, (first, second) = add_dataset(store, 2)
+    with store.writing() as session:
+        detections.save_detections(
+            session, [DetectionRow(i, 0.5, ((0, 5, 0.1), (6, 12, 0.9))) for i in (first, second)]
+        )
+        assert word_marks.toggle(session, first, 6, 12, "Ada")
+        assert word_marks.toggle(session, first, 6, 12, "Ben")
+        assert word_marks.toggle(session, first, 0, 5, "Ben")
+    with store.writing() as session:
+        assert word_marks.of_pair(session, first) == [(0, 5), (6, 12)]
+        assert not word_marks.toggle(session, first, 0, 5, "Ben")
+        assert not word_marks.toggle(session, first, 6, 12, "Ada")
+        assert word_marks.of_pair(session, first) == [(6, 12)], "Ben still says so"
+        assert word_marks.of_pair(session, second) == []
+        ((spans, words),) = word_marks.marked_and_suspect(session, dataset_id)
+    assert spans == {(6, 12)}
+    assert [(start, end) for start, end, _ in words] == [(0, 5), (6, 12)]
+    with store.writing() as session:
+        datasets.delete_dataset(session, dataset_id)
+        assert list(word_marks.marked_and_suspect(session, dataset_id)) == []
