@@ -113,7 +113,7 @@ def pace_figure(view: ProgressView) -> go.Figure:
         figure.add_bar(
             x=[day for day, _ in own], y=[count for _, count in own],
             name=author.replace("<", "&lt;")[:60],
-            marker={"color": _CURATORS[place % len(_CURATORS)]},
+            marker={"color": _CURATORS[place % len(_CURATORS)]}, width=0.5,
         )  # fmt: skip
     figure.update_layout(barmode="stack", xaxis={"type": "category"})
     return quiet(figure, "day", "verdicts")

@@ -73,8 +73,7 @@ def queue(
         f'<div class="bar" role="progressbar" aria-valuenow="{share:.0%}" aria-label="reviewed">'
         f'<i style="width:{share:.1%}"></i></div>'
         + f'<div data-link="{safe(as_query(filter))}" data-dataset="{summary.id}">'
-        + _views(filter, views)
-        + _filters(filter, bool(filter.get("split") or any(row.split for row in rows)))
+        + _filters(filter, bool(filter.get("split") or any(row.split for row in rows)), views)
         + "</div>"
         + (f'<p class="hint">{_AUDIT}</p>' if filter.get("order") == "lot" else "")
         + f'<div class="progress"><span>{count} pairs in this queue</span></div>'
@@ -94,7 +93,7 @@ def _row(row: Any, is_current: bool) -> str:
     )
 
 
-def _filters(filter: dict[str, str], splits: bool) -> str:
+def _filters(filter: dict[str, str], splits: bool, views: Mapping[str, dict[str, str]]) -> str:
     def choice(name: str, label: str, options: dict[str, str], wide: bool = False) -> str:
         entries = "".join(
             f'<option value="{safe(value)}"{" selected" if filter.get(name, "") == value else ""}>'
@@ -113,8 +112,10 @@ def _filters(filter: dict[str, str], splits: bool) -> str:
 
     steps = 'min="0" max="1" step="any"'
     used = any(filter.get(key) for key in _MORE)
+    here = next((name for name, fields in views.items() if fields == filter), "")
     return (
         '<div class="filters">'
+        + _views(views, here)
         + choice(
             "review", "Show",
             {"unreviewed": "unreviewed", "decided": "decided", "all": "all"},
@@ -134,29 +135,39 @@ def _filters(filter: dict[str, str], splits: bool) -> str:
         )
         + choice("decision", "Verdict", {"": "any", **{k: v[2:] for k, v in _SHORT.items()}})
         + field("decided_by", "Decided by", "text")
+        + _keep(here)
         + "</div></details>"
     )  # fmt: skip
 
 
-def _views(filter: dict[str, str], views: Mapping[str, dict[str, str]]) -> str:
-    """Saved queues: open one, keep this one, forget one."""
-    here = next((name for name, fields in views.items() if fields == filter), "")
+def _views(views: Mapping[str, dict[str, str]], here: str) -> str:
+    """Saved queues, if there are any; `here`: the one that is open."""
+    if not views:
+        return ""
     options = "".join(
         f'<option value="{safe(name)}"{" selected" if name == here else ""}>{safe(name)}</option>'
         for name in views
     )
+    none = "the usual queue" if here else "none of the saved ones"
+    return (
+        '<label class="wide">View<select data-view>'
+        f'<option value="">{none}</option>{options}</select></label>'
+    )
+
+
+def _keep(here: str) -> str:
+    """Save this queue under a name, or forget the one that is open."""
     forget = (
-        f'<button type="button" class="t-button small" data-action="delete-view" '
-        f'data-name="{safe(here)}" aria-label="Forget the view {safe(here)}">Forget</button>'
+        f'<button type="button" class="t-button small wide" data-action="delete-view" '
+        f'data-name="{safe(here)}">Forget the view “{safe(here)}”</button>'
         if here
         else ""
     )
     return (
-        '<div class="views"><label>View<select data-view>'
-        f'<option value="">{"most likely wrong" if not here else "start again"}</option>{options}'
-        f"</select></label>{forget}"
-        '<label>Save this view as<input data-view-name type="text" maxlength="80"></label>'
-        '<button type="button" class="t-button small" data-action="save-view">Save</button></div>'
+        '<label class="wide">Save this view as'
+        '<input data-view-name type="text" maxlength="80"></label>'
+        '<button type="button" class="t-button small wide" data-action="save-view">Save view'
+        f"</button>{forget}"
     )
 
 
