@@ -99,7 +99,7 @@ def _ranked(
 def share_lost(caption: Caption, text: str) -> float:
     """Share of the caption's words that the text leaves out or exchanges.
 
-    >>> share_lost(Caption.parse("a red dog on sand"), "a brown dog on sand")
+    >>> round(share_lost(Caption.parse("a red dog on sand"), "a brown dog on sand"), 3)
     0.2
     """
     old = [word.lower() for word in caption.words]

@@ -1,5 +1,7 @@
 """Which correction is offered first: what gains most for the words that it costs."""
 
+import pytest
+
 from backend.captions import Caption
 from backend.correction.judge import _ranked, share_lost
 
@@ -27,5 +29,5 @@ def test_among_edits_of_the_same_words_the_score_decides() -> None:
 
 def test_the_share_of_words_lost() -> None:
     assert share_lost(WRONG, WRONG.text) == 0
-    assert share_lost(WRONG, EDIT.upper()) == 1 / 9
+    assert share_lost(WRONG, EDIT.upper()) == pytest.approx(1 / 9)
     assert share_lost(WRONG, "") == 1
