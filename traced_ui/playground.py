@@ -39,7 +39,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
                 "and a caption of your own.</div>",
                 elem_id="playground-result",
             )
-            chart = gr.Plot(show_label=False, container=False)
+            chart = gr.Plot(show_label=False, container=False, visible=False)
             steps = gr.HTML()
 
     @guarded
@@ -47,7 +47,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         if picture is None:
             raise SettingsError("Choose a picture first.")
         found = workspace.playground(picture, text or "")
-        return result_html(found), trajectory_figure(found.trajectory), steps_list(found.trajectory)
+        chart = gr.Plot(trajectory_figure(found.trajectory), visible=True)
+        return result_html(found), chart, steps_list(found.trajectory)
 
     options: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": 2}
     gr.on([run.click, caption.submit], check, [image, caption], [result, chart, steps], **options)

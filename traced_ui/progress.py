@@ -19,31 +19,34 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     """The page; returns what draws it: (function, inputs, outputs)."""
     cards = gr.HTML(elem_id="progress-cards")
     with gr.Row():
-        found = gr.Plot(label="Errors found", elem_id="progress-found", show_label=False)
-        pace = gr.Plot(label="Pace", elem_id="progress-pace", show_label=False)
+        found = _plot("Errors found", "progress-found")
+        pace = _plot("Pace", "progress-pace")
     with gr.Row():
-        calibration = gr.Plot(label="Calibration", elem_id="progress-calibration", show_label=False)
+        calibration = _plot("Calibration", "progress-calibration")
         tables = gr.HTML(elem_id="progress-tables")
+
+    hidden = (gr.Plot(visible=False),) * 3
 
     def draw(dataset_id: int | None) -> tuple[Any, ...]:
         if dataset_id is None:
-            return '<div class="empty"><h2>No dataset yet</h2></div>', None, None, None, ""
+            return ('<div class="empty"><h2>No dataset yet</h2></div>', *hidden, "")
         view = workspace.progress(dataset_id)
         if not view.reviewed:
             told = (
                 '<div class="empty"><h2>No verdict yet</h2>Decide some pairs on the Review page; '
                 "what they say about the dataset is shown here.</div>"
             )
-            return told, None, None, None, ""
-        return (
-            cards_html(view),
-            found_figure(view),
-            pace_figure(view),
-            calibration_figure(view),
-            tables_html(view),
-        )
+            return (told, *hidden, "")
+        figures = (found_figure(view), pace_figure(view), calibration_figure(view))
+        shown = (gr.Plot(figure, visible=True) for figure in figures)
+        return (cards_html(view), *shown, tables_html(view))
 
     return draw, [dataset], [cards, found, pace, calibration, tables]
+
+
+def _plot(label: str, name: str) -> gr.Plot:
+    """Not there until there is something to draw: an empty frame says nothing to anybody."""
+    return gr.Plot(label=label, elem_id=name, show_label=False, visible=False)
 
 
 def cards_html(view: ProgressView) -> str:

@@ -70,7 +70,8 @@ def queue(
     return (
         f'<div class="progress"><span>{summary.reviewed} of {summary.total} reviewed</span>'
         f"<span>{summary.errors_found} were errors</span></div>"
-        f'<div class="bar" role="progressbar" aria-valuenow="{share:.0%}" aria-label="reviewed">'
+        f'<div class="bar" role="progressbar" aria-valuenow="{100 * share:.0f}" '
+        'aria-valuemin="0" aria-valuemax="100" aria-label="reviewed, percent">'
         f'<i style="width:{share:.1%}"></i></div>'
         + f'<div data-link="{safe(as_query(filter))}" data-dataset="{summary.id}">'
         + _filters(filter, bool(filter.get("split") or any(row.split for row in rows)), views)

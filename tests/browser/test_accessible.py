@@ -1,0 +1,44 @@
+"""WCAG A and AA by axe: every page, light and dark, wide and on a tablet."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page
+
+from tests.browser.conftest import Site
+from tests.browser.screenshots import PAGES, SIZES
+
+pytestmark = pytest.mark.browser
+
+OPTIONS = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "resultTypes": ["violations"]}
+
+
+def violations(page: Page) -> list[str]:
+    """One line a finding: the rule, how bad, what it says, where."""
+    found = Axe().run(page, options=OPTIONS).response["violations"]
+    return [
+        f"{one['id']} ({one['impact']}): {one['help']} at {node['target']} {node['html'][:160]}"
+        for one in found
+        for node in one["nodes"]
+    ]
+
+
+@pytest.mark.parametrize("look", ["light", "dark"])
+@pytest.mark.parametrize("size", list(SIZES))
+def test_no_page_shuts_anybody_out(browser: Browser, site: Site, size: str, look: str) -> None:
+    width, height = SIZES[size]
+    page = browser.new_page(viewport={"width": width, "height": height})
+    page.goto(f"{site.address}/?__theme={look}")
+    page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+    found: dict[str, list[str]] = {}
+    for title in PAGES:
+        page.get_by_role("tab", name=title).click()
+        page.wait_for_timeout(800)
+        if wrong := violations(page):
+            found[title] = wrong
+    page.get_by_role("tab", name="Review").click()
+    page.keyboard.press("?")
+    page.wait_for_selector("#traced-help:not([hidden])")
+    if wrong := violations(page):
+        found["Help"] = wrong
+    page.close()
+    assert not found, "\n".join(f"{title}: {line}" for title in found for line in found[title])
