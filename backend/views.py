@@ -87,6 +87,8 @@ class PairView:
     #: Plain warning about the model, empty if there is none.
     limits: str
     history: tuple[VerdictView, ...] = ()
+    #: How many verdicts were taken back or given again with this pair's.
+    together: int = 1
     #: Characters (start, end) of the words that a curator called wrong.
     wrong_words: tuple[tuple[int, int], ...] = ()
 

@@ -8,6 +8,7 @@ Every method is a whole transaction or a whole question; what comes back is a fr
 
 import dataclasses
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,7 @@ from db.queries import verdicts as verdict_queries
 from db.queries import views as view_queries
 from db.queries import word_marks as word_mark_queries
 from db.queries.queue import QueueFilter, QueuePage, Range
+from db.queries.verdicts import Decided
 from db.queries.views import ViewRow
 
 __all__ = ["QueueFilter", "QueuePage", "Range", "ViewRow", "Workspace"]
@@ -283,6 +285,20 @@ class Workspace:
             )
         return self.open_pair(pair_id)
 
+    def decide_many(
+        self, seen: Sequence[tuple[int, int]], decision: str, author: str | None = None
+    ) -> Decided:
+        """The same verdict for many pairs, each as seen at its version; committed when this
+        returns, and one undo takes it back. Pairs that have moved on are passed over."""
+        if decision not in DECISIONS or decision == "correction":
+            raise SettingsError(f"'{decision}' cannot be said of many pairs at once.")
+        if not seen:
+            raise SettingsError("No pair is selected.")
+        with self.store.writing() as session:
+            return verdict_queries.add_verdicts(
+                session, seen, decision, author=author or self.settings.author
+            )
+
     def mark_word(self, pair_id: int, word: int, author: str | None = None) -> bool:
         """Call a word of the caption wrong, or take that back; whether it is marked now."""
         with self.store.writing() as session:
@@ -293,16 +309,21 @@ class Workspace:
             return word_mark_queries.toggle(session, pair_id, *spans[word], who)
 
     def undo(self, dataset_id: int, author: str | None = None) -> PairView | None:
-        """Take back the author's newest verdict; None if there is none left."""
+        """Take back the author's newest verdict, with all that was given together with it
+        (`together`); None if there is none left."""
         with self.store.writing() as session:
             row = verdict_queries.undo_last(session, dataset_id, author or self.settings.author)
-        return self.open_pair(row.pair_id) if row is not None else None
+        if row is None:
+            return None
+        return replace(self.open_pair(row.pair_id), together=row.together)
 
     def redo(self, dataset_id: int, author: str | None = None) -> PairView | None:
-        """Give back the verdict that was undone last; None if there is none."""
+        """Give back what was undone last; None if there is nothing."""
         with self.store.writing() as session:
             row = verdict_queries.redo_last(session, dataset_id, author or self.settings.author)
-        return self.open_pair(row.pair_id) if row is not None else None
+        if row is None:
+            return None
+        return replace(self.open_pair(row.pair_id), together=row.together)
 
     def _corrected(self, pair_id: int, text: str | None, suggestion_id: int | None) -> str:
         """The corrected caption of a verdict: the edit's text, or the suggestion's."""

@@ -275,6 +275,8 @@ class Verdict(Base):
     stands: Mapped[int] = mapped_column(Integer)
     undoes: Mapped[int | None] = mapped_column(Integer)
     redoes: Mapped[int | None] = mapped_column(Integer)
+    #: Acts that were given, undone or redone together.
+    batch: Mapped[str | None] = mapped_column(String(32))
 
     __table_args__ = (
         UniqueConstraint("pair_id", "version"),

@@ -31,6 +31,7 @@ KEYS = (
     Key(("k", "K", "ArrowUp"), "previous", "K or ↑", "previous pair"),
     Key(("ArrowRight",), "step-forward", "→", "one step along the trajectory"),
     Key(("ArrowLeft",), "step-back", "←", "one step back"),
+    Key(("g", "G"), "grid", "G", "many pairs at once, or one again"),
     Key(("s", "S"), "suggest", "S", "ask for suggestions"),
     Key(("x", "X"), "zoom", "X", "picture large or fitted"),
     Key(("/",), "search", "/", "search the captions"),

@@ -49,6 +49,7 @@ class Seat:
     pages: list[Any] = field(default_factory=lambda: [None])
     waiting: bool = False  # the pair on the page has no scores yet
     linked: bool = False  # the queue that the page's address names has been set
+    grid: bool = False  # many pairs at once instead of one
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -114,6 +115,11 @@ def build(
         return desk.refresh(dataset_id, request)
 
     return on_job_end, [dataset], outputs
+
+
+def _chart(figure: Any) -> gr.Plot:
+    """The chart, or nothing at all: an empty frame says nothing to anybody."""
+    return gr.Plot(figure, visible=figure is not None)
 
 
 class Desk:
@@ -190,15 +196,20 @@ class Desk:
     # ------------------------------------------------------------------ actions
 
     def _do(self, action: str, event: dict[str, Any], seat: Seat) -> tuple[Any, ...]:
+        if seat.grid and (action in DECISIONS or action.startswith("suggestion-")):
+            return self._message(note("Select pairs first: click them, or all with Ctrl+A."))
         if action in DECISIONS or action.startswith("suggestion-"):
             return self._decide(action, event, seat)
         if action in ("undo", "redo"):
             return self._undo(action, seat)
+        if action in ("next", "previous") and seat.grid:
+            return self._turn("next-page" if action == "next" else "first-page", seat)
         if action in ("next", "previous"):
             return self._go(action, seat)
         if action in ("step", "step-forward", "step-back"):
             return self._step(action, event, seat)
         if action == "open":
+            seat.grid = False
             wanted = self.workspace.open_pair(int(event.get("target") or 0))
             if wanted.dataset_id != seat.dataset_id:
                 raise SettingsError("That pair belongs to another dataset.")
@@ -206,6 +217,11 @@ class Desk:
             return self._all(seat, "")
         if action == "filter":
             return self._refilter(dict(event.get("filter") or {}), seat)
+        if action == "grid":
+            seat.grid = not seat.grid
+            return self._all(seat, "")
+        if action == "many":
+            return self._decide_many(event, seat)
         if action == "mark-word":
             return self._mark(event, seat)
         if action in ("view", "save-view", "delete-view"):
@@ -249,6 +265,20 @@ class Desk:
             seat.pair_id = following
         return self._all(seat, note(told, "good"))
 
+    def _decide_many(self, event: dict[str, Any], seat: Seat) -> tuple[Any, ...]:
+        """One verdict for all that is selected in the grid."""
+        decision = str(event.get("decision", ""))
+        seen = [(int(pair), int(version)) for pair, version in list(event.get("pairs") or [])]
+        done = self.workspace.decide_many(seen, decision)
+        told = f"{_TOLD[decision]} {len(done.written)} pairs saved. Z takes them all back."
+        if done.passed_over:
+            told += (
+                f" {len(done.passed_over)} had been decided in the meantime and were left alone."
+            )
+        seat.pages = [None]
+        seat.pair_id = self.workspace.first_pair(self._filter(seat)) or seat.pair_id
+        return self._all(seat, note(told, "good"))
+
     def _undo(self, action: str, seat: Seat) -> tuple[Any, ...]:
         assert seat.dataset_id is not None
         view = (self.workspace.undo if action == "undo" else self.workspace.redo)(seat.dataset_id)
@@ -257,7 +287,8 @@ class Desk:
         seat.pair_id, seat.step = view.pair_id, 0
         now = _TOLD[view.decision] if view.decision else "Undecided again."
         done = "Taken back" if action == "undo" else "Done again"
-        return self._all(seat, note(f"{done}. {now}", "good"))
+        many = f", {view.together} verdicts at once" if view.together > 1 else ""
+        return self._all(seat, note(f"{done}{many}. {now}", "good"))
 
     def _go(self, action: str, seat: Seat) -> tuple[Any, ...]:
         if seat.pair_id is None:
@@ -355,7 +386,7 @@ class Desk:
             told = review_page.empty(
                 "No dataset yet", "Bring one in on the Datasets page, or by: python app.py import"
             )
-            return "", told, None, "", toast, ""
+            return "", told, _chart(None), "", toast, ""
         filter = self._filter(seat)
         summary = self.workspace.summary(seat.dataset_id)
         page = self.workspace.queue_page(filter, seat.pages[-1], PAGE)
@@ -373,7 +404,9 @@ class Desk:
                 told = review_page.empty("All reviewed", "Go on to Retrain, or to Export.")
             else:
                 told = review_page.empty("Nothing to show", "No pair fits these filters.")
-            return left, told, None, "", toast, ""
+            return left, told, _chart(None), "", toast, ""
+        if seat.grid:
+            return left, review_page.grid(page.rows), _chart(None), review_page.GRID_HELP, toast, ""
         return (left, *self._pair(view, seat, [r.pair_id for r in page.rows]), toast, "")
 
     def _pair(
@@ -389,8 +422,8 @@ class Desk:
         seat.waiting = view.p_error is None
         if view.trajectory is None:
             waiting = review_page.empty("Not scored yet", "Scores appear when the job is done.")
-            return stage, None, waiting
-        chart = trajectory_figure(view.trajectory, seat.step)
+            return stage, _chart(None), waiting
+        chart = _chart(trajectory_figure(view.trajectory, seat.step))
         return stage, chart, steps_list(view.trajectory, seat.step)
 
     @staticmethod

@@ -203,6 +203,37 @@ def _removal(trajectory: Trajectory | None) -> dict[int, int]:
     return {word: step for step, word in enumerate(trajectory.removed, 1)} if trajectory else {}
 
 
+GRID_HELP = (
+    '<div class="empty"><h2>Many at once</h2>Click pairs (Shift: a row of them), or take all with '
+    "Ctrl+A, then give one verdict for all that are selected: A, D, B or U. One Z takes it back. "
+    "J turns the page, G leads back to one pair.</div>"
+)
+
+
+def grid(rows: Sequence[Any]) -> str:
+    """A page of the queue as cards that can be selected, and the verdicts for them."""
+    cards = "".join(
+        f'<label class="pick" data-pick="{row.pair_id}" data-version="{row.verdict_version}">'
+        f'<input type="checkbox" aria-label="Select {safe(row.external_id[:60])}">'
+        f'<img loading="lazy" alt="" src="{picture_source(row.pair_id, "full")}">'
+        f'<span class="text" dir="auto">{safe(row.caption[:220])}</span>'
+        f'<span class="p">{percent(row.p_error)}'
+        + (f" · {_SHORT[row.decision]}" if row.decision else "")
+        + "</span></label>"
+        for row in rows
+    )
+    buttons = "".join(
+        f'<button type="button" class="t-button" data-many="{decision}">'
+        f"<kbd>{key}</kbd>{told}</button>"
+        for decision, (key, told) in DECISIONS.items()
+    )
+    return (
+        '<div class="grid-view"><div class="progress"><span data-count>none selected</span></div>'
+        f'<div class="verdicts" role="group" aria-label="Verdict for the selected">{buttons}</div>'
+        f'<div class="picks">{cards}</div></div>'
+    )
+
+
 def _picture(view: PairView) -> str:
     if view.image_size is None:
         return (

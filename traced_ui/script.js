@@ -44,7 +44,21 @@ function onWord(word, event) {
 
 function markWord(word) { send(payload("mark-word", { word: Number(word.dataset.word) })); }
 
+// The grid: what is selected, and one verdict for all of it.
+const decisions = ["correct", "drop", "abstract", "unsure"];
+const picks = () => [...document.querySelectorAll("#traced-stage .pick")];
+const picked = () => picks().filter((pick) => pick.querySelector("input").checked);
+function tellPicked() {
+  const shown = document.querySelector("#traced-stage [data-count]");
+  if (shown) shown.textContent = picked().length ? `${picked().length} selected` : "none selected";
+}
+function decideMany(decision) {
+  const pairs = picked().map((pick) => [Number(pick.dataset.pick), Number(pick.dataset.version)]);
+  send(pairs.length ? { action: "many", decision, pairs } : { action: decision });
+}
+
 function act(action, more) {
+  if (decisions.includes(action) && picks().length) { decideMany(action); return; }
   if (local.has(action)) doLocal(action);
   else send(payload(action, more));
 }
@@ -55,7 +69,7 @@ function saveEdit() {
 }
 
 document.addEventListener("keydown", (event) => {
-  const typing = event.target.closest?.("input, textarea, select, [contenteditable=true]");
+  const typing = event.target.closest?.("input:not([type=checkbox]), textarea, select, [contenteditable=true]");
   if (event.key === "Escape") {
     const help = document.getElementById("traced-help");
     if (help && !help.hidden) { help.hidden = true; return; }
@@ -68,6 +82,13 @@ document.addEventListener("keydown", (event) => {
   }
   if (typing) {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && typing.closest("details.edit")) { event.preventDefault(); saveEdit(); }
+    return;
+  }
+  if ((event.ctrlKey || event.metaKey) && event.key === "a" && reviewShown() && picks().length) {
+    event.preventDefault();
+    const every = picked().length < picks().length;
+    picks().forEach((pick) => { pick.querySelector("input").checked = every; });
+    tellPicked();
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey || !reviewShown()) return;
@@ -85,6 +106,8 @@ document.addEventListener("click", (event) => {
   if (here) { doLocal(here.dataset.local); return; }
   const word = event.target.closest("#traced-stage .word[role=button]");
   if (word) { markWord(word); return; }
+  const many = event.target.closest("[data-many]");
+  if (many) { decideMany(many.dataset.many); return; }
   const button = event.target.closest("[data-action]");
   if (!button || button.disabled) return;
   if (button.dataset.action === "save-edit") { saveEdit(); return; }
@@ -93,6 +116,19 @@ document.addEventListener("click", (event) => {
   if (button.dataset.name !== undefined) more.name = button.dataset.name;
   for (const name of ["step", "target", "after"]) if (button.dataset[name] !== undefined) more[name] = Number(button.dataset[name]);
   act(button.dataset.action, more);
+});
+
+let lastPick = null;
+document.addEventListener("click", (event) => {
+  const pick = event.target.closest("#traced-stage .pick");
+  if (!pick || event.target.tagName !== "INPUT") return;
+  const all = picks(), here = all.indexOf(pick), before = all.indexOf(lastPick);
+  if (event.shiftKey && before >= 0) {
+    const checked = event.target.checked;
+    all.slice(Math.min(here, before), Math.max(here, before) + 1).forEach((p) => { p.querySelector("input").checked = checked; });
+  }
+  lastPick = pick;
+  tellPicked();
 });
 
 document.addEventListener("change", (event) => {

@@ -8,6 +8,9 @@ transaction, guarded by the version that the curator saw:
 If somebody else was faster, no row matches and nothing is written. `add_verdict`, `undo_last` and
 `redo_last` commit before they return: what they return is on the disk.
 
+Verdicts given together carry the name of their batch; one undo takes all of it back that still
+stands, one redo gives it again.
+
 Undo walks back along what stands. A pair decided *correct* (1), then *drop* (2):
 
     version  act           decision  replaces  stands
@@ -18,8 +21,9 @@ Undo walks back along what stands. A pair decided *correct* (1), then *drop* (2)
     5        redo of 1     correct   0         1
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -49,6 +53,17 @@ class VerdictRow:
     stands: int
     undoes: int | None
     redoes: int | None
+    batch: str | None = None
+    #: How many acts an undo or a redo comprised: those of a batch go together.
+    together: int = 1
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What became of verdicts given together: pairs written, and pairs that had moved on."""
+
+    written: tuple[int, ...]
+    passed_over: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -77,6 +92,7 @@ _COLUMNS = (
     Verdict.stands,
     Verdict.undoes,
     Verdict.redoes,
+    Verdict.batch,
 )
 
 #: On PostgreSQL another curator may come between finding and undoing; then we look again.
@@ -134,6 +150,43 @@ def add_verdict(
     raise VersionConflict(expected_version, pair_state(session, pair_id))
 
 
+def add_verdicts(
+    session: Session, seen: Sequence[tuple[int, int]], decision: str, *, author: str
+) -> Decided:
+    """Decide many pairs, each as seen at its version: (pair, version). One transaction, one undo.
+
+    A pair that has moved on is passed over. Raises MissingRow for an unknown pair and ValueError
+    for a decision that makes no sense, with nothing written. Commits.
+    """
+    _check(decision, None, author)
+    batch, when = uuid.uuid4().hex, now()
+    written: list[int] = []
+    passed_over: list[int] = []
+    for pair_id, version in dict(seen).items():
+        pair = _pair(session, pair_id)
+        act = None
+        if pair.verdict_version == version:
+            act = _write(
+                session,
+                _Act(
+                    pair_id=pair_id,
+                    version=version + 1,
+                    decision=decision,
+                    corrected_caption=None,
+                    suggestion_id=None,
+                    author=author,
+                    created_at=when,
+                    replaces=pair.standing_version,
+                    stands=version + 1,
+                    batch=batch,
+                ),
+                commit=False,
+            )
+        (written if act is not None else passed_over).append(pair_id)
+    session.commit()
+    return Decided(tuple(written), tuple(passed_over))
+
+
 def undo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | None:
     """Take back the newest verdict of `author` that still stands; again goes further back.
 
@@ -141,44 +194,57 @@ def undo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
     and is passed over: an undo never changes another curator's decision. Returns the undo's own
     row, None if there is nothing to undo. Commits; needs a `writing()` session.
     """
+    standing = (
+        select(*_COLUMNS, Pair.verdict_version.label("current_version"))
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(
+            Verdict.author == author,
+            Verdict.undoes.is_(None),
+            Verdict.redoes.is_(None),
+            Verdict.version == Pair.standing_version,
+            Pair.dataset_id == dataset_id,
+        )
+        .order_by(Verdict.id.desc())
+    )
     for _ in range(_ATTEMPTS):
-        found = session.execute(
-            select(*_COLUMNS, Pair.verdict_version.label("current_version"))
-            .join(Pair, Pair.id == Verdict.pair_id)
-            .where(
-                Verdict.author == author,
-                Verdict.undoes.is_(None),
-                Verdict.redoes.is_(None),
-                Verdict.version == Pair.standing_version,
-                Pair.dataset_id == dataset_id,
-            )
-            .order_by(Verdict.id.desc())
-            .limit(1)
-        ).one_or_none()
+        found = session.execute(standing.limit(1)).one_or_none()
         if found is None:
             return None
-        before = _version(session, found.pair_id, found.replaces)
-        act = _write(
-            session,
-            _Act(
-                pair_id=found.pair_id,
-                version=found.current_version + 1,
-                decision=before.decision if before else None,
-                corrected_caption=before.corrected_caption if before else None,
-                suggestion_id=before.suggestion_id if before else None,
-                author=author,
-                created_at=now(),
-                replaces=found.version,
-                stands=found.replaces,
-                undoes=found.version,
-            ),
-            decided_by=before.author if before else None,
-            decided_at=before.created_at if before else None,
-        )
-        if act is not None:
-            return act
+        others: Sequence[Any] = ()
+        if found.batch is not None:
+            others = session.execute(
+                standing.where(Verdict.batch == found.batch, Verdict.id != found.id)
+            ).all()
+        when = now()
+        taken = [act for one in (found, *others) if (act := _taken_back(session, one, when))]
+        session.commit()
+        if taken:
+            return replace(taken[0], together=len(taken))
     assert found is not None
     raise VersionConflict(found.current_version, pair_state(session, found.pair_id))
+
+
+def _taken_back(session: Session, found: Any, when: datetime) -> VerdictRow | None:
+    before = _version(session, found.pair_id, found.replaces)
+    return _write(
+        session,
+        _Act(
+            pair_id=found.pair_id,
+            version=found.current_version + 1,
+            decision=before.decision if before else None,
+            corrected_caption=before.corrected_caption if before else None,
+            suggestion_id=before.suggestion_id if before else None,
+            author=found.author,
+            created_at=when,
+            replaces=found.version,
+            stands=found.replaces,
+            undoes=found.version,
+            batch=found.batch,
+        ),
+        decided_by=before.author if before else None,
+        decided_at=before.created_at if before else None,
+        commit=False,
+    )
 
 
 def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | None:
@@ -197,45 +263,58 @@ def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
         )
         .scalar_subquery()
     )
+    undone = (
+        select(*_COLUMNS)
+        .join(Pair, Pair.id == Verdict.pair_id)
+        .where(
+            Verdict.author == author,
+            Verdict.undoes.is_not(None),
+            Verdict.version == Pair.verdict_version,
+            Verdict.id > newest_decision,
+            Pair.dataset_id == dataset_id,
+        )
+        .order_by(Verdict.id.desc())
+    )
     for _ in range(_ATTEMPTS):
-        undo = session.execute(
-            select(*_COLUMNS)
-            .join(Pair, Pair.id == Verdict.pair_id)
-            .where(
-                Verdict.author == author,
-                Verdict.undoes.is_not(None),
-                Verdict.version == Pair.verdict_version,
-                Verdict.id > newest_decision,
-                Pair.dataset_id == dataset_id,
-            )
-            .order_by(Verdict.id.desc())
-            .limit(1)
-        ).one_or_none()
+        undo = session.execute(undone.limit(1)).one_or_none()
         if undo is None:
             return None
-        again = _version(session, undo.pair_id, undo.undoes)
-        assert again is not None, "an undo names an act that exists"
-        act = _write(
-            session,
-            _Act(
-                pair_id=undo.pair_id,
-                version=undo.version + 1,
-                decision=again.decision,
-                corrected_caption=again.corrected_caption,
-                suggestion_id=again.suggestion_id,
-                author=author,
-                created_at=now(),
-                replaces=undo.stands,
-                stands=again.version,
-                redoes=again.version,
-            ),
-            decided_by=again.author,
-            decided_at=again.created_at,
-        )
-        if act is not None:
-            return act
+        others: Sequence[Any] = ()
+        if undo.batch is not None:
+            others = session.execute(
+                undone.where(Verdict.batch == undo.batch, Verdict.id != undo.id)
+            ).all()
+        when = now()
+        again = [act for one in (undo, *others) if (act := _given_again(session, one, when))]
+        session.commit()
+        if again:
+            return replace(again[0], together=len(again))
     assert undo is not None
     raise VersionConflict(undo.version, pair_state(session, undo.pair_id))
+
+
+def _given_again(session: Session, undo: Any, when: datetime) -> VerdictRow | None:
+    again = _version(session, undo.pair_id, undo.undoes)
+    assert again is not None, "an undo names an act that exists"
+    return _write(
+        session,
+        _Act(
+            pair_id=undo.pair_id,
+            version=undo.version + 1,
+            decision=again.decision,
+            corrected_caption=again.corrected_caption,
+            suggestion_id=again.suggestion_id,
+            author=undo.author,
+            created_at=when,
+            replaces=undo.stands,
+            stands=again.version,
+            redoes=again.version,
+            batch=undo.batch,
+        ),
+        decided_by=again.author,
+        decided_at=again.created_at,
+        commit=False,
+    )
 
 
 def history(session: Session, pair_id: int) -> list[VerdictRow]:
@@ -291,6 +370,7 @@ class _Act:
     stands: int
     undoes: int | None = None
     redoes: int | None = None
+    batch: str | None = None
 
 
 def _write(
@@ -298,6 +378,7 @@ def _write(
     act: _Act,
     decided_by: str | None = None,
     decided_at: datetime | None = None,
+    commit: bool = True,
 ) -> VerdictRow | None:
     """Write the act and the pair's new state, commit, return the row. None, and nothing written,
     if the pair is no longer at the version before the act. `decided_*` default to the act's own
@@ -321,7 +402,8 @@ def _write(
         return None
     values = {name: getattr(act, name) for name in act.__dataclass_fields__}
     verdict_id = session.execute(insert(Verdict).values(values).returning(Verdict.id)).scalar_one()
-    session.commit()
+    if commit:
+        session.commit()
     return VerdictRow(id=verdict_id, **values)
 
 

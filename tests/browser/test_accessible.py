@@ -36,6 +36,12 @@ def test_no_page_shuts_anybody_out(browser: Browser, site: Site, size: str, look
         if wrong := violations(page):
             found[title] = wrong
     page.get_by_role("tab", name="Review").click()
+    page.keyboard.press("g")
+    page.wait_for_selector("#traced-stage .pick")
+    if wrong := violations(page):
+        found["Grid"] = wrong
+    page.keyboard.press("g")
+    page.wait_for_selector("#traced-stage [data-pair]")
     page.keyboard.press("?")
     page.wait_for_selector("#traced-help:not([hidden])")
     if wrong := violations(page):

@@ -84,3 +84,27 @@ def test_progress_tells_what_remains_once_pairs_were_drawn_by_lot(page: Page) ->
         page.keyboard.press("z")
         expect(page.locator("#traced-toast")).to_contain_text("Taken back")
         page.wait_for_timeout(150 + left)
+
+
+def test_a_grid_takes_one_verdict_for_many(page: Page) -> None:
+    queue = page.locator("#traced-queue")
+    before = queue.locator(".progress").first.text_content() or ""
+    page.keyboard.press("g")
+    cards = page.locator("#traced-stage .pick")
+    expect(cards.first).to_be_visible()
+    cards.nth(0).click()
+    cards.nth(3).locator("input").click(modifiers=["Shift"])
+    expect(page.locator("[data-count]")).to_have_text("4 selected")
+    cards.nth(1).click()
+    expect(page.locator("[data-count]")).to_have_text("3 selected")
+    page.keyboard.press("b")
+    expect(page.locator("#traced-toast")).to_contain_text("3 pairs saved")
+    page.keyboard.press("z")
+    expect(page.locator("#traced-toast")).to_contain_text("3 verdicts at once")
+    expect(queue.locator(".progress").first).to_have_text(before)
+    page.keyboard.press("Control+a")
+    expect(page.locator("[data-count]")).to_have_text(re.compile("^[0-9]+ selected"))
+    page.keyboard.press("Control+a")
+    expect(page.locator("[data-count]")).to_have_text("none selected")
+    page.keyboard.press("g")
+    expect(page.locator("#traced-stage [data-pair]")).to_be_visible()

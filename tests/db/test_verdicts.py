@@ -335,3 +335,50 @@ def test_verdicts_are_walked_in_order_of_their_pairs(store: Store) -> None:
         walked = list(verdicts.iterate_verdicts(session, dataset_id, batch=3))
     assert [verdict.pair_id for verdict in walked] == ids[::3]
     assert {verdict.decided_by for verdict in walked} == {"Ada"}
+
+
+def test_many_pairs_are_decided_together_and_taken_back_at_once(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 6)
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[0], 0, "correct", author="Ada")
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[5], 0, "unsure", author="Ben")
+    with store.writing() as session:
+        seen = [(ids[0], 1), *((i, 0) for i in ids[1:])]
+        done = verdicts.add_verdicts(session, seen, "drop", author="Ada")
+    assert done == verdicts.Decided(tuple(ids[:5]), (ids[5],)), "Ben was faster on the last"
+
+    def decisions() -> list[str | None]:
+        with store.reading() as session:
+            return [pairs.get_pair(session, i).decision for i in ids]
+
+    assert decisions() == ["drop"] * 5 + ["unsure"]
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[1], 1, "abstract", author="Ben")
+    with store.writing() as session:
+        undone = verdicts.undo_last(session, dataset_id, "Ada")
+    assert undone is not None
+    assert undone.together == 4, "what Ben has decided over does not stand any more"
+    assert decisions() == ["correct", "abstract", None, None, None, "unsure"]
+    with store.writing() as session:
+        again = verdicts.redo_last(session, dataset_id, "Ada")
+    assert again is not None
+    assert again.together == 4
+    assert decisions() == ["drop", "abstract", "drop", "drop", "drop", "unsure"]
+    with store.writing() as session:
+        verdicts.undo_last(session, dataset_id, "Ada")
+    with store.writing() as session:
+        alone = verdicts.undo_last(session, dataset_id, "Ada")
+    assert alone is not None
+    assert alone.together == 1, "the verdict before the batch was given by itself"
+    assert decisions() == [None, "abstract", None, None, None, "unsure"]
+
+
+def test_nothing_is_written_of_a_batch_that_makes_no_sense(store: Store) -> None:
+    _, ids = add_dataset(store, 2)
+    with pytest.raises(MissingRow), store.writing() as session:
+        verdicts.add_verdicts(session, [(ids[0], 0), (10**6, 0)], "drop", author="Ada")
+    with pytest.raises(ValueError, match="correction"), store.writing() as session:
+        verdicts.add_verdicts(session, [(ids[0], 0)], "correction", author="Ada")
+    with store.reading() as session:
+        assert pairs.get_pair(session, ids[0]).decision is None

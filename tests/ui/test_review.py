@@ -196,3 +196,27 @@ def test_a_word_is_called_wrong_and_right_again(desk: Desk) -> None:
     assert desk.workspace.open_pair(pair).wrong_words == ()
     assert "no word" in page.press("mark-word", word=500)
     assert "nothing was written" in page.press("mark-word", word=0, pair=pair + 1)
+
+
+def test_many_pairs_at_once_and_one_undo(desk: Desk) -> None:
+    page = Page(desk)
+    page.press("grid")
+    assert 'class="picks"' in page.shown[1]
+    rows = desk.workspace.queue_page(QueueFilter(1, "unreviewed")).rows
+    assert "Select pairs first" in page.press("drop")
+    assert decisions(desk.workspace).count("drop") == 0
+    chosen = [[row.pair_id, row.verdict_version] for row in rows[:3]]
+    assert "3 pairs saved" in page.press("many", decision="drop", pairs=chosen)
+    assert decisions(desk.workspace).count("drop") == 3
+    told = page.press("many", decision="correct", pairs=[chosen[0], [rows[3].pair_id, 0]])
+    assert "1 pairs saved" in told
+    assert "left alone" in told
+    page.press("undo")
+    assert "3 verdicts at once" in page.press("undo")
+    assert decisions(desk.workspace).count("drop") == 0
+    for wrong in ([], [["x", 1]], [[10**9, 0]]):
+        page.press("many", decision="drop", pairs=wrong)
+    page.press("many", decision="correction", pairs=chosen)
+    assert set(decisions(desk.workspace)) == {None}
+    page.press("open", target=rows[0].pair_id)
+    assert 'class="picks"' not in page.shown[1]
