@@ -14,6 +14,8 @@ KEYS = (
     "review", "order", "text", "split", "decision", "decided_by",
     *(f"{column}_{end}" for column in RANGES for end in ("from", "to")),
 )  # fmt: skip
+#: Columns that lie between 0 and 1.
+_SHARES = ("p_error", "icc")
 #: Orders whose largest value comes first.
 _LARGEST_FIRST = ("p_error", "gain")
 
@@ -60,4 +62,6 @@ def _number(fields: Mapping[str, str], key: str) -> float | None:
         raise SettingsError(f"'{text}' is no number.") from None
     if value != value or value in (float("inf"), float("-inf")):
         raise SettingsError(f"'{text}' is no number.")
+    if key.startswith(_SHARES) and not 0 <= value <= 1:
+        raise SettingsError(f"{value:g} is not between 0 and 1.")
     return value

@@ -163,10 +163,10 @@ def test_filters_search_and_a_link_to_a_pair(page: Page, site: Site) -> None:
 
 
 def test_nonsense_is_told_and_nothing_breaks(page: Page) -> None:
-    page.locator("[data-filter=minimum_p]").fill("7")
-    page.locator("[data-filter=minimum_p]").press("Enter")
+    page.locator("[data-filter=p_error_from]").fill("7")
+    page.locator("[data-filter=p_error_from]").press("Enter")
     expect(page.locator("#traced-toast")).to_contain_text("not between 0 and 1")
-    page.locator("[data-filter=minimum_p]").fill("")
+    page.locator("[data-filter=p_error_from]").fill("")
     page.keyboard.press("Escape")
     page.keyboard.press("?")
     expect(page.locator("#traced-help")).to_be_visible()
