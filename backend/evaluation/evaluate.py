@@ -142,8 +142,9 @@ class Plan:
 def evaluate(plan: Plan, progress: Progress = lambda done, total, what: None) -> EvaluationReport:
     """All runs of the plan. Raises what loading a model or reading a dataset raises."""
     total = len(plan.scorers) * len(plan.explorers) * len(plan.noises) * plan.seeds
-    progress(0, total, f"Reading {Path(plan.dataset).name}")
-    labelled(plan, plan.noises[0], plan.first_seed)  # a path that is wrong, before a model loads
+    if plan.dataset not in (SCENES, UNFAMILIAR_SCENES):
+        progress(0, total, f"Reading {Path(plan.dataset).name}")
+        labelled(plan, plan.noises[0], plan.first_seed)  # a wrong path, before a model loads
     results: list[Figures] = []
     times: list[Times] = []
     for name in plan.scorers:

@@ -22,12 +22,12 @@ Undo walks back along what stands. A pair decided *correct* (1), then *drop* (2)
 """
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CursorResult, func, insert, select, update
+from sqlalchemy import CursorResult, Select, func, insert, select, update
 from sqlalchemy.orm import Session, aliased
 
 from db.errors import MissingRow, PairState, VersionConflict
@@ -206,22 +206,7 @@ def undo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
         )
         .order_by(Verdict.id.desc())
     )
-    for _ in range(_ATTEMPTS):
-        found = session.execute(standing.limit(1)).one_or_none()
-        if found is None:
-            return None
-        others: Sequence[Any] = ()
-        if found.batch is not None:
-            others = session.execute(
-                standing.where(Verdict.batch == found.batch, Verdict.id != found.id)
-            ).all()
-        when = now()
-        taken = [act for one in (found, *others) if (act := _taken_back(session, one, when))]
-        session.commit()
-        if taken:
-            return replace(taken[0], together=len(taken))
-    assert found is not None
-    raise VersionConflict(found.current_version, pair_state(session, found.pair_id))
+    return _together(session, standing, _taken_back)
 
 
 def _taken_back(session: Session, found: Any, when: datetime) -> VerdictRow | None:
@@ -264,7 +249,7 @@ def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
         .scalar_subquery()
     )
     undone = (
-        select(*_COLUMNS)
+        select(*_COLUMNS, Pair.verdict_version.label("current_version"))
         .join(Pair, Pair.id == Verdict.pair_id)
         .where(
             Verdict.author == author,
@@ -275,22 +260,7 @@ def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
         )
         .order_by(Verdict.id.desc())
     )
-    for _ in range(_ATTEMPTS):
-        undo = session.execute(undone.limit(1)).one_or_none()
-        if undo is None:
-            return None
-        others: Sequence[Any] = ()
-        if undo.batch is not None:
-            others = session.execute(
-                undone.where(Verdict.batch == undo.batch, Verdict.id != undo.id)
-            ).all()
-        when = now()
-        again = [act for one in (undo, *others) if (act := _given_again(session, one, when))]
-        session.commit()
-        if again:
-            return replace(again[0], together=len(again))
-    assert undo is not None
-    raise VersionConflict(undo.version, pair_state(session, undo.pair_id))
+    return _together(session, undone, _given_again)
 
 
 def _given_again(session: Session, undo: Any, when: datetime) -> VerdictRow | None:
@@ -315,6 +285,33 @@ def _given_again(session: Session, undo: Any, when: datetime) -> VerdictRow | No
         decided_at=again.created_at,
         commit=False,
     )
+
+
+def _together(
+    session: Session,
+    newest_first: Select[*tuple[Any, ...]],
+    write: Callable[[Session, Any, datetime], VerdictRow | None],
+) -> VerdictRow | None:
+    """Write the answer to the newest act, and to all others of its batch, in one transaction.
+
+    None if there is no such act; raises `VersionConflict` if others are faster again and again.
+    """
+    for _ in range(_ATTEMPTS):
+        found = session.execute(newest_first.limit(1)).one_or_none()
+        if found is None:
+            return None
+        others: Sequence[Any] = ()
+        if found.batch is not None:
+            others = session.execute(
+                newest_first.where(Verdict.batch == found.batch, Verdict.id != found.id)
+            ).all()
+        when = now()
+        written = [act for one in (found, *others) if (act := write(session, one, when))]
+        session.commit()
+        if written:
+            return replace(written[0], together=len(written))
+    assert found is not None
+    raise VersionConflict(found.current_version, pair_state(session, found.pair_id))
 
 
 def history(session: Session, pair_id: int) -> list[VerdictRow]:
