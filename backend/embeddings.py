@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+#: Numbers in a vector of the embedded model.
+MEANING_WIDTH = 384
+
 
 def embed(captions: Sequence[str], model: str | None = None) -> NDArray[np.float32]:
     """Unit vectors, shape [captions, 384] for the embedded model. Not for several threads."""

@@ -12,9 +12,10 @@ from PIL import Image
 from backend import concreteness
 from backend.captions import Caption
 from backend.correction.captioner import Captioner, load_captioner
+from backend.embeddings import embed
 from backend.errors import ModelUnavailable
 from backend.scoring.loading import load_scorer
-from backend.scoring.protocol import ImageState, Scorer
+from backend.scoring.protocol import FloatArray, ImageState, Scorer
 from backend.settings import Settings
 from backend.trajectories.driver import run_trajectories
 from backend.trajectories.exploring import Exploring
@@ -71,6 +72,16 @@ class Engine:
     @property
     def captioner_problem(self) -> str:
         return self._captioner_problem
+
+    def meanings(self, captions: Sequence[str]) -> FloatArray:
+        """Sentence embeddings, unit vectors [captions, MEANING_WIDTH]."""
+        with self.lock:
+            return embed(captions)
+
+    def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
+        """Unit vectors [states, d] by which images are compared; None if the scorer has none."""
+        with self.lock:
+            return self.scorer.image_embeddings(states)
 
     def concreteness(self, captions: Sequence[str]) -> list[float]:
         """ICC of each caption in [0, 1]; higher is more concrete."""

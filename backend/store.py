@@ -6,12 +6,14 @@ errors of `backend.errors`, so that pages and commands have to know one tree onl
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 
 from sqlalchemy.orm import Session
 
 import db
 from backend.errors import NotFound, SettingsError, StoreError, TracedError, VerdictConflict
 from db import errors as db_errors
+from db.queries import settings as setting_queries
 
 _TRANSLATIONS: list[tuple[type[Exception], type[TracedError]]] = [
     (db_errors.StoreProblem, StoreError),
@@ -53,6 +55,12 @@ class Store:
     def address(self) -> str:
         """The database's URL without its password."""
         return self._store.address
+
+    @cached_property
+    def identity(self) -> str:
+        """A name that no other database has: for what is kept beside it by a dataset's id."""
+        with self.writing() as session:
+            return setting_queries.identity(session)
 
     def close(self) -> None:
         self._store.close()

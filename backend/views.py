@@ -8,6 +8,7 @@ from typing import Any
 from backend.detection.types import SuspectWord
 from backend.progress.figures import CalibrationBin
 from backend.progress.stopping import Remaining
+from backend.team.agreement import Agreement
 from backend.trajectories.trajectory import Trajectory
 
 #: The verdicts a curator can give, in the order in which they are shown.
@@ -57,6 +58,17 @@ class VerdictView:
 
 
 @dataclass(frozen=True)
+class Likeness:
+    """What a pair has in common with others: how many have its most suspect word, and how many a
+    suspect word of its kind (itself included)."""
+
+    word: str | None
+    kind: str | None
+    same_word: int
+    same_kind: int
+
+
+@dataclass(frozen=True)
 class PairView:
     """Everything about one pair that a curator sees."""
 
@@ -91,6 +103,8 @@ class PairView:
     together: int = 1
     #: Characters (start, end) of the words that a curator called wrong.
     wrong_words: tuple[tuple[int, int], ...] = ()
+    likeness: Likeness | None = None
+    disagreement: float | None = None
 
 
 @dataclass(frozen=True)
@@ -134,6 +148,49 @@ class ProgressView:
 
 
 @dataclass(frozen=True)
+class AccountView:
+    """Somebody who may log in; an inactive account may not (any more)."""
+
+    name: str
+    role: str
+    active: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class OpinionView:
+    """What one curator says about a pair."""
+
+    author: str
+    decision: str
+    corrected_caption: str | None
+    decided_at: datetime
+
+
+@dataclass(frozen=True)
+class DisputeView:
+    """A pair about which curators differ."""
+
+    pair_id: int
+    external_id: str
+    caption: str
+    opinions: tuple[OpinionView, ...]
+
+
+@dataclass(frozen=True)
+class TeamView:
+    """Agreement of the curators of a dataset. `disputed` counts all pairs that wait for an
+    adjudicator, `disputes` are the first of them."""
+
+    overlap_share: float
+    overlap_people: int
+    by_verdict: Agreement
+    right_or_wrong: Agreement
+    disputed: int
+    disputes: tuple[DisputeView, ...]
+
+
+@dataclass(frozen=True)
 class CaptionCheck:
     """The curator's own edit, scored."""
 
@@ -141,6 +198,7 @@ class CaptionCheck:
     s: float
     p_error: float | None
     icc: float
+    suspects: tuple[SuspectWord, ...] = ()
 
 
 @dataclass(frozen=True)

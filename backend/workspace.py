@@ -36,6 +36,8 @@ from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.pictures import inside
 from backend.pipeline.progress import progress_of
+from backend.pipeline.searching import Finder
+from backend.pipeline.team import Team
 from backend.scoring.protocol import ScorerInfo
 from backend.settings import Settings
 from backend.store import open_database
@@ -52,6 +54,7 @@ from backend.views import (
     ExportReport,
     ImportReport,
     JobView,
+    Likeness,
     PairView,
     PlaygroundResult,
     ProblemView,
@@ -64,9 +67,11 @@ from backend.views import (
 from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
 from db.queries import detections as detection_queries
+from db.queries import opinions as opinion_queries
 from db.queries import pairs as pair_queries
 from db.queries import queue as queue_queries
 from db.queries import runs as run_queries
+from db.queries import signals as signal_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries import verdicts as verdict_queries
@@ -90,6 +95,8 @@ class Workspace:
         self.settings = settings
         self.store = open_database(settings.database_url)
         self.engine = Engine(settings)
+        self.team = Team(self.store)
+        self._finder = Finder(self.store, self.engine)
         self._jobs: JobRunner | None = None
 
     # ---------------------------------------------------------------- datasets
@@ -156,12 +163,37 @@ class Workspace:
     # ---------------------------------------------------------------- the queue
 
     def queue_page(self, filter: QueueFilter, after: Any = None, limit: int = 24) -> QueuePage:
+        """The next pairs. To a reader of the overlap those that wait for their own opinion show
+        nothing of what others have said."""
         with self.store.reading() as session:
-            return queue_queries.page(session, filter, after, limit)
+            page = queue_queries.page(session, filter, after, limit)
+        if not _is_blind(filter):
+            return page
+        rows = (replace(row, decision=None, corrected_caption=None) for row in page.rows)
+        return replace(page, rows=tuple(rows))
 
     def queue_count(self, filter: QueueFilter) -> int:
         with self.store.reading() as session:
             return queue_queries.count(session, filter)
+
+    def handed(self, filter: QueueFilter, reader: str) -> QueueFilter:
+        """The same queue as it is handed to one of several curators."""
+        with self.store.reading() as session:
+            dataset = dataset_queries.get_dataset(session, filter.dataset_id)
+        return replace(
+            filter,
+            reader=reader,
+            overlap_share=dataset.overlap_share,
+            overlap_people=dataset.overlap_people,
+        )
+
+    def search(self, dataset_id: int, meaning: str = "", like: str = "") -> tuple[int, ...] | None:
+        """Pairs found by what captions mean, or by what is like another pair (see
+        `backend.pipeline.searching`), nearest first; None: nothing was asked. Raises SettingsError
+        where there is nothing to compare yet."""
+        if like:
+            return self._finder.like(dataset_id, like)
+        return self._finder.by_meaning(dataset_id, meaning) if meaning else None
 
     def first_pair(self, filter: QueueFilter) -> int | None:
         rows = self.queue_page(filter, None, 1).rows
@@ -194,8 +226,11 @@ class Workspace:
 
     # ---------------------------------------------------------------- one pair
 
-    def open_pair(self, pair_id: int) -> PairView:
-        """Everything about one pair, from the store alone: fast, no model is asked."""
+    def open_pair(self, pair_id: int, reader: str | None = None) -> PairView:
+        """Everything about one pair, from the store alone: fast, no model is asked.
+
+        To a `reader` whose own opinion the pair waits for, it shows nothing of what others said.
+        """
         with self.store.reading() as session:
             pair = pair_queries.get_pair(session, pair_id)
             dataset = dataset_queries.get_dataset(session, pair.dataset_id)
@@ -206,6 +241,11 @@ class Workspace:
             offers = suggestion_queries.list_suggestions(session, pair_id, run.id if run else None)
             classifier = classifier_queries.active(session, pair.dataset_id)
             marks = word_mark_queries.of_pair(session, pair_id)
+            word, kind = pair.suspect_word, pair.suspect_kind
+            alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
+            blind = reader is not None and queue_queries.waits_for(
+                session, pair_id, reader, dataset.overlap_share, dataset.overlap_people
+            )
         trajectory = scoring.to_trajectory(pair.caption, stored) if stored is not None else None
         return PairView(
             pair_id=pair.id,
@@ -216,8 +256,8 @@ class Workspace:
             image_name=pair.image_path,
             image_size=_image_size(dataset, pair.image_path),
             version=pair.verdict_version,
-            decision=pair.decision,
-            corrected_caption=pair.corrected_caption,
+            decision=None if blind else pair.decision,
+            corrected_caption=None if blind else pair.corrected_caption,
             s_0=pair.s_0,
             gain=pair.gain,
             p_error=pair.p_error,
@@ -227,7 +267,9 @@ class Workspace:
             words_read=len(trajectory.first_step_scores) if trajectory is not None else None,
             suspects=scoring.to_suspects(detection) if detection is not None else (),
             trajectory=trajectory,
-            wrong_words=tuple(marks),
+            wrong_words=() if blind else tuple(marks),
+            likeness=Likeness(word, kind, *alike),
+            disagreement=pair.disagreement,
             suggestions=tuple(_suggestion(row) for row in offers),
             basis=_basis(pair.p_error, classifier),
             scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
@@ -235,6 +277,7 @@ class Workspace:
             history=tuple(
                 VerdictView(v.decision, v.corrected_caption, v.author, v.created_at)
                 for v in history
+                if not blind
             ),
         )
 
@@ -273,6 +316,8 @@ class Workspace:
             corrected_caption = self._corrected(pair_id, corrected_caption, suggestion_id)
         else:
             corrected_caption = suggestion_id = None
+        who = author or self.settings.author
+        settles = self.team.may_settle(who) and self._differ(pair_id, who)
         with self.store.writing() as session:
             verdict_queries.add_verdict(
                 session,
@@ -281,9 +326,20 @@ class Workspace:
                 decision,
                 corrected_caption=corrected_caption,
                 suggestion_id=suggestion_id,
-                author=author or self.settings.author,
+                author=who,
+                settles=settles,
             )
         return self.open_pair(pair_id)
+
+    def _differ(self, pair_id: int, adjudicator: str) -> bool:
+        """Whether others have said different things about the pair."""
+        with self.store.reading() as session:
+            others = [
+                (one.decision, one.corrected_caption)
+                for one in opinion_queries.of_pair(session, pair_id)
+                if one.author != adjudicator
+            ]
+        return len(set(others)) > 1
 
     def decide_many(
         self, seen: Sequence[tuple[int, int]], decision: str, author: str | None = None
@@ -379,11 +435,13 @@ class Workspace:
         (trajectory,) = self.engine.trajectories(
             [(state, caption[:LONGEST_EDIT])], [pair_id], self._exploring(pair.dataset_id)
         )
+        p_error = self._p_error(pair.dataset_id, trajectory)
         return CaptionCheck(
             caption=caption,
             s=float(trajectory.scores[0]),
-            p_error=self._p_error(pair.dataset_id, trajectory),
+            p_error=p_error,
             icc=self.engine.concreteness([caption])[0],
+            suspects=suspect_words(trajectory, p_error),
         )
 
     def _exploring(self, dataset_id: int) -> Exploring | None:
@@ -541,6 +599,10 @@ class Workspace:
 
     def running_jobs(self) -> list[JobView]:
         return self.jobs.running()
+
+
+def _is_blind(filter: QueueFilter) -> bool:
+    return filter.reader is not None and filter.review == "unreviewed"
 
 
 def _summary(session: Any, row: Any) -> DatasetSummary:

@@ -28,6 +28,7 @@ from sqlalchemy import (
     UniqueConstraint,
     false,
     text,
+    true,
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
@@ -35,6 +36,8 @@ from db.types import UtcDateTime, now
 
 #: What a curator can say. NULL in a decision column: nothing (yet, or any more).
 DECISIONS = ("correct", "correction", "drop", "abstract", "unsure")
+#: What an account may do: give verdicts, or also settle what others disagree about.
+ROLES = ("curator", "adjudicator")
 #: Decisions that say the caption was wrong.
 ERROR_DECISIONS = ("correction", "drop")
 
@@ -68,6 +71,9 @@ class Dataset(Base):
     root: Mapped[str] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text, server_default="")
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    #: This share of the pairs is handed to so many people each, so that agreement can be told.
+    overlap_share: Mapped[float] = mapped_column(Double, server_default=text("0"))
+    overlap_people: Mapped[int] = mapped_column(Integer, server_default=text("2"))
 
 
 class Pair(Base):
@@ -93,6 +99,11 @@ class Pair(Base):
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
     #: A number in [0, 1) drawn once: pairs in its order are a random sample, however far one reads.
     lot: Mapped[float] = mapped_column(Double, server_default=text("0"))
+    #: The most suspect word in small letters, and what kind of word it is ("colour", "count", …).
+    suspect_word: Mapped[str | None] = mapped_column(String(64))
+    suspect_kind: Mapped[str | None] = mapped_column(String(32))
+    #: How far the scorers that have scored this pair differ about its rank in the dataset, 0 to 1.
+    disagreement: Mapped[float | None] = mapped_column(Double)
     # The verdict that holds. `verdict_version` counts acts; `standing_version` names the act whose
     # decision holds (0: undecided), which after an undo is an earlier one.
     verdict_version: Mapped[int] = mapped_column(Integer, server_default=text("0"))
@@ -118,6 +129,9 @@ Index("ix_pairs_gain", Pair.dataset_id, Pair.gain.desc(), Pair.id)
 Index("ix_pairs_s_0", Pair.dataset_id, Pair.s_0, Pair.id)
 Index("ix_pairs_icc", Pair.dataset_id, Pair.icc, Pair.id)
 Index("ix_pairs_lot", Pair.dataset_id, Pair.lot, Pair.id)
+Index("ix_pairs_disagreement", Pair.dataset_id, Pair.disagreement.desc(), Pair.id)
+Index("ix_pairs_suspect_word", Pair.dataset_id, Pair.suspect_word, Pair.p_error.desc(), Pair.id)
+Index("ix_pairs_suspect_kind", Pair.dataset_id, Pair.suspect_kind, Pair.p_error.desc(), Pair.id)
 Index("ix_pairs_split", Pair.dataset_id, Pair.split, Pair.p_error.desc(), Pair.id)
 Index(
     "ix_pairs_unreviewed",
@@ -287,6 +301,64 @@ class Verdict(Base):
 
 
 Index("ix_verdicts_author", Verdict.author, Verdict.id)
+
+
+class Opinion(Base):
+    """What one curator says about one pair, as their own acts left it; what holds is in `pairs`.
+
+    It follows from `verdicts` and is written with them: agreement is told from it, and whose turn
+    a pair is. `settles`: said by an adjudicator to end a disagreement.
+    """
+
+    __tablename__ = "opinions"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    author: Mapped[str] = mapped_column(String(255), primary_key=True)
+    decision: Mapped[str] = mapped_column(String(16))
+    corrected_caption: Mapped[str | None] = mapped_column(Text)
+    settles: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    decided_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+    __table_args__ = (
+        CheckConstraint(_DECISION_IS_KNOWN, name="decision_is_known"),
+        CheckConstraint(_CORRECTION_HAS_CAPTION, name="correction_has_caption"),
+    )
+
+
+class Claim(Base):
+    """A pair that lies on a curator's screen, so that nobody else is handed it until it expires."""
+
+    __tablename__ = "claims"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    curator: Mapped[str] = mapped_column(String(255), index=True)
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
+
+
+class Curator(Base):
+    """An account. `password_hash` is argon2's own encoded form; an inactive account keeps its
+    verdicts and cannot log in."""
+
+    __tablename__ = "curators"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(255), unique=True)
+    password_hash: Mapped[str] = mapped_column(String(255))
+    role: Mapped[str] = mapped_column(String(16))
+    active: Mapped[bool] = mapped_column(Boolean, server_default=true())
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+
+    __table_args__ = (CheckConstraint("role IN ('curator', 'adjudicator')", name="role_is_known"),)
+
+
+class Login(Base):
+    """A browser that has logged in. Only the digest of its token is kept."""
+
+    __tablename__ = "logins"
+
+    token_digest: Mapped[bytes] = mapped_column(LargeBinary(32), primary_key=True)
+    curator_id: Mapped[int] = mapped_column(ForeignKey("curators.id"), index=True)
+    expires_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
 
 class WordMark(Base):

@@ -7,11 +7,9 @@ needs to tell colours apart. The text is the user's, byte for byte.
 from collections.abc import Collection, Mapping, Sequence
 
 from backend.captions import Caption
+from backend.detection.localisation import VISIBLE
 from backend.detection.types import SuspectWord
 from traced_ui.markup import safe
-
-#: Below this a word is shown plain: a page full of faint shades helps nobody.
-VISIBLE = 0.15
 
 
 def highlighted_caption(

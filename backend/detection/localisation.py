@@ -24,6 +24,9 @@ WEIGHT_OF_GAIN, WEIGHT_OF_ORDER, WEIGHT_OF_PEAK = 0.55, 0.3, 0.15
 #: the hits on drawn scenes; a regression on the same signs, fitted to the truth, gains 1 % more.
 WEIGHT_OF_FUNCTION_WORDS = 0.2
 
+#: Suspicion from which a word is called suspect at all.
+VISIBLE = 0.15
+
 
 def word_scores(trajectory: Trajectory) -> np.ndarray:
     """Suspicion of each word the model reads, in [0, 1], shape [len(first_step_scores)]."""

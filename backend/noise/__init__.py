@@ -8,6 +8,7 @@ are known.
 
     noisy_caption   the result, and how replacements are written into a user's text
     word_lists      the words that rules know, by category
+    word_kinds      colour, count, object, …: what kind of word a word is
     nouns           singular, plural, and which words of a caption are nouns
     rules           every fine-grained edit that a caption allows
     fine_grained    draws among them so that the words themselves give nothing away

@@ -42,7 +42,8 @@ def prepare_neighbours(store: Store, engine: Engine, dataset_id: int, progress: 
         return
     revision = scorer.base.info.revision
     kind = scorer.base.info.kind
-    folder = engine.settings.data_directory / "neighbours" / f"{dataset_id}-{kind}-{revision}"
+    kept = engine.settings.data_directory / "neighbours" / store.identity
+    folder = kept / f"{dataset_id}-{kind}-{revision}"
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[_Part] = []
     after = 0

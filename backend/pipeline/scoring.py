@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from backend.captions import Caption
@@ -17,15 +18,18 @@ from backend.correction.suggestion import Case
 from backend.datasets.images import load_image
 from backend.detection.classifier import Classifier
 from backend.detection.cold_start import cold_start
-from backend.detection.localisation import suspect_words
+from backend.detection.disagreement import rank_disagreement
+from backend.detection.localisation import VISIBLE, suspect_words
 from backend.detection.types import SuspectWord
 from backend.engine import Engine
 from backend.errors import ImageError, UnsafePath
+from backend.noise.word_kinds import kind_of
 from backend.pipeline import Progress, no_progress
 from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.noisy_copies import TrajectoryCache
 from backend.pipeline.pictures import encode_opened, inside, open_ahead
+from backend.pipeline.searching import image_file, remember_images, remember_meanings
 from backend.scoring.lemon import LemonScorer
 from backend.store import Store
 from backend.trajectories.exploring import Exploring
@@ -38,6 +42,7 @@ from db.queries import datasets as dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
+from db.queries import signals as signal_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.datasets import NewProblem
@@ -77,10 +82,12 @@ def score_dataset(
     run = _run(store, engine, dataset_id)
     scored, unreadable = _trajectories(store, engine, run, root, total, progress)
     _concreteness(store, engine, dataset_id, total, progress)
+    remember_meanings(store, engine, dataset_id, total, progress)
     report = _detect(store, engine, run, root, progress)
     offered = _suggestions(store, engine, run, root, progress) if suggestions else 0
     with store.writing() as session:
         run_queries.finish_run(session, run.id)
+    _disagreement(store, dataset_id)
     with store.reading() as session:
         truncated = sum(p.truncated for p in pair_queries.iterate_pairs(session, dataset_id))
     return ScoreReport(
@@ -131,10 +138,13 @@ def _trajectories(
     """Trajectories of all pairs that have none under this run; (scored, unreadable)."""
     scored = unreadable = 0
     problems: dict[str, str] = {}
+    vectors = image_file(store, engine, run)
     for batch, opened in open_ahead(root, _unscored(store, run)):
         states, broken = encode_opened(engine, opened)
         problems |= broken
         readable = [pair for pair in batch if pair.image_path in states]
+        seen = engine.image_embeddings([states[pair.image_path] for pair in readable])
+        remember_images(vectors, [pair.id for pair in readable], seen)
         trajectories = engine.trajectories(
             [(states[pair.image_path], pair.caption) for pair in readable],
             [pair.id for pair in readable],
@@ -271,6 +281,25 @@ def _show(store: Store, run: RunRow, pairs: list[PairRow], trajectories: list[Tr
             trajectory_queries.save_trajectories(session, run.id, rows[first : first + 500])
 
 
+def _disagreement(store: Store, dataset_id: int) -> None:
+    """How far the scorers that have scored the dataset differ about each pair; nothing for one."""
+    with store.reading() as session:
+        runs = signal_queries.scoring_runs(session, dataset_id)
+        scores = [dict(signal_queries.first_scores(session, run)) for run in runs]
+    if len(scores) < 2:
+        return
+    common = sorted(set.intersection(*(set(one) for one in scores)))
+    if not common:
+        return
+    found = rank_disagreement([np.array([one[pair] for pair in common]) for one in scores])
+    for first in range(0, len(common), 5000):
+        part = slice(first, first + 5000)
+        with store.writing() as session:
+            signal_queries.save_disagreement(
+                session, dict(zip(common[part], found[part].tolist(), strict=True))
+            )
+
+
 def _suggestions(store: Store, engine: Engine, run: RunRow, root: Path, progress: Progress) -> int:
     """Corrections for the pairs most likely to be wrong that have none yet."""
     classifier = classifier_in_use(store, run.dataset_id or 0)
@@ -368,12 +397,15 @@ def save_detections(
     """Write p_error and suspect words of all pairs, in batches."""
     for first in range(0, len(pairs), 500):
         batch = [
-            DetectionRow(
-                pair.id,
-                p_error,
-                tuple((s.start, s.end, s.score) for s in suspect_words(trajectory, p_error)),
-                run.id,
-                classifier_id,
+            (
+                pair,
+                DetectionRow(
+                    pair.id,
+                    p_error,
+                    tuple((s.start, s.end, s.score) for s in suspect_words(trajectory, p_error)),
+                    run.id,
+                    classifier_id,
+                ),
             )
             for pair, trajectory, p_error in zip(
                 pairs[first : first + 500],
@@ -383,7 +415,19 @@ def save_detections(
             )
         ]
         with store.writing() as session:
-            detection_queries.save_detections(session, batch)
+            detection_queries.save_detections(session, [row for _, row in batch])
+            signal_queries.save_suspect_words(
+                session, {pair.id: _most_suspect(pair.caption, row) for pair, row in batch}
+            )
+
+
+def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | None]:
+    """The word by which a pair is found beside others, and its kind; None if none is suspect."""
+    start, end, score = max(row.suspects, key=lambda one: one[2], default=(0, 0, 0.0))
+    if score < VISIBLE:
+        return None, None
+    word = caption[start:end].lower()
+    return word, kind_of(word)
 
 
 def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:

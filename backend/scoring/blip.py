@@ -48,6 +48,16 @@ class BlipScorer(HubImages, DualEncoder):
     def open_session(self) -> Session:
         return ItmSession(self) if self.matching else ItcSession(self)
 
+    @torch.inference_mode()
+    def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
+        if not self.matching or not states:
+            return super().image_embeddings(states)
+        first = torch.stack([state[0] for state in states])
+        with self.precision():
+            seen = self.model.vision_proj(first)
+        vectors: FloatArray = normalize(seen.float(), dim=-1).cpu().numpy()
+        return vectors
+
     def wrapped(self, text: Tokens, first: int | None = None) -> tuple[int, ...]:
         """With the tokens around it; ITM's first one is [ENC], ITC's [CLS]."""
         tokenizer = self.reader.tokenizer  # type: ignore[attr-defined]

@@ -46,6 +46,13 @@ class DualEncoder(ABC):
     def of_pair(self, state: ImageState, key: int) -> ImageState:
         return state
 
+    def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
+        """States are unit vectors themselves, unless a scorer says otherwise."""
+        if not states:
+            return None
+        vectors: FloatArray = torch.stack(list(states)).float().cpu().numpy()
+        return vectors
+
     def precision(self) -> torch.autocast:
         """Lower precision where it was asked for, nothing otherwise."""
         device = self.info.device.split(":")[0]

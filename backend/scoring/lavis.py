@@ -115,6 +115,9 @@ class LavisScorer:
             found.append(state)
         return found
 
+    def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
+        return None  # they stay in LAVIS's own process
+
     def of_pair(self, state: ImageState, key: int) -> ImageState:
         return state
 

@@ -149,6 +149,9 @@ class LemonScorer:
         """The same image as part of a pair that is in the bank: not its own neighbour."""
         return self._state(state.vector, self.neighbours().row_of(key))
 
+    def image_embeddings(self, states: Sequence[LemonState]) -> FloatArray | None:
+        return self.base.image_embeddings([state.vector for state in states])
+
     def _state(self, vector: torch.Tensor, own: int) -> LemonState:
         near = np.zeros((1, 0), np.int64)
         if self.bank is not None:

@@ -120,6 +120,12 @@ class Scorer(Protocol):
         """The state as that of pair `key`: who compares pairs must know which one this is."""
         ...
 
+    def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
+        """Unit vectors by which images can be compared, shape [states, d]; None if there are none.
+
+        d is the same for all images of a model."""
+        ...
+
     def open_session(self) -> Session: ...
 
     def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:

@@ -4,17 +4,19 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
-from sqlalchemy import delete, func, insert, select
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from db.errors import AlreadyExists, MissingRow
 from db.models import (
+    Claim,
     Classifier,
     Dataset,
     Detection,
     ImportProblem,
     Job,
+    Opinion,
     Pair,
     Run,
     Suggestion,
@@ -36,6 +38,8 @@ class DatasetRow:
     root: str
     note: str
     created_at: datetime
+    overlap_share: float
+    overlap_people: int
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ _COLUMNS = (
     Dataset.root,
     Dataset.note,
     Dataset.created_at,
+    Dataset.overlap_share,
+    Dataset.overlap_people,
 )
 
 
@@ -96,11 +102,22 @@ def get_dataset(session: Session, name_or_id: str | int) -> DatasetRow:
     return record(DatasetRow, row)
 
 
+def set_overlap(session: Session, dataset_id: int, share: float, people: int) -> None:
+    """A share of the pairs is handed to so many people each. ValueError if that makes no sense."""
+    if not 0 <= share <= 1 or people < 2:
+        raise ValueError("an overlap is a share from 0 to 1 and two people or more")
+    session.execute(
+        update(Dataset)
+        .where(Dataset.id == dataset_id)
+        .values(overlap_share=share, overlap_people=people)
+    )
+
+
 def delete_dataset(session: Session, dataset_id: int) -> None:
     """Delete a dataset and everything known about it, verdicts included. Images are not touched."""
     get_dataset(session, dataset_id)
     pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
-    for of_pair in (Verdict, Suggestion, Detection, Trajectory, WordMark):
+    for of_pair in (Verdict, Suggestion, Detection, Trajectory, WordMark, Opinion, Claim):
         session.execute(
             delete(of_pair).where(of_pair.pair_id.in_(pairs)),
             execution_options={"synchronize_session": False},

@@ -59,6 +59,9 @@ class PairRow:
     corrected_caption: str | None
     decided_at: datetime | None
     decided_by: str | None
+    suspect_word: str | None
+    suspect_kind: str | None
+    disagreement: float | None
 
 
 @dataclass(frozen=True)
@@ -93,6 +96,9 @@ _COLUMNS = (
     Pair.corrected_caption,
     Pair.decided_at,
     Pair.decided_by,
+    Pair.suspect_word,
+    Pair.suspect_kind,
+    Pair.disagreement,
 )
 
 _INSERT_AT_ONCE = 5000

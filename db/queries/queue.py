@@ -18,17 +18,19 @@ once, and the two sides are merged.
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, func, or_, select
+from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.errors import MissingRow
-from db.models import DECISIONS, Pair
+from db.models import DECISIONS, Claim, Opinion, Pair
+from db.queries.opinions import disputed_ids
 from db.queries.statements import record
+from db.types import now
 
 #: The column behind each order; 'position' is the order of import.
 _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
@@ -36,19 +38,21 @@ _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
     "s_0": Pair.s_0,
     "gain": Pair.gain,
     "icc": Pair.icc,
+    "disagreement": Pair.disagreement,
     "lot": Pair.lot,
     "uncertainty": Pair.p_error,
     "position": None,
 }
 ORDERS = tuple(_COLUMN_OF)
-REVIEWS = ("all", "unreviewed", "decided")
+REVIEWS = ("all", "unreviewed", "decided", "disputed")
 #: Columns that a filter may bound.
-RANGES = ("p_error", "s_0", "gain", "icc")
+RANGES = ("p_error", "s_0", "gain", "icc", "disagreement")
 
 #: Whether ids ascend where the values descend, as the order's index was made (`models.py`).
 _TIES_ASCEND_WHEN_DESCENDING = {
     "p_error": True,
     "gain": True,
+    "disagreement": True,
     "s_0": False,
     "icc": False,
     "lot": False,
@@ -75,8 +79,15 @@ class QueueFilter:
     """What is in the queue and in which order.
 
     `decided_by`: the curator whose verdict holds. `text` is looked for in captions, case aside.
-    Worst first: p_error, gain descending; s_0, icc ascending. `lot` is a random order, the same
-    every time; `uncertainty` has the probabilities nearest to 0.5 first, whichever the direction.
+    `suspect_word`, `suspect_kind`: of the most suspect word. `among`: only these pairs, in this
+    very order, whatever `order` says (what a search by meaning or by image has found).
+    Worst first: p_error, gain, disagreement descending; s_0, icc ascending. `lot` is a random
+    order, the same every time; `uncertainty` has the probabilities nearest to 0.5 first, whichever
+    the direction.
+
+    `reader`: the curator whom the queue is handed to. Pairs that lie on another's screen are left
+    out, and *unreviewed* has also those of the overlap, a share of all pairs that so many people
+    judge, which wait for this reader's opinion.
     """
 
     dataset_id: int
@@ -87,8 +98,14 @@ class QueueFilter:
     decided_by: str | None = None
     text: str | None = None
     truncated: bool | None = None
+    suspect_word: str | None = None
+    suspect_kind: str | None = None
+    among: tuple[int, ...] | None = None
     order: str = "p_error"
     descending: bool = True
+    reader: str | None = None
+    overlap_share: float = 0.0
+    overlap_people: int = 2
 
     def __post_init__(self) -> None:
         if self.review not in REVIEWS:
@@ -125,6 +142,7 @@ class QueueRow:
     truncated: bool
     verdict_version: int
     lot: float
+    disagreement: float | None
 
 
 @dataclass(frozen=True)
@@ -150,6 +168,7 @@ _COLUMNS = (
     Pair.truncated,
     Pair.verdict_version,
     Pair.lot,
+    Pair.disagreement,
 )
 
 
@@ -191,6 +210,8 @@ def previous_pair(session: Session, filter: QueueFilter, before_pair_id: int) ->
 def position_of(session: Session, filter: QueueFilter, pair_id: int) -> int:
     """How many pairs of the queue come before this one (0 at the head)."""
     place = _place(session, filter, pair_id)
+    if filter.among is not None:
+        return len(_found_ones(session, filter, place, len(filter.among), backwards=True))
     return sum(
         session.execute(
             select(func.count(Pair.id)).where(*_conditions(filter), *segment.conditions)
@@ -198,6 +219,16 @@ def position_of(session: Session, filter: QueueFilter, pair_id: int) -> int:
         for stream in _streams(filter, place, backwards=True)
         for segment in stream
     )
+
+
+def waits_for(session: Session, pair_id: int, reader: str, share: float, people: int) -> bool:
+    """Whether others have decided the pair and it still waits for this reader's own opinion."""
+    if share <= 0:
+        return False
+    query = select(Pair.id).where(
+        Pair.id == pair_id, Pair.decision.is_not(None), _wanted_from(reader, share, people)
+    )
+    return session.execute(query).one_or_none() is not None
 
 
 @dataclass(frozen=True)
@@ -260,9 +291,24 @@ def _by_id(
 def _conditions(filter: QueueFilter) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = [Pair.dataset_id == filter.dataset_id]
     if filter.review == "unreviewed":
-        conditions.append(Pair.decision.is_(None))
+        conditions.append(_waiting(filter))
     elif filter.review == "decided":
         conditions.append(Pair.decision.is_not(None))
+    elif filter.review == "disputed":
+        conditions.append(Pair.id.in_(disputed_ids(filter.dataset_id)))
+    if filter.reader is not None:
+        taken = (
+            Claim.pair_id == Pair.id,
+            Claim.curator != filter.reader,
+            Claim.expires_at > now(),
+        )
+        conditions.append(~exists().where(*taken))
+    if filter.among is not None:
+        conditions.append(Pair.id.in_(filter.among))
+    if filter.suspect_word is not None:
+        conditions.append(Pair.suspect_word == filter.suspect_word)
+    if filter.suspect_kind is not None:
+        conditions.append(Pair.suspect_kind == filter.suspect_kind)
     if filter.decision is not None:
         conditions.append(Pair.decision == filter.decision)
     if filter.split is not None:
@@ -282,6 +328,32 @@ def _conditions(filter: QueueFilter) -> list[ColumnElement[bool]]:
     return conditions
 
 
+def in_overlap(share: float) -> ColumnElement[bool]:
+    """Whether a pair is one of those that several people judge: a fixed draw of that share."""
+    return (Pair.id * 7919) % 10_000 < round(share * 10_000)
+
+
+def _waiting(filter: QueueFilter) -> ColumnElement[bool]:
+    """Undecided, or of the overlap and waiting for the reader."""
+    undecided = Pair.decision.is_(None)
+    if filter.reader is None or filter.overlap_share <= 0:
+        return undecided
+    return or_(undecided, _wanted_from(filter.reader, filter.overlap_share, filter.overlap_people))
+
+
+def _wanted_from(reader: str, share: float, people: int) -> ColumnElement[bool]:
+    """Pairs of the overlap with too few opinions and none by the reader."""
+    own = exists().where(Opinion.pair_id == Pair.id, Opinion.author == reader)
+    opinions = (
+        select(func.count())
+        .select_from(Opinion)
+        .where(Opinion.pair_id == Pair.id, Opinion.settles.is_(False))
+        .correlate(Pair)
+        .scalar_subquery()
+    )
+    return and_(in_overlap(share), ~own, opinions < people)
+
+
 def _first_id(
     session: Session, filter: QueueFilter, place: Cursor | None, backwards: bool = False
 ) -> int | None:
@@ -297,6 +369,8 @@ def _rows(
     backwards: bool = False,
 ) -> list[Row[Any]]:
     """At most `limit` rows behind (or, backwards, before) a place, nearest first."""
+    if filter.among is not None:
+        return _found_ones(session, filter, place, limit, backwards)
     found: list[list[Any]] = []
     for stream in _streams(filter, place, backwards):
         rows: list[Any] = []
@@ -314,6 +388,24 @@ def _rows(
         return found[0]
     merged = heapq.merge(*found, key=_by_distance, reverse=backwards)
     return list(islice(merged, limit))
+
+
+def _found_ones(
+    session: Session, filter: QueueFilter, place: Cursor | None, limit: int, backwards: bool
+) -> list[Row[Any]]:
+    """The same for a list of pairs in an order of its own: few enough to be read whole."""
+    assert filter.among is not None
+    rank = {pair_id: number for number, pair_id in enumerate(filter.among)}
+    rows: Sequence[Any] = session.execute(select(*_COLUMNS).where(*_conditions(filter))).all()
+    ordered = sorted(rows, key=lambda row: rank[row.pair_id], reverse=backwards)
+    if place is not None:
+        edge = rank.get(place.pair_id, -1)
+        ordered = [
+            row
+            for row in ordered
+            if (rank[row.pair_id] < edge if backwards else rank[row.pair_id] > edge)
+        ]
+    return ordered[:limit]
 
 
 def _by_distance(row: Row[Any]) -> tuple[float, int]:

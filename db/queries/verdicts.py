@@ -32,6 +32,7 @@ from sqlalchemy.orm import Session, aliased
 
 from db.errors import MissingRow, PairState, VersionConflict
 from db.models import DECISIONS, Pair, Suggestion, Verdict
+from db.queries import opinions
 from db.queries.statements import check_text, record
 from db.types import now
 
@@ -108,8 +109,11 @@ def add_verdict(
     suggestion_id: int | None = None,
     *,
     author: str,
+    settles: bool = False,
 ) -> VerdictRow:
     """Decide a pair as seen at `expected_version`. Commits; needs a `writing()` session.
+
+    `settles`: an adjudicator ends a disagreement with it.
 
     Safe to repeat: the same verdict by the same author on the same version gives the row that is
     already there. Raises `VersionConflict` with the current state if the pair has moved on,
@@ -134,6 +138,7 @@ def add_verdict(
                 created_at=now(),
                 replaces=pair.standing_version,
                 stands=version,
+                settles=settles,
             ),
         )
         if act is not None:
@@ -368,6 +373,11 @@ class _Act:
     undoes: int | None = None
     redoes: int | None = None
     batch: str | None = None
+    settles: bool = False
+
+
+#: What an act and its row have in common.
+_ACT = tuple(name for name in _Act.__dataclass_fields__ if name != "settles")
 
 
 def _write(
@@ -397,8 +407,9 @@ def _write(
     assert isinstance(updated, CursorResult)
     if updated.rowcount == 0:
         return None
-    values = {name: getattr(act, name) for name in act.__dataclass_fields__}
+    values = {name: getattr(act, name) for name in _ACT}
     verdict_id = session.execute(insert(Verdict).values(values).returning(Verdict.id)).scalar_one()
+    opinions.keep(session, act.pair_id, act.author, act.settles)
     if commit:
         session.commit()
     return VerdictRow(id=verdict_id, **values)

@@ -10,7 +10,7 @@ from sqlalchemy import event
 
 from db import Store
 from db.errors import MissingRow
-from db.queries import concreteness, pairs, queue, trajectories, verdicts
+from db.queries import concreteness, pairs, queue, signals, trajectories, verdicts
 from db.queries.pairs import PairRow
 from db.queries.queue import ORDERS, Cursor, QueueFilter, QueueRow, Range
 from db.queries.trajectories import TrajectoryRow
@@ -60,6 +60,8 @@ def dataset_id(store: Store) -> int:
         )
     set_probabilities(store, ids, [choose.choice([None, 0.25, 0.5, 0.5, 0.75, 1.0]) for _ in ids])
     with store.writing() as session:
+        differing = {i: choose.choice([0.1, 0.5]) for i in ids if choose.random() < 0.7}
+        signals.save_disagreement(session, differing)
         for i in ids:
             if choose.random() < 0.4:
                 decision = choose.choice(["correct", "drop", "unsure"])

@@ -150,6 +150,9 @@ class TableScorer:
     def of_pair(self, state: ImageState, key: int) -> ImageState:
         return state
 
+    def image_embeddings(self, states: Sequence[ImageState]) -> None:
+        return None
+
     def encode_images(self, images: Sequence[object]) -> list[ImageState]:
         return list(images)
 

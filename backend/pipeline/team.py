@@ -1,0 +1,157 @@
+"""Several curators on one database: accounts, logins, claims, agreement and what is disputed."""
+
+import hashlib
+import secrets
+from datetime import timedelta
+
+from backend.errors import NotFound, SettingsError
+from backend.store import Store
+from backend.team.agreement import agreement, check_overlap
+from backend.team.passwords import hashed, is_right
+from backend.views import AccountView, DisputeView, OpinionView, TeamView
+from db.queries import claims as claim_queries
+from db.queries import curators as curator_queries
+from db.queries import datasets as dataset_queries
+from db.queries import opinions as opinion_queries
+from db.queries.curators import CuratorRow
+from db.types import now
+
+#: How long a browser stays logged in.
+LOGIN_HOLDS = timedelta(days=14)
+LONGEST_NAME = 80
+#: Verdicts as agreement is told of them: whether, and how, the caption is wrong.
+_WRONG = {"correction": "wrong", "drop": "wrong"}
+ROLES = ("curator", "adjudicator")
+
+
+class Team:
+    """Accounts and what people do beside each other."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    # ---------------------------------------------------------------- accounts
+
+    def accounts(self) -> list[AccountView]:
+        with self._store.reading() as session:
+            return [_account(row) for row in curator_queries.list_curators(session)]
+
+    def has_accounts(self) -> bool:
+        with self._store.reading() as session:
+            return curator_queries.count_active(session) > 0
+
+    def add(self, name: str, password: str, role: str = "curator") -> AccountView:
+        """A new account. Raises SettingsError for a name that is taken or a password too short."""
+        name = " ".join(name.split())
+        if not name or len(name) > LONGEST_NAME or not name.isprintable():
+            raise SettingsError(f"A name has 1 to {LONGEST_NAME} printable characters.")
+        _check_role(role)
+        kept = hashed(password)
+        with self._store.writing() as session:
+            return _account(curator_queries.add_curator(session, name, kept, role))
+
+    def change(
+        self,
+        name: str,
+        password: str | None = None,
+        role: str | None = None,
+        active: bool | None = None,
+    ) -> AccountView:
+        """Change what is given; the account has to log in again. Raises NotFound."""
+        if role is not None:
+            _check_role(role)
+        kept = hashed(password) if password is not None else None
+        with self._store.writing() as session:
+            return _account(curator_queries.change_curator(session, name, kept, role, active))
+
+    def log_in(self, name: str, password: str) -> str | None:
+        """A token for the browser, or None if name and password do not belong together."""
+        try:
+            with self._store.reading() as session:
+                row = curator_queries.get_curator(session, " ".join(name.split()))
+        except NotFound:
+            row = None
+        kept = row.password_hash if row is not None and row.active else None
+        if not is_right(password, kept) or row is None:
+            return None
+        token = secrets.token_urlsafe(32)
+        with self._store.writing() as session:
+            curator_queries.add_login(session, row.id, _digest(token), now() + LOGIN_HOLDS)
+        return token
+
+    def who(self, token: str | None) -> AccountView | None:
+        """Whose token that is; None if nobody's (any more)."""
+        if not token:
+            return None
+        with self._store.reading() as session:
+            row = curator_queries.logged_in(session, _digest(token))
+        return None if row is None else _account(row)
+
+    def log_out(self, token: str) -> None:
+        with self._store.writing() as session:
+            curator_queries.end_login(session, [_digest(token)])
+
+    def may_settle(self, name: str) -> bool:
+        """Whether that is an adjudicator."""
+        return any(a.name == name and a.role == "adjudicator" for a in self.accounts())
+
+    # ---------------------------------------------------------------- beside each other
+
+    def claim(self, pair_id: int, curator: str) -> bool:
+        """Take a pair onto one's screen; False if it lies on somebody else's."""
+        with self._store.writing() as session:
+            return claim_queries.claim(session, pair_id, curator)
+
+    def release(self, pair_id: int, curator: str) -> None:
+        with self._store.writing() as session:
+            claim_queries.release(session, pair_id, curator)
+
+    def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
+        """Hand a share of the pairs to so many people each. Raises SettingsError."""
+        check_overlap(share, people)
+        with self._store.writing() as session:
+            dataset_queries.set_overlap(session, dataset_id, share, people)
+
+    def of_dataset(self, dataset_id: int) -> TeamView:
+        """Agreement, by verdict and by right or wrong, and what waits for an adjudicator."""
+        with self._store.reading() as session:
+            dataset = dataset_queries.get_dataset(session, dataset_id)
+            shared = [
+                {one.author: one.decision for one in of_pair}
+                for of_pair in opinion_queries.shared(session, dataset_id)
+            ]
+            waiting = opinion_queries.count_disputed(session, dataset_id)
+            disputes = opinion_queries.disputed(session, dataset_id)
+        coarse = [{n: _WRONG.get(said, said) for n, said in one.items()} for one in shared]
+        return TeamView(
+            overlap_share=dataset.overlap_share,
+            overlap_people=dataset.overlap_people,
+            by_verdict=agreement(shared),
+            right_or_wrong=agreement(coarse),
+            disputed=waiting,
+            disputes=tuple(
+                DisputeView(
+                    one.pair_id,
+                    one.external_id,
+                    one.caption,
+                    tuple(
+                        OpinionView(o.author, o.decision, o.corrected_caption, o.decided_at)
+                        for o in one.opinions
+                    ),
+                )
+                for one in disputes
+            ),
+        )
+
+
+def _account(row: CuratorRow) -> AccountView:
+    return AccountView(row.name, row.role, row.active, row.created_at)
+
+
+def _check_role(role: str) -> None:
+    if role not in ROLES:
+        raise SettingsError(f"'{role}' is no role; there are {', '.join(ROLES)}.")
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

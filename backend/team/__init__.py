@@ -1,0 +1,1 @@
+"""Several curators: passwords, limits on guessing them, and how far people agree."""

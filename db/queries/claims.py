@@ -1,0 +1,42 @@
+"""Claims: a pair on somebody's screen is handed to nobody else, until the claim expires."""
+
+from datetime import timedelta
+
+from sqlalchemy import CursorResult, delete, or_
+from sqlalchemy.orm import Session
+
+from db.models import Claim
+from db.queries.statements import insert_for
+from db.types import now
+
+#: A curator who has gone for coffee loses the pair to others, but none of their verdicts.
+CLAIM_HOLDS = timedelta(minutes=10)
+
+
+def claim(session: Session, pair_id: int, curator: str) -> bool:
+    """Take the pair, or keep it; False if it lies on somebody else's screen."""
+    moment = now()
+    statement = insert_for(session, Claim).values(
+        pair_id=pair_id, curator=curator, expires_at=moment + CLAIM_HOLDS
+    )
+    done = session.execute(
+        statement.on_conflict_do_update(
+            index_elements=[Claim.pair_id],
+            set_={
+                "curator": statement.excluded.curator,
+                "expires_at": statement.excluded.expires_at,
+            },
+            where=or_(Claim.curator == curator, Claim.expires_at <= moment),
+        )
+    )
+    assert isinstance(done, CursorResult)
+    return done.rowcount > 0
+
+
+def release(session: Session, pair_id: int, curator: str) -> None:
+    """Give the pair back, if it is this curator's."""
+    session.execute(delete(Claim).where(Claim.pair_id == pair_id, Claim.curator == curator))
+
+
+def forget_expired(session: Session) -> None:
+    session.execute(delete(Claim).where(Claim.expires_at <= now()))

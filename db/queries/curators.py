@@ -1,0 +1,110 @@
+"""Accounts and who is logged in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from db.errors import AlreadyExists, MissingRow
+from db.models import ROLES, Curator, Login
+from db.queries.statements import check_text, record
+from db.types import now
+
+
+@dataclass(frozen=True)
+class CuratorRow:
+    """An account; `role` is 'curator' or 'adjudicator'."""
+
+    id: int
+    name: str
+    password_hash: str
+    role: str
+    active: bool
+    created_at: datetime
+
+
+_COLUMNS = (
+    Curator.id,
+    Curator.name,
+    Curator.password_hash,
+    Curator.role,
+    Curator.active,
+    Curator.created_at,
+)
+
+
+def add_curator(session: Session, name: str, password_hash: str, role: str) -> CuratorRow:
+    """Raises `AlreadyExists` if the name is taken, ValueError for a role that does not exist."""
+    check_text(name, "The curator's name", 255)
+    if role not in ROLES:
+        raise ValueError(f"'{role}' is no role; there are {', '.join(ROLES)}")
+    try:
+        session.execute(
+            insert(Curator).values(name=name, password_hash=password_hash, role=role, active=True)
+        )
+    except IntegrityError as error:
+        session.rollback()
+        raise AlreadyExists(f"There is already an account named '{name}'.") from error
+    return get_curator(session, name)
+
+
+def list_curators(session: Session) -> list[CuratorRow]:
+    """All accounts by name, inactive ones included."""
+    rows = session.execute(select(*_COLUMNS).order_by(Curator.name))
+    return [record(CuratorRow, row) for row in rows]
+
+
+def get_curator(session: Session, name: str) -> CuratorRow:
+    """Raises `MissingRow`."""
+    row = session.execute(select(*_COLUMNS).where(Curator.name == name)).one_or_none()
+    if row is None:
+        raise MissingRow(f"There is no account named '{name}'.")
+    return record(CuratorRow, row)
+
+
+def change_curator(
+    session: Session,
+    name: str,
+    password_hash: str | None = None,
+    role: str | None = None,
+    active: bool | None = None,
+) -> CuratorRow:
+    """Change what is given. All of the account's logins end. Raises `MissingRow`."""
+    found = get_curator(session, name)
+    values = {"password_hash": password_hash, "role": role, "active": active}
+    changed = {key: value for key, value in values.items() if value is not None}
+    session.execute(update(Curator).where(Curator.id == found.id).values(changed))
+    session.execute(delete(Login).where(Login.curator_id == found.id))
+    return get_curator(session, name)
+
+
+def count_active(session: Session) -> int:
+    query = select(func.count()).select_from(Curator).where(Curator.active)
+    return session.execute(query).scalar_one()
+
+
+def add_login(session: Session, curator_id: int, token_digest: bytes, expires_at: datetime) -> None:
+    """Remember a browser; logins that have expired are forgotten."""
+    session.execute(delete(Login).where(Login.expires_at <= now()))
+    session.execute(
+        insert(Login).values(
+            curator_id=curator_id, token_digest=token_digest, expires_at=expires_at
+        )
+    )
+
+
+def logged_in(session: Session, token_digest: bytes) -> CuratorRow | None:
+    """Whose login that is, as long as it holds."""
+    row = session.execute(
+        select(*_COLUMNS)
+        .join(Login, Login.curator_id == Curator.id)
+        .where(Login.token_digest == token_digest, Login.expires_at > now(), Curator.active)
+    ).one_or_none()
+    return None if row is None else record(CuratorRow, row)
+
+
+def end_login(session: Session, token_digests: Sequence[bytes]) -> None:
+    session.execute(delete(Login).where(Login.token_digest.in_(token_digests)))

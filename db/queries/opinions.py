@@ -1,0 +1,164 @@
+"""What each curator says about a pair: who agrees with whom, and what has to be settled.
+
+Opinions follow from the verdicts and are kept in the same transaction (`keep`).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import Select, case, delete, func, select
+from sqlalchemy.orm import Session
+
+from db.models import Opinion, Pair, Verdict
+from db.queries.statements import insert_for, record
+
+
+@dataclass(frozen=True)
+class OpinionRow:
+    """`settles`: said by an adjudicator to end a disagreement."""
+
+    pair_id: int
+    author: str
+    decision: str
+    corrected_caption: str | None
+    settles: bool
+    decided_at: datetime
+
+
+@dataclass(frozen=True)
+class DisputedPair:
+    pair_id: int
+    external_id: str
+    caption: str
+    opinions: tuple[OpinionRow, ...]
+
+
+_COLUMNS = (
+    Opinion.pair_id,
+    Opinion.author,
+    Opinion.decision,
+    Opinion.corrected_caption,
+    Opinion.settles,
+    Opinion.decided_at,
+)
+
+#: PostgreSQL has no maximum of booleans.
+_SETTLES = case((Opinion.settles, 1), else_=0)
+
+
+def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> None:
+    """Bring the author's opinion on the pair up to what their acts leave standing."""
+    acts = session.execute(
+        select(
+            Verdict.version,
+            Verdict.decision,
+            Verdict.corrected_caption,
+            Verdict.created_at,
+            Verdict.undoes,
+            Verdict.redoes,
+        )
+        .where(Verdict.pair_id == pair_id, Verdict.author == author)
+        .order_by(Verdict.version)
+    ).all()
+    given = {act.version: act for act in acts if act.undoes is None and act.redoes is None}
+    taken_back: set[int] = set()
+    for act in acts:
+        if act.undoes is not None:
+            taken_back.add(act.undoes)
+        elif act.redoes is not None:
+            taken_back.discard(act.redoes)
+    standing = [act for version, act in given.items() if version not in taken_back]
+    here = (Opinion.pair_id == pair_id, Opinion.author == author)
+    if not standing:
+        session.execute(delete(Opinion).where(*here))
+        return
+    last = standing[-1]
+    values = {
+        "decision": last.decision,
+        "corrected_caption": last.corrected_caption,
+        "settles": settles,
+        "decided_at": last.created_at,
+    }
+    session.execute(
+        insert_for(session, Opinion)
+        .values(pair_id=pair_id, author=author, **values)
+        .on_conflict_do_update(index_elements=[Opinion.pair_id, Opinion.author], set_=values)
+    )
+
+
+def of_pair(session: Session, pair_id: int) -> list[OpinionRow]:
+    """Oldest first."""
+    query = select(*_COLUMNS).where(Opinion.pair_id == pair_id).order_by(Opinion.decided_at)
+    return [record(OpinionRow, row) for row in session.execute(query)]
+
+
+def shared(session: Session, dataset_id: int) -> Iterator[list[OpinionRow]]:
+    """For each pair that several curators have judged, their opinions; settlements are left out."""
+    several = (
+        select(Opinion.pair_id)
+        .join(Pair, Pair.id == Opinion.pair_id)
+        .where(Pair.dataset_id == dataset_id, Opinion.settles.is_(False))
+        .group_by(Opinion.pair_id)
+        .having(func.count() > 1)
+        .subquery()
+    )
+    rows = session.execute(
+        select(*_COLUMNS)
+        .join(several, several.c.pair_id == Opinion.pair_id)
+        .where(Opinion.settles.is_(False))
+        .order_by(Opinion.pair_id, Opinion.author)
+    )
+    together: list[OpinionRow] = []
+    for row in rows:
+        one = record(OpinionRow, row)
+        if together and together[0].pair_id != one.pair_id:
+            yield together
+            together = []
+        together.append(one)
+    if together:
+        yield together
+
+
+def disputed_ids(dataset_id: int) -> Select[int]:
+    """Pairs about which curators differ, in verdict or in corrected caption, and that nobody has
+    settled."""
+    differ = (func.count(Opinion.decision.distinct()) > 1) | (
+        func.count(Opinion.corrected_caption.distinct()) > 1
+    )
+    return (
+        select(Opinion.pair_id)
+        .join(Pair, Pair.id == Opinion.pair_id)
+        .where(Pair.dataset_id == dataset_id)
+        .group_by(Opinion.pair_id)
+        .having(differ, func.max(_SETTLES) == 0)
+    )
+
+
+def count_disputed(session: Session, dataset_id: int) -> int:
+    found = disputed_ids(dataset_id).subquery()
+    return session.execute(select(func.count()).select_from(found)).scalar_one()
+
+
+def disputed(session: Session, dataset_id: int, limit: int = 100) -> list[DisputedPair]:
+    """What waits for an adjudicator, in the order of the dataset."""
+    ids = disputed_ids(dataset_id).order_by(Opinion.pair_id).limit(limit).subquery()
+    rows = session.execute(
+        select(*_COLUMNS, Pair.external_id, Pair.caption)
+        .join(ids, ids.c.pair_id == Opinion.pair_id)
+        .join(Pair, Pair.id == Opinion.pair_id)
+        .order_by(Opinion.pair_id, Opinion.decided_at)
+    ).all()
+    names = {row.pair_id: (row.external_id, row.caption) for row in rows}
+    said: dict[int, list[OpinionRow]] = {}
+    for row in rows:
+        one = OpinionRow(
+            row.pair_id,
+            row.author,
+            row.decision,
+            row.corrected_caption,
+            row.settles,
+            row.decided_at,
+        )
+        said.setdefault(row.pair_id, []).append(one)
+    return [DisputedPair(key, *names[key], tuple(found)) for key, found in said.items()]
