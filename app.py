@@ -39,6 +39,7 @@ from rich.text import Text
 from backend.errors import SettingsError, TracedError, explain
 from backend.settings import DEMO, MODELS, Settings, default_data_directory, load_settings
 from backend.version import VERSION
+from backend.views import AccountsView
 
 app = typer.Typer(
     name="traced",
@@ -149,10 +150,13 @@ def serve(
     author: Annotated[
         str | None, typer.Option(help="Name that your verdicts bear. Default: curator.")
     ] = None,
-    allow_public: Annotated[
+    no_login: Annotated[
         bool,
-        typer.Option(help="Listen on a public address although there are no accounts: whoever "
-                     "reaches the port can give verdicts."),
+        typer.Option("--no-login", help="Ask nobody for a password: whoever reaches the port can "
+                     "give verdicts. Otherwise people log in as soon as there are accounts."),
+    ] = False,
+    mcp: Annotated[
+        bool, typer.Option("--mcp", help="Also offer the actions as MCP tools, at /gradio_api/mcp.")
     ] = False,
 ) -> None:  # fmt: skip
     """Open the app: review, playground, datasets, retraining, export."""
@@ -162,21 +166,95 @@ def serve(
              "concreteness": concreteness, "device": device, "host": host, "port": port,
              "author": author}
         )  # fmt: skip
-        if settings.host not in ("127.0.0.1", "localhost", "::1") and not allow_public:
-            raise SettingsError(
-                f"{settings.host} can be reached from other machines and the app has no accounts "
-                "yet. Use --host 127.0.0.1, or add --allow-public if that is what you want."
-            )
         # Imported here: the other commands need no web server.
         from traced_ui.server import serve as serve_app
 
         workspace = open_workspace(settings)
+        login = not no_login and workspace.team.has_accounts()
+        if settings.host not in ("127.0.0.1", "localhost", "::1") and not login and not no_login:
+            raise SettingsError(
+                f"{settings.host} can be reached from other machines and there are no accounts "
+                "yet. Add one (python app.py curators add NAME), or use --host 127.0.0.1, or "
+                "--no-login if everybody who reaches the port may give verdicts."
+            )
         console.print(f"Database:  {escape(shown_database(settings))}")
         console.print(f"Caches:    {escape(str(settings.data_directory))}")
         console.print(f"Model:     {escape(settings.model)}")
         start_dataset = workspace.prepare(data or str(DEMO))
         console.print(f"Open       http://{settings.host}:{settings.port}/   (stop with Ctrl-C)")
-        serve_app(workspace, settings, dataset_id=start_dataset)
+        serve_app(workspace, settings, dataset_id=start_dataset, login=login, mcp=mcp)
+
+
+curators = typer.Typer(
+    name="curators",
+    help="Accounts of those who may log in. Passwords are asked for, or read from the environment "
+    "variable TRACED_PASSWORD.",
+    no_args_is_help=True,
+)
+app.add_typer(curators)
+NAME = Annotated[str, typer.Argument(help="The curator's name, as their verdicts bear it.")]
+ROLE = Annotated[
+    str,
+    typer.Option(help="curator, or adjudicator: may also settle what others disagree about, and "
+                 "set how many pairs several people judge."),
+]  # fmt: skip
+
+
+@curators.command("add")
+def add_curator(name: NAME, role: ROLE = "curator", db: DATABASE = None) -> None:
+    """Add an account."""
+    with reported(False):
+        workspace = open_workspace(load_settings({"database": db}))
+        made = workspace.team.add(name, _password(), role)
+        console.print(f"{escape(made.name)} may log in ({made.role}).")
+
+
+@curators.command("list")
+def list_curators(db: DATABASE = None, as_json: AS_JSON = False) -> None:
+    """All accounts."""
+    with reported(as_json):
+        accounts = open_workspace(load_settings({"database": db})).team.accounts()
+        told = "\n".join(
+            f"{a.name}  {a.role}{'' if a.active else '  (may not log in)'}" for a in accounts
+        )
+        emit(AccountsView(tuple(accounts)), as_json, told or "There are no accounts.")
+
+
+@curators.command("password")
+def change_password(name: NAME, db: DATABASE = None) -> None:
+    """Give an account a new password. All its browsers have to log in again."""
+    with reported(False):
+        open_workspace(load_settings({"database": db})).team.change(name, password=_password())
+        console.print(f"{escape(name)} has a new password.")
+
+
+@curators.command("role")
+def change_role(name: NAME, role: ROLE, db: DATABASE = None) -> None:
+    """Make an account a curator or an adjudicator."""
+    with reported(False):
+        open_workspace(load_settings({"database": db})).team.change(name, role=role)
+        console.print(f"{escape(name)} is {escape(role)} now.")
+
+
+@curators.command("remove")
+def remove_curator(name: NAME, db: DATABASE = None) -> None:
+    """Close an account; its verdicts stay. `restore` opens it again."""
+    with reported(False):
+        open_workspace(load_settings({"database": db})).team.change(name, active=False)
+        console.print(f"{escape(name)} may not log in any more.")
+
+
+@curators.command("restore")
+def restore_curator(name: NAME, db: DATABASE = None) -> None:
+    """Open a closed account again."""
+    with reported(False):
+        open_workspace(load_settings({"database": db})).team.change(name, active=True)
+        console.print(f"{escape(name)} may log in again.")
+
+
+def _password() -> str:
+    given = os.environ.get("TRACED_PASSWORD")
+    return given or typer.prompt("Password", hide_input=True, confirmation_prompt=True)
 
 
 @app.command("import")

@@ -20,8 +20,8 @@ EMBEDDED_SCORER = MODELS / "scenes-blip-itm"
 EMBEDDED_CAPTIONER = MODELS / "scenes-blip-captioner"
 DEMO = ASSETS / "demo"
 
-#: Names under TRACED_ that are not settings of the program (the tests use them).
-_RESERVED = ("TEST_",)
+#: Names under TRACED_ that are not settings of the program: the tests', and an account's password.
+_RESERVED = ("TEST_", "PASSWORD")
 _NUMBERS = {"port", "steps", "top", "candidates", "seed"}
 
 

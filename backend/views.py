@@ -158,6 +158,11 @@ class AccountView:
 
 
 @dataclass(frozen=True)
+class AccountsView:
+    accounts: tuple[AccountView, ...]
+
+
+@dataclass(frozen=True)
 class OpinionView:
     """What one curator says about a pair."""
 
@@ -182,6 +187,7 @@ class TeamView:
     """Agreement of the curators of a dataset. `disputed` counts all pairs that wait for an
     adjudicator, `disputes` are the first of them."""
 
+    dataset_id: int
     overlap_share: float
     overlap_people: int
     by_verdict: Agreement

@@ -32,6 +32,8 @@ KEYS = (
     Key(("ArrowRight",), "step-forward", "→", "one step along the trajectory"),
     Key(("ArrowLeft",), "step-back", "←", "one step back"),
     Key(("g", "G"), "grid", "G", "many pairs at once, or one again"),
+    Key(("m", "M"), "same-word", "M", "more like this: the same suspect word (again: all pairs)"),
+    Key(("p", "P"), "same-picture", "P", "pictures like this one (again: all pairs)"),
     Key(("s", "S"), "suggest", "S", "ask for suggestions"),
     Key(("x", "X"), "zoom", "X", "picture large or fitted"),
     Key(("/",), "search", "/", "search the captions"),

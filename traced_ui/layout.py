@@ -5,8 +5,9 @@ from typing import Any
 import gradio as gr
 
 from backend.workspace import Workspace
-from traced_ui import datasets, export, playground, progress, retrain, review
+from traced_ui import datasets, export, playground, progress, retrain, review, team
 from traced_ui.jobs import job_html
+from traced_ui.markup import safe
 
 
 def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
@@ -20,6 +21,7 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
                 datasets.choices(workspace), value=dataset_id, label="Dataset", container=False,
                 elem_id="traced-dataset", min_width=260, scale=0,
             )  # fmt: skip
+            who = gr.HTML(elem_id="traced-who")
         running = gr.HTML(elem_id="traced-running")
         with gr.Tabs():
             with gr.Tab("Review", id="review"):
@@ -30,13 +32,16 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
                 datasets.build(workspace, dataset)
             with gr.Tab("Progress", id="progress") as progress_tab:
                 look = progress.build(workspace, dataset)
+            with gr.Tab("Team", id="team") as team_tab:
+                gather = team.build(workspace, dataset)
             with gr.Tab("Retrain", id="retrain"):
                 retrain.build(workspace, dataset)
             with gr.Tab("Export", id="export") as export_tab:
                 refresh = export.build(workspace, dataset)
-        for tab, shown in ((export_tab, refresh), (progress_tab, look)):
+        for tab, shown in ((export_tab, refresh), (progress_tab, look), (team_tab, gather)):
             tab.select(*shown, api_visibility="private", show_progress="hidden")
-        dataset.change(*look, api_visibility="private", show_progress="hidden")
+        for shown in (look, gather):
+            dataset.change(*shown, api_visibility="private", show_progress="hidden")
         _strip(workspace, blocks, running, redraw)
 
         def named(current: int | None, request: gr.Request) -> Any:
@@ -47,6 +52,16 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
                 return gr.skip()
             return int(wanted)
 
+        def greeted(request: gr.Request) -> str:
+            """Who has logged in, and the way out; nothing where nobody has to."""
+            if not request.username:
+                return ""
+            return (
+                f'<form method="post" action="/logout">{safe(request.username)} '
+                '<button type="submit" class="t-button small">Log out</button></form>'
+            )
+
+        blocks.load(greeted, None, [who], api_visibility="private", show_progress="hidden")
         blocks.load(named, [dataset], [dataset], api_visibility="private", show_progress="hidden")
     return blocks
 

@@ -9,20 +9,28 @@ from backend.workspace import QueueFilter, Range
 #: What a page starts with.
 START = {"review": "unreviewed", "order": "p_error"}
 #: Columns with a range, and what they are called.
-RANGES = {"p_error": "p", "s_0": "s", "gain": "gain", "icc": "ICC"}
+RANGES = {
+    "p_error": "p", "s_0": "s", "gain": "gain", "icc": "ICC", "disagreement": "disagreement",
+}  # fmt: skip
+#: What pairs may have in common with one of them.
+LIKENESS = ("meaning", "like", "suspect_word", "suspect_kind")
 KEYS = (
-    "review", "order", "text", "split", "decision", "decided_by",
+    "review", "order", "text", "split", "decision", "decided_by", *LIKENESS,
     *(f"{column}_{end}" for column in RANGES for end in ("from", "to")),
 )  # fmt: skip
 #: Columns that lie between 0 and 1.
-_SHARES = ("p_error", "icc")
+_SHARES = ("p_error", "icc", "disagreement")
 #: Orders whose largest value comes first.
-_LARGEST_FIRST = ("p_error", "gain")
+_LARGEST_FIRST = ("p_error", "gain", "disagreement")
 
 
-def from_fields(dataset_id: int, fields: Mapping[str, str]) -> QueueFilter:
-    """The store's filter. Raises SettingsError for a range that is no number, and what QueueFilter
-    raises (ValueError) for an order or a decision that does not exist."""
+def from_fields(
+    dataset_id: int, fields: Mapping[str, str], among: tuple[int, ...] | None = None
+) -> QueueFilter:
+    """The store's filter. `among`: what a search by meaning or by picture has found.
+
+    Raises SettingsError for a range that is no number, and what QueueFilter raises (ValueError)
+    for an order or a decision that does not exist."""
     order = fields.get("order") or START["order"]
     ranges = (
         Range(column, _number(fields, f"{column}_from"), _number(fields, f"{column}_to"))
@@ -36,6 +44,9 @@ def from_fields(dataset_id: int, fields: Mapping[str, str]) -> QueueFilter:
         ranges=tuple(one for one in ranges if (one.minimum, one.maximum) != (None, None)),
         decided_by=fields.get("decided_by") or None,
         text=fields.get("text") or None,
+        suspect_word=fields.get("suspect_word") or None,
+        suspect_kind=fields.get("suspect_kind") or None,
+        among=among,
         order=order,
         descending=order in _LARGEST_FIRST,
     )

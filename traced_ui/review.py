@@ -21,9 +21,9 @@ from backend.workspace import QueueFilter, Workspace
 from traced_ui import review_page
 from traced_ui.figures import trajectory_figure
 from traced_ui.keyboard import help_overlay, key_table
-from traced_ui.markup import number, percent, safe
+from traced_ui.markup import safe
 from traced_ui.messages import explained, note
-from traced_ui.queue_filter import START, cleaned, from_fields
+from traced_ui.queue_filter import LIKENESS, START, cleaned, from_fields
 from traced_ui.steps import steps_list
 
 SCRIPT = Path(__file__).with_name("script.js")
@@ -35,6 +35,15 @@ _TOLD = {
     "drop": "Wrong: dropped.",
     "abstract": "Abstract.",
     "unsure": "Unsure.",
+}
+
+#: What "more like this" sets: the field, and for a search what is compared.
+_ALIKE = {
+    "same-word": ("suspect_word", ""),
+    "same-kind": ("suspect_kind", ""),
+    "same-picture": ("like", "image"),
+    "near-duplicates": ("like", "duplicate"),
+    "same-caption": ("like", "caption"),
 }
 
 
@@ -50,20 +59,26 @@ class Seat:
     waiting: bool = False  # the pair on the page has no scores yet
     linked: bool = False  # the queue that the page's address names has been set
     grid: bool = False  # many pairs at once instead of one
+    author: str = ""  # whose verdicts are given here
+    team: bool = False  # people log in: pairs are handed out, each to one of them
+    held: int | None = None  # the pair that is claimed for this page
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
 class Seats:
     """Seats by browser session; the ones not used longest are forgotten."""
 
-    def __init__(self) -> None:
-        self._seats: OrderedDict[str, Seat] = OrderedDict()
+    def __init__(self, author: str) -> None:
+        self._author = author
+        self._seats: OrderedDict[tuple[str, str], Seat] = OrderedDict()
         self._lock = threading.Lock()
 
     def of(self, request: gr.Request) -> Seat:
-        key = str(request.session_hash)
+        """The page's seat; nobody gets another curator's by naming their session."""
+        name = request.username or ""
+        key = (str(request.session_hash), name)
         with self._lock:
-            seat = self._seats.setdefault(key, Seat())
+            seat = self._seats.setdefault(key, Seat(author=name or self._author, team=bool(name)))
             self._seats.move_to_end(key)
             while len(self._seats) > _SEATS:
                 self._seats.popitem(last=False)
@@ -127,7 +142,7 @@ class Desk:
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
-        self.seats = Seats()
+        self.seats = Seats(workspace.settings.author)
 
     def open(self, dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         """A page has been opened or has changed its dataset; `?pair=` names a pair to open at, and
@@ -150,7 +165,7 @@ class Desk:
                 seat.pair_id = None  # a link to a pair that has gone opens the queue
             try:
                 if seat.pair_id is None and dataset_id is not None:
-                    seat.pair_id = self.workspace.first_pair(self._filter(seat))
+                    seat.pair_id = self._first(seat)
                 return self._all(seat, "")
             except Exception as error:
                 return self._message(note(explained(error), "error"))
@@ -183,6 +198,8 @@ class Desk:
     ) -> tuple[Any, ...]:
         """One key or click."""
         seat = self.seats.of(request)
+        if event.get("action") == "check":
+            return self._check(event)  # models may take their time: keys must not wait for them
         with seat.lock:
             if seat.dataset_id != dataset_id or dataset_id is None:
                 return self.open(dataset_id, request)
@@ -228,12 +245,14 @@ class Desk:
             return self._view(action, " ".join(str(event.get("name", "")).split()), seat)
         if action in ("first-page", "next-page"):
             return self._turn(action, seat)
+        if action == "clear-search":
+            return self._refilter({k: v for k, v in seat.filter.items() if k not in LIKENESS}, seat)
         if action == "suggest" and seat.pair_id is not None:
             found = self.workspace.suggest(seat.pair_id)
             told = "" if found else note("No edit that we know improves the match.", "info")
             return self._all(seat, told)
-        if action == "check" and seat.pair_id is not None:
-            return self._check(str(event.get("text", "")), seat.pair_id)
+        if action in _ALIKE:
+            return self._alike(action, seat)
         return self._message("")
 
     def _decide(self, action: str, event: dict[str, Any], seat: Seat) -> tuple[Any, ...]:
@@ -249,13 +268,18 @@ class Desk:
         elif action == "correction":
             text = str(event.get("text", ""))
         # Asked before the verdict: the pair may leave the queue by it.
-        following = self.workspace.neighbours(self._filter(seat), seat.pair_id)[1]
+        following = self._beside(seat, "next")
         decided = self.workspace.decide(
-            seat.pair_id, int(event.get("version") or 0), decision, text, suggestion
+            seat.pair_id,
+            int(event.get("version") or 0),
+            decision,
+            text,
+            suggestion,
+            author=seat.author,
         )
         told = f"{_TOLD[decision]} Saved: {decided.external_id[:60]}. Z takes it back."
         if following is None:
-            following = self.workspace.first_pair(self._filter(seat))
+            following = self._first(seat)
             if following == seat.pair_id:
                 following = None
         seat.step = 0
@@ -269,19 +293,20 @@ class Desk:
         """One verdict for all that is selected in the grid."""
         decision = str(event.get("decision", ""))
         seen = [(int(pair), int(version)) for pair, version in list(event.get("pairs") or [])]
-        done = self.workspace.decide_many(seen, decision)
+        done = self.workspace.decide_many(seen, decision, author=seat.author)
         told = f"{_TOLD[decision]} {len(done.written)} pairs saved. Z takes them all back."
         if done.passed_over:
             told += (
                 f" {len(done.passed_over)} had been decided in the meantime and were left alone."
             )
         seat.pages = [None]
-        seat.pair_id = self.workspace.first_pair(self._filter(seat)) or seat.pair_id
+        seat.pair_id = self._first(seat) or seat.pair_id
         return self._all(seat, note(told, "good"))
 
     def _undo(self, action: str, seat: Seat) -> tuple[Any, ...]:
         assert seat.dataset_id is not None
-        view = (self.workspace.undo if action == "undo" else self.workspace.redo)(seat.dataset_id)
+        act = self.workspace.undo if action == "undo" else self.workspace.redo
+        view = act(seat.dataset_id, author=seat.author)
         if view is None:
             return self._message(note(f"There is nothing to {action}."))
         seat.pair_id, seat.step = view.pair_id, 0
@@ -293,8 +318,7 @@ class Desk:
     def _go(self, action: str, seat: Seat) -> tuple[Any, ...]:
         if seat.pair_id is None:
             return self._message("")
-        before, after = self.workspace.neighbours(self._filter(seat), seat.pair_id)
-        target = after if action == "next" else before
+        target = self._beside(seat, action)
         if target is None:
             where = "last" if action == "next" else "first"
             return self._message(note(f"This is the {where} pair of this queue."))
@@ -304,7 +328,7 @@ class Desk:
     def _step(self, action: str, event: dict[str, Any], seat: Seat) -> tuple[Any, ...]:
         if seat.pair_id is None:
             return self._message("")
-        view = self.workspace.open_pair(seat.pair_id)
+        view = self._view_of(seat, seat.pair_id)
         if view.trajectory is None:
             return self._message("")
         wanted = {
@@ -317,21 +341,38 @@ class Desk:
 
     def _refilter(self, values: dict[str, str], seat: Seat) -> tuple[Any, ...]:
         before = seat.filter
+        # The form knows nothing of what the pairs have in common: that has a line of its own.
         seat.filter = cleaned(values)
         try:
-            filter = self._filter(seat)
+            self._filter(seat)
         except (ValueError, SettingsError) as problem:
             seat.filter = before
             return self._message(note(str(problem), "warning"))
         seat.pages, seat.step = [None], 0
-        seat.pair_id = self.workspace.first_pair(filter) or seat.pair_id
+        seat.pair_id = self._first(seat) or seat.pair_id
         return self._all(seat, "")
+
+    def _alike(self, action: str, seat: Seat) -> tuple[Any, ...]:
+        """Pairs that have something in common with the one on the page; again: all pairs."""
+        if seat.pair_id is None:
+            return self._message("")
+        if any(seat.filter.get(key) for key in LIKENESS):
+            here = seat.pair_id
+            self._refilter({}, seat)
+            seat.pair_id = here
+            return self._all(seat, "")
+        alike = self._view_of(seat, seat.pair_id).likeness
+        key, way = _ALIKE[action]
+        value = f"{way}:{seat.pair_id}" if way else getattr(alike, key.removeprefix("suspect_"))
+        if not value:
+            return self._message(note("No word of this caption is suspect."))
+        return self._refilter({key: value, "review": "all", "order": "p_error"}, seat)
 
     def _mark(self, event: dict[str, Any], seat: Seat) -> tuple[Any, ...]:
         if seat.pair_id is None or event.get("pair") != seat.pair_id:
             return self._message(note("That click was for the pair before; nothing was written."))
-        self.workspace.mark_word(seat.pair_id, int(event.get("word", -1)))
-        view = self.workspace.open_pair(seat.pair_id)
+        self.workspace.mark_word(seat.pair_id, int(event.get("word", -1)), author=seat.author)
+        view = self._view_of(seat, seat.pair_id)
         return (gr.skip(), self._pair(view, seat)[0], *self._nothing(4))
 
     def _view(self, action: str, name: str, seat: Seat) -> tuple[Any, ...]:
@@ -361,25 +402,58 @@ class Desk:
         seat.pair_id, seat.step = (rows[0].pair_id if rows else seat.pair_id), 0
         return self._all(seat, "")
 
-    def _check(self, text: str, pair_id: int) -> tuple[Any, ...]:
+    def _check(self, event: dict[str, Any]) -> tuple[Any, ...]:
         """The curator's own edit, scored while it is written."""
-        if not text.strip():
+        text, pair_id = str(event.get("text", "")), event.get("pair")
+        if not text.strip() or not isinstance(pair_id, int):
             return (*self._nothing(5), "")
-        view = self.workspace.open_pair(pair_id)
-        found = self.workspace.check_caption(pair_id, text)
-        told = (
-            f'<div class="facts"><span>your text: s <b>{number(found.s, 3)}</b> '
-            f"(was {number(view.s_0, 3)})</span><span>probability of error "
-            f"<b>{percent(found.p_error)}</b> (was {percent(view.p_error)})</span>"
-            f"<span>ICC <b>{number(found.icc)}</b></span></div>"
-        )
-        return (*self._nothing(5), told)
+        try:
+            view = self.workspace.open_pair(pair_id)
+            found = self.workspace.check_caption(pair_id, text)
+        except Exception as error:
+            return (*self._nothing(5), note(explained(error), "error"))
+        return (*self._nothing(5), review_page.checked(view, found))
 
     # ------------------------------------------------------------------ drawing
 
     def _filter(self, seat: Seat) -> QueueFilter:
         """The seat's filter for the store; SettingsError or ValueError if it makes no sense."""
-        return from_fields(int(seat.dataset_id or 0), seat.filter)
+        dataset_id, fields = int(seat.dataset_id or 0), seat.filter
+        among = self.workspace.search(dataset_id, fields.get("meaning", ""), fields.get("like", ""))
+        filter = from_fields(dataset_id, fields, among)
+        return self.workspace.handed(filter, seat.author) if seat.team else filter
+
+    def _view_of(self, seat: Seat, pair_id: int) -> PairView:
+        return self.workspace.open_pair(pair_id, seat.author if seat.team else None)
+
+    def _first(self, seat: Seat) -> int | None:
+        """The head of the queue: the first pair that nobody else has on their screen."""
+        filter = self._filter(seat)
+        found = self.workspace.first_pair(filter)
+        while found is not None and not self._hold(seat, found):
+            found = self.workspace.neighbours(filter, found)[1]
+        return found
+
+    def _beside(self, seat: Seat, way: str) -> int | None:
+        """The next or the previous pair that nobody else has on their screen."""
+        filter, found = self._filter(seat), seat.pair_id
+        while found is not None:
+            before, after = self.workspace.neighbours(filter, found)
+            found = after if way == "next" else before
+            if found is None or self._hold(seat, found):
+                return found
+        return None
+
+    def _hold(self, seat: Seat, pair_id: int) -> bool:
+        """Claim the pair for this page and give back the one before; False: somebody has it."""
+        if not seat.team:
+            return True
+        if not self.workspace.team.claim(pair_id, seat.author):
+            return False
+        if seat.held not in (None, pair_id):
+            self.workspace.team.release(int(seat.held or 0), seat.author)
+        seat.held = pair_id
+        return True
 
     def _all(self, seat: Seat, toast: str) -> tuple[Any, ...]:
         if seat.dataset_id is None:
@@ -393,7 +467,9 @@ class Desk:
         if seat.pages[-1] is not None and seat.pair_id not in [r.pair_id for r in page.rows]:
             seat.pages = [None]
             page = self.workspace.queue_page(filter, None, PAGE)
-        view = self.workspace.open_pair(seat.pair_id) if seat.pair_id is not None else None
+        view = self._view_of(seat, seat.pair_id) if seat.pair_id is not None else None
+        if view is not None and not self._hold(seat, view.pair_id):
+            toast += note("A colleague has this pair open; who decides last is told so.")
         left = review_page.queue(
             page.rows, seat.pair_id, summary, seat.filter, self.workspace.queue_count(filter),
             page.next_cursor is not None, len(seat.pages) == 1,
@@ -422,9 +498,10 @@ class Desk:
         seat.waiting = view.p_error is None
         if view.trajectory is None:
             waiting = review_page.empty("Not scored yet", "Scores appear when the job is done.")
-            return stage, _chart(None), waiting
+            return stage, _chart(None), waiting + review_page.beside(view)
         chart = _chart(trajectory_figure(view.trajectory, seat.step))
-        return stage, chart, steps_list(view.trajectory, seat.step)
+        steps = steps_list(view.trajectory, seat.step)
+        return stage, chart, steps + review_page.beside(view)
 
     @staticmethod
     def _nothing(count: int) -> tuple[Any, ...]:

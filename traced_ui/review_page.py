@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backend.trajectories.trajectory import Trajectory
-from backend.views import DatasetSummary, PairView, SuggestionView
+from backend.views import CaptionCheck, DatasetSummary, PairView, SuggestionView
 from traced_ui.differences import difference
 from traced_ui.highlighting import highlighted_caption
+from traced_ui.jobs import table
 from traced_ui.markup import number, percent, safe
 from traced_ui.queue_filter import RANGES, as_query
 
@@ -16,21 +17,25 @@ DECISIONS = {
     "abstract": ("B", "Abstract"),
     "unsure": ("U", "Unsure"),
 }
-_SHORT = {"correct": "✓ correct", "correction": "✎ corrected", "drop": "✕ dropped",
+SHORT = {"correct": "✓ correct", "correction": "✎ corrected", "drop": "✕ dropped",
           "abstract": "~ abstract", "unsure": "? unsure"}  # fmt: skip
 ORDERS = {
     "p_error": "most likely wrong",
     "s_0": "lowest match s",
     "gain": "largest gain",
     "icc": "most abstract",
+    "disagreement": "scorers disagree",
     "uncertainty": "most uncertain",
     "lot": "random audit",
     "position": "as imported",
 }
-_AUDIT = (
-    "A random sample: only pairs decided in this order, without a gap, tell how many errors remain "
-    "(Progress)."
-)
+#: What has to be known about an order.
+_HINTS = {
+    "lot": "A random sample: only pairs decided in this order, without a gap, tell how many errors "
+    "remain (Progress).",
+    "disagreement": "By how far the scorers' ranks of a pair lie apart. Needs the dataset scored "
+    "by two: python app.py score NAME --scorer clip",
+}
 
 
 #: Filters that stand behind "More filters".
@@ -76,14 +81,14 @@ def queue(
         + f'<div data-link="{safe(as_query(filter))}" data-dataset="{summary.id}">'
         + _filters(filter, bool(filter.get("split") or any(row.split for row in rows)), views)
         + "</div>"
-        + (f'<p class="hint">{_AUDIT}</p>' if filter.get("order") == "lot" else "")
+        + (f'<p class="hint">{hint}</p>' if (hint := _HINTS.get(filter.get("order", ""))) else "")
         + f'<div class="progress"><span>{count} pairs in this queue</span></div>'
         f'<ul class="pairs" aria-label="Queue">{items}</ul>{pager}'
     )
 
 
 def _row(row: Any, is_current: bool) -> str:
-    done = f'<span class="done">{_SHORT[row.decision]}</span>' if row.decision else ""
+    done = f'<span class="done">{SHORT[row.decision]}</span>' if row.decision else ""
     text = row.caption if len(row.caption) < 160 else row.caption[:160] + " …"
     return (
         f'<li{" aria-current=true" if is_current else ""}><button type="button" '
@@ -119,13 +124,16 @@ def _filters(filter: dict[str, str], splits: bool, views: Mapping[str, dict[str,
         + _views(views, here)
         + choice(
             "review", "Show",
-            {"unreviewed": "unreviewed", "decided": "decided", "all": "all"},
+            {"unreviewed": "unreviewed", "decided": "decided", "all": "all",
+             "disputed": "disputed"},
         )
         + choice("order", "Order", ORDERS)
         + field("p_error_from", "p from", "number", f'{steps} placeholder="0"')
         + field("p_error_to", "p to", "number", f'{steps} placeholder="1"')
-        + field("text", "Search captions ( / )", "search", wide=not splits)
-        + (field("split", "Split", "text") if splits else "")
+        + field("text", "Search words ( / )", "search")
+        + field("meaning", "Search meaning", "search")
+        + (field("split", "Split", "text", wide=True) if splits else "")
+        + _alike(filter)
         + f'</div><details class="more"{" open" if used else ""}><summary>More filters</summary>'
         + '<div class="filters">'
         + "".join(
@@ -134,11 +142,33 @@ def _filters(filter: dict[str, str], splits: bool, views: Mapping[str, dict[str,
             if column != "p_error"
             for end in ("from", "to")
         )
-        + choice("decision", "Verdict", {"": "any", **{k: v[2:] for k, v in _SHORT.items()}})
+        + choice("decision", "Verdict", {"": "any", **{k: v[2:] for k, v in SHORT.items()}})
         + field("decided_by", "Decided by", "text")
         + _keep(here)
         + "</div></details>"
     )  # fmt: skip
+
+
+def _alike(filter: dict[str, str]) -> str:
+    """What all pairs of this queue have in common, with a way out."""
+    like, _, pair = filter.get("like", "").partition(":")
+    told = {"image": f"pictures like pair {pair}'s", "duplicate": f"near duplicates of pair {pair}",
+            "caption": f"captions like pair {pair}'s"}.get(like, "")  # fmt: skip
+    if word := filter.get("suspect_word"):
+        told = f"suspect word “{word}”"
+    if kind := filter.get("suspect_kind"):
+        told = f"suspect words of the kind {kind}"
+    if not told:
+        return ""
+    hidden = "".join(
+        f'<input type="hidden" data-filter="{key}" value="{safe(filter[key])}">'
+        for key in ("like", "suspect_word", "suspect_kind")
+        if filter.get(key)
+    )
+    return (
+        f'<div class="wide alike">{hidden}<span>{safe(told)}</span><button type="button" '
+        'class="t-button small" data-action="clear-search">All pairs</button></div>'
+    )
 
 
 def _views(views: Mapping[str, dict[str, str]], here: str) -> str:
@@ -215,10 +245,10 @@ def grid(rows: Sequence[Any]) -> str:
     cards = "".join(
         f'<label class="pick" data-pick="{row.pair_id}" data-version="{row.verdict_version}">'
         f'<input type="checkbox" aria-label="Select {safe(row.external_id[:60])}">'
-        f'<img loading="lazy" alt="" src="{picture_source(row.pair_id, "full")}">'
+        f'<img loading="lazy" alt="" src="{picture_source(row.pair_id, "400")}">'
         f'<span class="text" dir="auto">{safe(row.caption[:220])}</span>'
         f'<span class="p">{percent(row.p_error)}'
-        + (f" · {_SHORT[row.decision]}" if row.decision else "")
+        + (f" · {SHORT[row.decision]}" if row.decision else "")
         + "</span></label>"
         for row in rows
     )
@@ -257,6 +287,11 @@ def _facts(view: PairView) -> str:
         "<span title='Concreteness, 0 abstract to 1 concrete'>ICC "
         f"<b>{number(view.icc)}</b></span>",
     ]
+    if view.disagreement is not None:
+        facts.append(
+            "<span title='How far the scorers&#39; ranks of this pair lie apart, 0 to 1'>"
+            f"disagreement <b>{number(view.disagreement)}</b></span>"
+        )
     if view.looks_abstract:
         facts.append('<span class="chip">looks abstract</span>')
     if view.truncated:
@@ -317,6 +352,70 @@ def _edit(view: PairView) -> str:
         f'<textarea dir="auto" aria-label="Your correction">{safe(text)}</textarea>'
         '<button type="button" class="t-button small" data-action="save-edit">Save (Ctrl+Enter)'
         "</button></details>"
+    )
+
+
+def beside(view: PairView) -> str:
+    """What stands below the trajectory: ways to pairs like this one, and the pair's history."""
+    return _more_like_this(view) + _history(view)
+
+
+def _more_like_this(view: PairView) -> str:
+    """Ways from this pair to others that have something in common with it."""
+    alike = view.likeness
+    if view.trajectory is None or alike is None:
+        return ""
+    offers = [
+        ("same-picture", "<kbd>P</kbd>", "pictures like this"),
+        ("near-duplicates", "", "near duplicates"),
+        ("same-caption", "", "captions like this"),
+    ]
+    if alike.word:
+        told = f"“{safe(alike.word)}” · {alike.same_word}"
+        offers = [
+            ("same-word", "<kbd>M</kbd>", told),
+            ("same-kind", "", f"{safe(alike.kind or '')} · {alike.same_kind}"),
+            *offers,
+        ]
+    buttons = "".join(
+        f'<button type="button" class="t-button small" data-action="{action}">{key}{told}</button>'
+        for action, key, told in offers
+    )
+    return (
+        '<div class="alike-to" role="group" aria-label="More like this">'
+        f"<span>More like this</span>{buttons}</div>"
+    )
+
+
+def _history(view: PairView) -> str:
+    """Who decided what, when."""
+    if not view.history:
+        return ""
+    rows = [
+        [
+            f"{one.created_at:%Y-%m-%d %H:%M}",
+            one.author,
+            SHORT[one.decision] if one.decision else "taken back: undecided",
+            one.corrected_caption or "",
+        ]
+        for one in view.history
+    ]
+    return (
+        f'<details class="edit"><summary>History · {len(rows)}</summary>'
+        + table(["when", "who", "what holds after it", "corrected caption"], rows)
+        + "</details>"
+    )
+
+
+def checked(view: PairView, found: CaptionCheck) -> str:
+    """The curator's own text with its suspect words, and its numbers beside those before."""
+    return (
+        f'<div class="checked" data-checked="{view.pair_id}" aria-live="polite">'
+        + highlighted_caption(found.caption, found.suspects)
+        + f'<div class="facts"><span>s <b>{number(found.s, 3)}</b> (was {number(view.s_0, 3)})'
+        f"</span><span>probability of error <b>{percent(found.p_error)}</b> "
+        f"(was {percent(view.p_error)})</span><span>ICC <b>{number(found.icc)}</b></span></div>"
+        "</div>"
     )
 
 

@@ -19,7 +19,7 @@ function doLocal(action) {
     document.querySelector("#traced-stage .picture")?.classList.toggle("large");
   } else if (action === "edit") {
     const box = document.querySelector("#traced-stage details.edit");
-    if (box) { box.open = true; const area = box.querySelector("textarea"); area.focus(); area.select(); }
+    if (box) { box.open = true; const area = box.querySelector("textarea"); area.focus(); area.select(); box.scrollIntoView({ block: "nearest" }); }
   } else if (action === "words") {
     const words = wordsShown();
     (words.find((w) => w.classList.contains("suspect")) || words[0])?.focus();
@@ -195,6 +195,10 @@ const observer = new MutationObserver(() => {
     if (s) tellAddress(s.dataset.pair);
     if (moreOpen) queue.querySelector("details.more").open = true;
   }
+  // An answer about an edit that came after the page had moved on.
+  const checked = document.querySelector("#traced-check [data-checked]");
+  if (checked && s && checked.dataset.checked !== s.dataset.pair) checked.remove();
+  else if (checked && checked.dataset.seen !== "1") { checked.dataset.seen = "1"; checked.scrollIntoView({ block: "nearest" }); }
   const step = document.querySelector("#traced-steps [aria-current=step]");
   if (step && step.dataset.seen !== "1") { step.dataset.seen = "1"; reveal(step); }
   document.querySelectorAll("#traced-chart .js-plotly-plot").forEach((chart) => {

@@ -12,23 +12,29 @@ from backend.errors import TracedError, explain
 from backend.settings import Settings
 from backend.workspace import Workspace
 from traced_ui import layout
+from traced_ui.login import Guard, add_routes, curator_of
 from traced_ui.theme import STYLES, make_theme
 
 #: Sizes of pictures that pages ask for, in pixels; others are refused, so that nobody can fill the
 #: disk with thumbnails.
-SIZES = {"104": 104, "full": 1400}
+SIZES = {"104": 104, "400": 400, "full": 1400}
 log = logging.getLogger(__name__)
 
 
-def create_app(workspace: Workspace, dataset_id: int | None = None) -> fastapi.FastAPI:
-    """The app with its routes. Nothing is served from disk but pictures of pairs, by id."""
+def create_app(
+    workspace: Workspace, dataset_id: int | None = None, login: bool = False, mcp: bool = False
+) -> fastapi.FastAPI:
+    """The app with its routes. Nothing is served from disk but pictures of pairs, by id.
+
+    `login`: only for those who have an account. `mcp`: the named actions also as MCP tools.
+    """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/pictures/{pair_id}")
     def picture(pair_id: int, size: str = "full") -> Response:
         if size not in SIZES:
-            return PlainTextResponse("Sizes are 104 and full.", status_code=400)
+            return PlainTextResponse(f"Sizes are {', '.join(SIZES)}.", status_code=400)
         try:
             data = workspace.thumbnail(pair_id, SIZES[size])
         except TracedError as problem:
@@ -39,6 +45,10 @@ def create_app(workspace: Workspace, dataset_id: int | None = None) -> fastapi.F
         headers = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
         return Response(data, media_type="image/jpeg", headers=headers)
 
+    if login:
+        add_routes(app, workspace.team)
+        app.add_middleware(Guard, team=workspace.team)
+
     @app.get("/healthy")
     def healthy() -> dict[str, int]:
         return {"datasets": len(workspace.datasets())}
@@ -47,6 +57,8 @@ def create_app(workspace: Workspace, dataset_id: int | None = None) -> fastapi.F
         app,
         layout.build(workspace, dataset_id),
         "/",
+        auth_dependency=curator_of if login else None,
+        mcp_server=mcp,
         run_history=False,
         show_error=True,
         max_file_size="50mb",
@@ -57,7 +69,13 @@ def create_app(workspace: Workspace, dataset_id: int | None = None) -> fastapi.F
     )
 
 
-def serve(workspace: Workspace, settings: Settings, dataset_id: int | None = None) -> None:
+def serve(
+    workspace: Workspace,
+    settings: Settings,
+    dataset_id: int | None = None,
+    login: bool = False,
+    mcp: bool = False,
+) -> None:
     """Serve until Ctrl-C."""
-    app = create_app(workspace, dataset_id)
+    app = create_app(workspace, dataset_id, login, mcp)
     uvicorn.run(app, host=settings.host, port=settings.port, log_level="warning")

@@ -124,6 +124,7 @@ class Team:
             disputes = opinion_queries.disputed(session, dataset_id)
         coarse = [{n: _WRONG.get(said, said) for n, said in one.items()} for one in shared]
         return TeamView(
+            dataset_id=dataset_id,
             overlap_share=dataset.overlap_share,
             overlap_people=dataset.overlap_people,
             by_verdict=agreement(shared),

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from sqlalchemy import CursorResult, delete, or_
+from sqlalchemy import delete, or_
 from sqlalchemy.orm import Session
 
 from db.models import Claim
@@ -27,10 +27,9 @@ def claim(session: Session, pair_id: int, curator: str) -> bool:
                 "expires_at": statement.excluded.expires_at,
             },
             where=or_(Claim.curator == curator, Claim.expires_at <= moment),
-        )
+        ).returning(Claim.pair_id)
     )
-    assert isinstance(done, CursorResult)
-    return done.rowcount > 0
+    return done.one_or_none() is not None
 
 
 def release(session: Session, pair_id: int, curator: str) -> None:

@@ -15,6 +15,7 @@ class Request:
 
     session_hash: str = "one"
     query_params: dict[str, str] = field(default_factory=dict)
+    username: str | None = None
 
 
 class Page:

@@ -1,0 +1,189 @@
+"""Accounts, claims, each curator's own opinion, and the overlap in the queue."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import update
+
+from db import Store
+from db.errors import AlreadyExists, MissingRow
+from db.models import Claim
+from db.queries import claims, curators, datasets, opinions, queue, verdicts
+from db.queries.queue import QueueFilter
+from db.types import now
+from tests.db.building import add_dataset
+
+
+def decide(store: Store, pair: int, decision: str, author: str, settles: bool = False) -> None:
+    with store.writing() as session:
+        version = verdicts.pair_state(session, pair).version
+        caption = "a better one" if decision == "correction" else None
+        verdicts.add_verdict(
+            session, pair, version, decision, caption, author=author, settles=settles
+        )
+
+
+def said(store: Store, pair: int) -> dict[str, str]:
+    with store.reading() as session:
+        return {one.author: one.decision for one in opinions.of_pair(session, pair)}
+
+
+def test_an_account_is_added_changed_and_closed(store: Store) -> None:
+    with store.writing() as session:
+        curators.add_curator(session, "Ada", "hash", "curator")
+    with store.writing() as session, pytest.raises(AlreadyExists, match="Ada"):
+        curators.add_curator(session, "Ada", "hash", "curator")
+    with store.writing() as session:
+        changed = curators.change_curator(session, "Ada", role="adjudicator", active=False)
+        assert (changed.role, changed.active) == ("adjudicator", False)
+        assert curators.count_active(session) == 0
+    with store.reading() as session, pytest.raises(MissingRow, match="Ben"):
+        curators.get_curator(session, "Ben")
+
+
+def test_a_login_holds_until_it_expires_or_the_account_changes(store: Store) -> None:
+    with store.writing() as session:
+        ada = curators.add_curator(session, "Ada", "hash", "curator")
+        curators.add_login(session, ada.id, b"a" * 32, now() + timedelta(hours=1))
+        curators.add_login(session, ada.id, b"b" * 32, now() - timedelta(seconds=1))
+    with store.reading() as session:
+        found = curators.logged_in(session, b"a" * 32)
+        assert found is not None
+        assert found.name == "Ada"
+        assert curators.logged_in(session, b"b" * 32) is None
+    with store.writing() as session:
+        curators.change_curator(session, "Ada", password_hash="other")
+    with store.reading() as session:
+        assert curators.logged_in(session, b"a" * 32) is None
+
+
+def test_a_claim_keeps_others_out_until_it_expires(store: Store) -> None:
+    dataset, ids = add_dataset(store, 3)
+    with store.writing() as session:
+        assert claims.claim(session, ids[0], "Ada")
+        assert claims.claim(session, ids[0], "Ada"), "one's own claim is renewed"
+        assert not claims.claim(session, ids[0], "Ben")
+    handed = QueueFilter(dataset, order="position", descending=False, reader="Ben")
+    with store.reading() as session:
+        assert queue.first_pair(session, handed) == ids[1]
+        assert queue.first_pair(session, QueueFilter(dataset, reader="Ada")) == ids[0]
+    with store.writing() as session:
+        session.execute(update(Claim).values(expires_at=now() - timedelta(seconds=1)))
+    with store.writing() as session:
+        assert claims.claim(session, ids[0], "Ben")
+        claims.release(session, ids[0], "Ada")
+        assert not claims.claim(session, ids[0], "Ada"), "only one's own claim is given back"
+        claims.release(session, ids[0], "Ben")
+        assert claims.claim(session, ids[0], "Ada")
+
+
+def test_of_many_who_claim_at_once_one_has_it(store: Store) -> None:
+    _, ids = add_dataset(store, 1)
+    had: list[str] = []
+
+    def try_it(name: str) -> None:
+        with store.writing() as session:
+            if claims.claim(session, ids[0], name):
+                had.append(name)
+
+    people = [threading.Thread(target=try_it, args=(f"curator {n}",)) for n in range(8)]
+    for person in people:
+        person.start()
+    for person in people:
+        person.join()
+    assert len(had) == 1
+
+
+def test_an_opinion_follows_its_authors_own_acts(store: Store) -> None:
+    dataset, (pair, *_) = add_dataset(store, 1)
+    decide(store, pair, "correct", "Ada")
+    decide(store, pair, "drop", "Ben")
+    decide(store, pair, "unsure", "Ada")
+    assert said(store, pair) == {"Ada": "unsure", "Ben": "drop"}
+    with store.writing() as session:
+        verdicts.undo_last(session, dataset, "Ada")
+    assert said(store, pair) == {"Ada": "correct", "Ben": "drop"}, "what Ada had said before"
+    with store.writing() as session:
+        verdicts.redo_last(session, dataset, "Ada")
+    assert said(store, pair) == {"Ada": "unsure", "Ben": "drop"}
+    with store.writing() as session:
+        verdicts.undo_last(session, dataset, "Ada")
+    with store.writing() as session:
+        verdicts.undo_last(session, dataset, "Ben")
+    assert said(store, pair) == {"Ada": "correct"}
+
+
+def test_pairs_of_the_overlap_wait_for_so_many_people(store: Store) -> None:
+    dataset, ids = add_dataset(store, 40)
+    for pair in ids:
+        decide(store, pair, "correct", "Ada")
+
+    def waiting(reader: str, share: float, people: int = 2) -> set[int]:
+        filter = QueueFilter(
+            dataset, "unreviewed", reader=reader, overlap_share=share, overlap_people=people
+        )
+        with store.reading() as session:
+            return {row.pair_id for row in queue.page(session, filter, None, 100).rows}
+
+    assert waiting("Ben", 0.0) == set()
+    assert waiting("Ada", 1.0) == set(), "nobody is asked twice"
+    assert waiting("Ben", 1.0) == set(ids)
+    some = waiting("Ben", 0.5)
+    assert 0 < len(some) < len(ids)
+    assert waiting("Ben", 0.5) == some, "the draw is always the same"
+    asked = min(some)
+    with store.reading() as session:
+        assert queue.waits_for(session, asked, "Ben", 0.5, 2)
+        assert not queue.waits_for(session, asked, "Ada", 0.5, 2)
+    decide(store, asked, "drop", "Ben")
+    assert asked not in waiting("Eve", 0.5)
+    assert asked in waiting("Eve", 0.5, people=3)
+
+
+def test_what_people_differ_about_is_disputed_until_it_is_settled(store: Store) -> None:
+    dataset, ids = add_dataset(store, 4)
+    for pair in ids:
+        decide(store, pair, "drop", "Ada")
+    decide(store, ids[0], "drop", "Ben")
+    decide(store, ids[1], "correct", "Ben")
+    disputed = QueueFilter(dataset, "disputed", order="position", descending=False)
+    with store.reading() as session:
+        assert [len(one) for one in opinions.shared(session, dataset)] == [2, 2]
+        (one,) = opinions.disputed(session, dataset)
+        assert one.pair_id == ids[1]
+        assert {(o.author, o.decision) for o in one.opinions} == {
+            ("Ada", "drop"), ("Ben", "correct"),
+        }  # fmt: skip
+        assert [row.pair_id for row in queue.page(session, disputed).rows] == [ids[1]]
+    decide(store, ids[1], "correct", "Eve", settles=True)
+    with store.reading() as session:
+        assert opinions.count_disputed(session, dataset) == 0
+        assert queue.page(session, disputed).rows == ()
+        assert [len(one) for one in opinions.shared(session, dataset)] == [2, 2]
+
+
+def test_deleting_a_dataset_deletes_its_claims_and_opinions(store: Store) -> None:
+    dataset, ids = add_dataset(store, 2)
+    decide(store, ids[0], "drop", "Ada")
+    with store.writing() as session:
+        claims.claim(session, ids[1], "Ada")
+        datasets.delete_dataset(session, dataset)
+    assert said(store, ids[0]) == {}
+
+
+def test_a_search_has_its_own_order_and_can_be_walked(store: Store) -> None:
+    dataset, ids = add_dataset(store, 6)
+    found = (ids[4], ids[1], ids[3])
+    filter = QueueFilter(dataset, among=found)
+    with store.reading() as session:
+        first = queue.page(session, filter, None, 2)
+        assert [row.pair_id for row in first.rows] == [ids[4], ids[1]]
+        assert first.next_cursor is not None
+        rest = queue.page(session, filter, first.next_cursor, 2)
+        assert [row.pair_id for row in rest.rows] == [ids[3]]
+        assert queue.count(session, filter) == 3
+        assert queue.next_pair(session, filter, ids[4]) == ids[1]
+        assert queue.previous_pair(session, filter, ids[3]) == ids[1]
+        assert queue.position_of(session, filter, ids[3]) == 2
+        assert queue.page(session, QueueFilter(dataset, among=())).rows == ()
