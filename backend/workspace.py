@@ -77,11 +77,11 @@ from db.queries import trajectories as trajectory_queries
 from db.queries import verdicts as verdict_queries
 from db.queries import views as view_queries
 from db.queries import word_marks as word_mark_queries
-from db.queries.queue import QueueFilter, QueuePage, Range
+from db.queries.queue import Cursor, QueueFilter, QueuePage, Range
 from db.queries.verdicts import Decided
 from db.queries.views import ViewRow
 
-__all__ = ["QueueFilter", "QueuePage", "Range", "ViewRow", "Workspace"]
+__all__ = ["Cursor", "QueueFilter", "QueuePage", "Range", "ViewRow", "Workspace"]
 
 #: A curator's own edit may be long, but not a book.
 LONGEST_EDIT = 20_000

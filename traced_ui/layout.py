@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from backend.workspace import Workspace
-from traced_ui import datasets, export, playground, progress, retrain, review, team
+from traced_ui import api, datasets, export, playground, progress, retrain, review, team
 from traced_ui.jobs import job_html
 from traced_ui.markup import safe
 
@@ -15,6 +15,7 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
     with gr.Blocks(
         title="TRACED Curator", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as blocks:
+        api.build(workspace)  # first, so that no listener of a page takes their names
         with gr.Row(elem_id="traced-header"):
             gr.HTML("<h1>TRACED Curator<small>find, understand and fix wrong captions</small></h1>")
             dataset = gr.Dropdown(
