@@ -8,7 +8,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from backend.scenes import demo
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = 40
+PASSWORD = "open sesame, please"
 FLAGS = [
     "--no-sandbox", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
@@ -36,12 +38,16 @@ class Site:
 
     def command(self, *arguments: str) -> Any:
         """Run `app.py … --json` on the same database; its JSON."""
+        return json.loads(self.run(*arguments, "--json"))
+
+    def run(self, *arguments: str) -> str:
+        """Run `app.py …` on the same database; what it prints."""
         done = subprocess.run(
-            [sys.executable, "app.py", *arguments, "--json"],
+            [sys.executable, "app.py", *arguments],
             cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr[-2000:]
-        return json.loads(done.stdout)
+        return done.stdout
 
 
 def chromium() -> str:
@@ -57,21 +63,23 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-@pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Forty drawn pairs, scored by the command line, served."""
-    folder = tmp_path_factory.mktemp("site")
-    demo.write(folder / "pairs", PAIRS, 4, 192, seed=77)
+@contextmanager
+def served(folder: Path, pairs: int, people: Mapping[str, str] | None = None) -> Iterator[Site]:
+    """Drawn pairs, scored by the command line, served. `people`: accounts and their roles."""
+    demo.write(folder / "pairs", pairs, 4, 192, seed=77)
     port = free_port()
     environment = {
         **os.environ,
         "TRACED_DATA_DIRECTORY": str(folder / "state"),
+        "TRACED_PASSWORD": PASSWORD,
         "GRADIO_ANALYTICS_ENABLED": "False",
         "HF_HUB_OFFLINE": "1",
     }
     made = Site(f"http://127.0.0.1:{port}", folder, environment)
     report = made.command("score", str(folder / "pairs"))
-    assert report["scored"] == PAIRS
+    assert report["scored"] == pairs
+    for name, role in (people or {}).items():
+        made.run("curators", "add", name, "--role", role)
     log = (folder / "server.log").open("w")
     server = subprocess.Popen(
         [sys.executable, "app.py", "serve", "--data", str(folder / "pairs"), "--port", str(port)],
@@ -84,6 +92,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         server.terminate()
         server.wait(20)
         log.close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Forty drawn pairs, open to everybody on this machine."""
+    with served(tmp_path_factory.mktemp("site"), PAIRS) as made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def team_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Twelve drawn pairs for two curators and an adjudicator."""
+    people = {"Ada": "curator", "Ben": "curator", "Eve": "adjudicator"}
+    with served(tmp_path_factory.mktemp("team"), 12, people) as made:
+        yield made
 
 
 def wait_for(address: str, server: subprocess.Popen[bytes], log: Path, seconds: int = 120) -> None:

@@ -108,3 +108,53 @@ def test_a_grid_takes_one_verdict_for_many(page: Page) -> None:
     expect(page.locator("[data-count]")).to_have_text("none selected")
     page.keyboard.press("g")
     expect(page.locator("#traced-stage [data-pair]")).to_be_visible()
+
+
+def test_more_like_this_and_back(page: Page) -> None:
+    queue, before = page.locator("#traced-queue"), pair_of(page)
+    word = page.locator("#traced-steps [data-action=same-word]")
+    expect(word).to_be_visible()
+    told = word.inner_text()
+    count = int(told.rsplit("·", 1)[1])
+    page.keyboard.press("m")
+    expect(queue.locator(".alike")).to_contain_text("suspect word")
+    expect(queue).to_contain_text(f"{count} pairs in this queue")
+    expect(page).to_have_url(re.compile("suspect_word="))
+    page.keyboard.press("m")
+    expect(queue.locator(".alike")).to_have_count(0)
+    assert pair_of(page) == before, "one is back where one was"
+    page.keyboard.press("p")
+    expect(queue.locator(".alike")).to_contain_text("pictures like")
+    # Nothing is more like a picture than itself.
+    expect(queue.locator(".pairs [data-action=open]").first).to_have_attribute(
+        "data-target", before
+    )
+    queue.locator("[data-action=clear-search]").click()
+    expect(queue.locator(".alike")).to_have_count(0)
+
+
+def test_captions_are_found_by_what_they_mean(page: Page) -> None:
+    page.locator("#traced-queue [data-filter=review]").select_option("all")
+    expect(page).to_have_url(re.compile("review=all"))
+    meaning = page.locator("#traced-queue [data-filter=meaning]")
+    meaning.fill("somebody wearing clothes in the open country")
+    meaning.press("Enter")
+    expect(page).to_have_url(re.compile("meaning="))
+    texts = page.locator("#traced-queue .pairs .text").all_inner_texts()
+    assert len(texts) > 10
+    people = ("man", "woman", "boy", "girl", "child", "kid", "guy", "lady", "person")
+    near = [any(one in text.lower().split() for one in people) for text in texts]
+    assert sum(near[:8]) > sum(near[-8:]), "people first"
+
+
+def test_an_edit_is_scored_and_shaded_while_it_is_written(page: Page) -> None:
+    page.keyboard.press("e")
+    page.keyboard.type("a purple elephant under seven umbrellas")
+    checked = page.locator("#traced-check .checked")
+    expect(checked).to_contain_text("purple elephant", timeout=20_000)
+    expect(checked).to_contain_text("probability of error")
+    expect(checked.locator(".suspect").first).to_be_visible()
+    expect(checked).to_be_in_viewport()
+    page.keyboard.press("Escape")
+    press(page, "j")
+    expect(checked).to_have_count(0)

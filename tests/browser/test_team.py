@@ -1,0 +1,101 @@
+"""Several curators at once, each in a browser of their own."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import PASSWORD, Site
+from tests.browser.test_main_job import pair_of, press
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def people(browser: Browser, team_site: Site) -> Iterator[dict[str, Page]]:
+    """Ada, Ben and Eve, logged in."""
+    contexts = {name: browser.new_context() for name in ("Ada", "Ben", "Eve")}
+    pages = {name: context.new_page() for name, context in contexts.items()}
+    for name, page in pages.items():
+        log_in(page, team_site, name)
+    yield pages
+    for context in contexts.values():
+        context.close()
+
+
+def log_in(page: Page, site: Site, name: str) -> None:
+    page.goto(site.address)
+    expect(page).to_have_url(re.compile("/login"))
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Log in").click()
+    page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+
+
+def test_a_wrong_password_is_told_and_a_logout_ends_it(browser: Browser, team_site: Site) -> None:
+    page = browser.new_page()
+    page.goto(team_site.address)
+    page.get_by_label("Name").fill("Ada")
+    page.get_by_label("Password").fill("not the password")
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
+    log_in(page, team_site, "Ada")
+    expect(page.locator("#traced-who")).to_contain_text("Ada")
+    page.get_by_role("button", name="Log out").click()
+    expect(page).to_have_url(re.compile("/login"))
+    page.goto(team_site.address)
+    expect(page).to_have_url(re.compile("/login"))
+    page.close()
+
+
+def test_nobody_is_handed_what_lies_on_anothers_screen(people: dict[str, Page]) -> None:
+    seen = {name: pair_of(page) for name, page in people.items()}
+    assert len(set(seen.values())) == 3
+    press(people["Ada"], "j")
+    press(people["Ben"], "j")
+    assert len({pair_of(page) for page in people.values()}) == 3
+
+
+def test_two_people_judge_the_same_pair_unseen_and_a_third_settles_it(
+    people: dict[str, Page], team_site: Site
+) -> None:
+    ada, ben, eve = people["Ada"], people["Ben"], people["Eve"]
+    eve.get_by_role("tab", name="Team").click()
+    share = eve.locator("#team-share input[type=number]")
+    share.fill("100")
+    share.press("Tab")
+    eve.locator("#team-save").click()
+    expect(eve.locator("#team-told")).to_contain_text("Saved")
+    pair = pair_of(ada)
+    press(ada, "d")
+    ben.goto(f"{team_site.address}/?pair={pair}")
+    ben.wait_for_selector(f'#traced-stage [data-pair="{pair}"]')
+    expect(ben.locator('#traced-stage [aria-pressed="true"]')).to_have_count(0)
+    expect(ben.locator("#traced-steps")).not_to_contain_text("Ada")
+    press(ben, "a")
+
+    eve.get_by_role("tab", name="Review").click()
+    eve.locator("#traced-queue [data-filter=review]").select_option("disputed")
+    eve.wait_for_selector(f'#traced-stage [data-pair="{pair}"]')
+    history = eve.locator("#traced-steps details", has_text="History")
+    history.locator("summary").click()
+    expect(history).to_contain_text("Ada")
+    expect(history).to_contain_text("Ben")
+    eve.get_by_role("tab", name="Team").click()
+    page = eve.locator("#team-page")
+    expect(page).to_contain_text("Disputed: 1")
+    expect(page).to_contain_text("Ada and Ben")
+    eve.get_by_role("tab", name="Review").click()
+    eve.locator("#traced-stage .traced-caption").click()
+    eve.keyboard.press("a")
+    expect(eve.locator("#traced-queue")).to_contain_text("0 pairs in this queue")
+    eve.get_by_role("tab", name="Team").click()
+    expect(page).to_contain_text("Nothing waits for an adjudicator")
+
+
+def test_only_an_adjudicator_sets_the_overlap(people: dict[str, Page]) -> None:
+    ada = people["Ada"]
+    ada.get_by_role("tab", name="Team").click()
+    ada.locator("#team-save").click()
+    expect(ada.get_by_text("Only an adjudicator")).to_be_visible()
