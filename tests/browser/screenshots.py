@@ -29,7 +29,7 @@ def take(page: Page, folder: Path, name: str) -> None:
         page.get_by_role("tab", name=title).click()
         if title == "Playground":
             page.locator("#playground-run").scroll_into_view_if_needed()
-            page.locator("tbody tr, .gallery-item").first.click()
+            page.locator("tbody tr:visible, .gallery-item:visible").first.click()
             time.sleep(1.5)
             page.locator("#playground-run").click()
             page.wait_for_selector("#playground-result .word", timeout=60_000)
