@@ -172,9 +172,10 @@ class Workspace:
         rows = (replace(row, decision=None, corrected_caption=None) for row in page.rows)
         return replace(page, rows=tuple(rows))
 
-    def queue_count(self, filter: QueueFilter) -> int:
+    def queue_count(self, filter: QueueFilter, at_most: int | None = None) -> int:
+        """How many pairs are in the queue; counting ends at `at_most`."""
         with self.store.reading() as session:
-            return queue_queries.count(session, filter)
+            return queue_queries.count(session, filter, at_most)
 
     def handed(self, filter: QueueFilter, reader: str) -> QueueFilter:
         """The same queue as it is handed to one of several curators."""

@@ -16,7 +16,7 @@ from typing import Any
 import gradio as gr
 
 from backend.errors import SettingsError
-from backend.views import DECISIONS, PairView
+from backend.views import DECISIONS, DatasetSummary, PairView
 from backend.workspace import QueueFilter, Workspace
 from traced_ui import review_page
 from traced_ui.figures import trajectory_figure
@@ -28,6 +28,7 @@ from traced_ui.steps import steps_list
 
 SCRIPT = Path(__file__).with_name("script.js")
 PAGE = 30
+MOST_COUNTED = 10_000
 _SEATS = 500
 _TOLD = {
     "correct": "Correct.",
@@ -104,7 +105,8 @@ def build(
             chart = gr.Plot(elem_id="traced-chart", show_label=False, container=False)
             steps = gr.HTML(elem_id="traced-steps")
     bus = gr.HTML(
-        f'<span data-keys="{safe(json.dumps(key_table()))}"></span>',
+        f'<span data-keys="{safe(json.dumps(key_table()))}" '
+        f'data-decisions="{" ".join(review_page.DECISIONS)}"></span>',
         elem_id="traced-bus",
         js_on_load=SCRIPT.read_text(encoding="utf-8"),
     )
@@ -122,7 +124,7 @@ def build(
         "show_progress": "hidden",
         "concurrency_limit": 16,
     }
-    bus.keypress(on_bus, [dataset], outputs, queue=True, trigger_mode="multiple", **shared)
+    bus.keypress(on_bus, [dataset], outputs, queue=False, trigger_mode="multiple", **shared)
     blocks.load(on_load, [dataset], outputs, **shared)
     dataset.change(on_load, [dataset], outputs, **shared)
 
@@ -423,6 +425,14 @@ class Desk:
         filter = from_fields(dataset_id, fields, among)
         return self.workspace.handed(filter, seat.author) if seat.team else filter
 
+    def _told_count(self, filter: QueueFilter, summary: DatasetSummary) -> str:
+        """How many pairs are in the queue; of very many only that, so that no key waits for it."""
+        if filter == QueueFilter(summary.id, "unreviewed", order=filter.order,
+                                 descending=filter.descending):  # fmt: skip
+            return f"{summary.total - summary.reviewed:,}"
+        count = self.workspace.queue_count(filter, MOST_COUNTED + 1)
+        return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
+
     def _view_of(self, seat: Seat, pair_id: int) -> PairView:
         return self.workspace.open_pair(pair_id, seat.author if seat.team else None)
 
@@ -471,7 +481,7 @@ class Desk:
         if view is not None and not self._hold(seat, view.pair_id):
             toast += note("A colleague has this pair open; who decides last is told so.")
         left = review_page.queue(
-            page.rows, seat.pair_id, summary, seat.filter, self.workspace.queue_count(filter),
+            page.rows, seat.pair_id, summary, seat.filter, self._told_count(filter, summary),
             page.next_cursor is not None, len(seat.pages) == 1,
             self._views(seat.dataset_id),
         )  # fmt: skip

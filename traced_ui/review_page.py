@@ -55,7 +55,7 @@ def queue(
     current: int | None,
     summary: DatasetSummary,
     filter: dict[str, str],
-    count: int,
+    count: str,
     more: bool,
     first_page: bool,
     views: Mapping[str, dict[str, str]],

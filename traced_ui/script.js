@@ -45,7 +45,7 @@ function onWord(word, event) {
 function markWord(word) { send(payload("mark-word", { word: Number(word.dataset.word) })); }
 
 // The grid: what is selected, and one verdict for all of it.
-const decisions = ["correct", "drop", "abstract", "unsure"];
+const decisions = element.querySelector("[data-decisions]").dataset.decisions.split(" ");
 const picks = () => [...document.querySelectorAll("#traced-stage .pick")];
 const picked = () => picks().filter((pick) => pick.querySelector("input").checked);
 function tellPicked() {
@@ -60,7 +60,12 @@ function decideMany(decision) {
 function act(action, more) {
   if (decisions.includes(action) && picks().length) { decideMany(action); return; }
   if (local.has(action)) doLocal(action);
-  else send(payload(action, more));
+  else { tellSaving(action); send(payload(action, more)); }
+}
+
+// The verdict that is on its way shows at once; that it is saved, only the server says.
+function tellSaving(action) {
+  document.querySelector(`#traced-stage [data-action="${action}"]`)?.classList.add("saving");
 }
 
 function saveEdit() {

@@ -183,9 +183,12 @@ def page(
     return QueuePage(tuple(rows), _cursor(filter, rows[-1]) if more and rows else None)
 
 
-def count(session: Session, filter: QueueFilter) -> int:
-    """How many pairs the filter lets through."""
-    return session.execute(select(func.count(Pair.id)).where(*_conditions(filter))).scalar_one()
+def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> int:
+    """How many pairs the filter lets through; counting ends at `at_most`."""
+    found = select(Pair.id).where(*_conditions(filter))
+    if at_most is not None:
+        found = found.limit(at_most)
+    return session.execute(select(func.count()).select_from(found.subquery())).scalar_one()
 
 
 def first_pair(session: Session, filter: QueueFilter) -> int | None:

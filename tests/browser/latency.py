@@ -1,0 +1,104 @@
+"""How long a curator waits, in a real browser: `python -m tests.browser.latency [--pairs 100000]`
+
+Makes a store of that size, opens it in Chromium, and measures from the key to the page that shows
+its effect: a verdict (which shows once it is committed, together with the next pair), next,
+previous, a step, and a search. Medians and 95th percentiles in milliseconds.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from playwright.sync_api import Page, sync_playwright
+
+from backend.bench.generated_store import generate
+from backend.settings import load_settings
+from backend.store import open_database
+from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
+
+#: From the key to the first frame after the page shows another pair or step.
+_MEASURE = """([key, what]) => new Promise((done) => {
+  const now = () => what === 'step'
+    ? document.querySelector('#traced-steps [aria-current=step] .t')?.textContent
+    : what === 'told' ? document.querySelector('#traced-toast')?.textContent
+    : document.querySelector('#traced-stage [data-pair]')?.dataset.pair;
+  const before = now(), began = performance.now();
+  const watch = new MutationObserver(() => {
+    if (now() !== before) {
+      watch.disconnect();
+      requestAnimationFrame(() => done(performance.now() - began));
+    }
+  });
+  watch.observe(document.body, { childList: true, subtree: true, characterData: true,
+                                 attributes: true });
+  document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
+  setTimeout(() => { watch.disconnect(); done(-1); }, 5000);
+})"""
+#: Whether the picture of the pair on the page has been there when the pair came.
+_PICTURE = "() => document.querySelector('#traced-stage .picture img')?.complete"
+
+
+def measure(page: Page, key: str, what: str, times: int) -> list[float]:
+    found = []
+    for _ in range(times):
+        found.append(float(page.evaluate(_MEASURE, [key, what])))
+        page.wait_for_timeout(250)  # a curator looks before the next key
+    return [one for one in found if one >= 0]
+
+
+def tell(name: str, times: list[float]) -> None:
+    if times:
+        low, high = np.percentile(times, [50, 95])
+        print(f"{name:28} p50 {low:6.0f} ms   p95 {high:6.0f} ms   ({len(times)} times)")
+    else:
+        print(f"{name:28} no effect seen")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=100_000)
+    parser.add_argument("--times", type=int, default=40)
+    parser.add_argument("--data", type=Path, default=None, help="a store made before")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        folder = given.data or Path(made)
+        if given.data is None:
+            settings = load_settings({"data_directory": str(folder)})
+            generate(open_database(settings.database_url), given.pairs)
+        port, log = free_port(), Path(made) / "server.log"
+        with log.open("w") as file, sync_playwright() as playwright:
+            server = subprocess.Popen(
+                [sys.executable, "app.py", "serve", "--data", "generated", "--port", str(port)],
+                cwd=ROOT, env={**os.environ, "TRACED_DATA_DIRECTORY": str(folder)},
+                stdout=file, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+            try:
+                wait_for(f"http://127.0.0.1:{port}/healthy", server, log)
+                browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+                page = browser.new_page(viewport={"width": 1440, "height": 900})
+                page.goto(f"http://127.0.0.1:{port}/")
+                page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+                page.wait_for_timeout(1500)
+                measure(page, "j", "pair", 5)  # the first ones fill caches
+                tell("next pair", measure(page, "j", "pair", given.times))
+                tell("previous pair", measure(page, "k", "pair", given.times // 2))
+                tell("verdict and next pair", measure(page, "a", "pair", given.times))
+                tell("undo", measure(page, "z", "pair", given.times // 2))
+                tell("step of the trajectory", measure(page, "ArrowRight", "step", 8))
+                there = []
+                for _ in range(20):
+                    measure(page, "j", "pair", 1)
+                    there.append(bool(page.evaluate(_PICTURE)))
+                print(f"the next picture was there at once {sum(there)} times of {len(there)}")
+                browser.close()
+            finally:
+                server.terminate()
+                server.wait()
+
+
+if __name__ == "__main__":
+    main()
