@@ -4,11 +4,13 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import ROOT, Site
 from tests.browser.screenshots import PAGES, SIZES
 
 pytestmark = pytest.mark.browser
 
+#: Every page as it looked in this run, for people to look at.
+SCREENSHOTS = ROOT / "data" / "test-screenshots"
 OPTIONS = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "resultTypes": ["violations"]}
 
 
@@ -26,6 +28,7 @@ def violations(page: Page) -> list[str]:
 @pytest.mark.parametrize("size", list(SIZES))
 def test_no_page_shuts_anybody_out(browser: Browser, site: Site, size: str, look: str) -> None:
     width, height = SIZES[size]
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page = browser.new_page(viewport={"width": width, "height": height})
     page.goto(f"{site.address}/?__theme={look}")
     page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
@@ -33,11 +36,13 @@ def test_no_page_shuts_anybody_out(browser: Browser, site: Site, size: str, look
     for title in PAGES:
         page.get_by_role("tab", name=title).click()
         page.wait_for_timeout(800)
+        page.screenshot(path=SCREENSHOTS / f"{title.lower()}-{size}-{look}.png")
         if wrong := violations(page):
             found[title] = wrong
     page.get_by_role("tab", name="Review").click()
     page.keyboard.press("g")
     page.wait_for_selector("#traced-stage .pick")
+    page.screenshot(path=SCREENSHOTS / f"grid-{size}-{look}.png")
     if wrong := violations(page):
         found["Grid"] = wrong
     page.keyboard.press("g")
