@@ -15,7 +15,8 @@ RANGES = {
 #: What pairs may have in common with one of them.
 LIKENESS = ("meaning", "like", "suspect_word", "suspect_kind")
 KEYS = (
-    "review", "order", "text", "split", "decision", "decided_by", *LIKENESS,
+    "review", "order", "text", "split", "decision", "decided_by",
+    "truncated", "external_id", "extra", *LIKENESS,
     *(f"{column}_{end}" for column in RANGES for end in ("from", "to")),
 )  # fmt: skip
 #: Columns that lie between 0 and 1.
@@ -44,12 +45,25 @@ def from_fields(
         ranges=tuple(one for one in ranges if (one.minimum, one.maximum) != (None, None)),
         decided_by=fields.get("decided_by") or None,
         text=fields.get("text") or None,
+        truncated={"yes": True, "no": False}.get(fields.get("truncated", "")),
+        external_id=fields.get("external_id") or None,
+        extra=_extra(fields.get("extra", "")),
         suspect_word=fields.get("suspect_word") or None,
         suspect_kind=fields.get("suspect_kind") or None,
         among=among,
         order=order,
         descending=order in _LARGEST_FIRST,
     )
+
+
+def _extra(text: str) -> tuple[str, str] | None:
+    """A column of the source and its value, as typed: name = value."""
+    if not text:
+        return None
+    column, equals, value = (part.strip() for part in text.partition("="))
+    if not column or not equals or any(character in column for character in "\"'[]"):
+        raise SettingsError(f"'{text}' is no column and value. Type them like this: licence = by.")
+    return column, value
 
 
 def cleaned(fields: Mapping[str, object]) -> dict[str, str]:

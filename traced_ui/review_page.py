@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from backend.noise.word_kinds import WORD_KINDS
 from backend.trajectories.trajectory import Trajectory
 from backend.views import CaptionCheck, DatasetSummary, PairView, SuggestionView
 from traced_ui.differences import difference
@@ -42,6 +43,10 @@ _HINTS = {
 _MORE = (
     "decision",
     "decided_by",
+    "external_id",
+    "extra",
+    "truncated",
+    "suspect_kind",
     *(f"{column}_{end}" for column in RANGES if column != "p_error" for end in ("from", "to")),
 )
 
@@ -144,6 +149,10 @@ def _filters(filter: dict[str, str], splits: bool, views: Mapping[str, dict[str,
         )
         + choice("decision", "Verdict", {"": "any", **{k: v[2:] for k, v in SHORT.items()}})
         + field("decided_by", "Decided by", "text")
+        + field("external_id", "Id contains", "text")
+        + field("extra", "Source column", "text", 'placeholder="licence = by"')
+        + choice("truncated", "Longer than is read", {"": "any", "yes": "yes", "no": "no"})
+        + choice("suspect_kind", "Suspect word is a", {"": "any", **{k: k for k in WORD_KINDS}})
         + _keep(here)
         + "</div></details>"
     )  # fmt: skip
@@ -162,7 +171,7 @@ def _alike(filter: dict[str, str]) -> str:
         return ""
     hidden = "".join(
         f'<input type="hidden" data-filter="{key}" value="{safe(filter[key])}">'
-        for key in ("like", "suspect_word", "suspect_kind")
+        for key in ("like", "suspect_word")
         if filter.get(key)
     )
     return (

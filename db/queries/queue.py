@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, Row, String, and_, cast, exists, func, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.errors import MissingRow
@@ -79,6 +79,7 @@ class QueueFilter:
     """What is in the queue and in which order.
 
     `decided_by`: the curator whose verdict holds. `text` is looked for in captions, case aside.
+    `external_id`: part of the dataset's own id. `extra`: a column of the source and its value.
     `suspect_word`, `suspect_kind`: of the most suspect word. `among`: only these pairs, in this
     very order, whatever `order` says (what a search by meaning or by image has found).
     Worst first: p_error, gain, disagreement descending; s_0, icc ascending. `lot` is a random
@@ -98,6 +99,8 @@ class QueueFilter:
     decided_by: str | None = None
     text: str | None = None
     truncated: bool | None = None
+    external_id: str | None = None
+    extra: tuple[str, str] | None = None
     suspect_word: str | None = None
     suspect_kind: str | None = None
     among: tuple[int, ...] | None = None
@@ -326,6 +329,11 @@ def _conditions(filter: QueueFilter) -> list[ColumnElement[bool]]:
             conditions.append(column <= one.maximum)
     if filter.truncated is not None:
         conditions.append(Pair.truncated == filter.truncated)
+    if filter.external_id is not None:
+        conditions.append(Pair.external_id.contains(filter.external_id, autoescape=True))
+    if filter.extra is not None:
+        column, value = filter.extra
+        conditions.append(cast(Pair.extra[column].as_string(), String) == value)
     if filter.text and filter.text.strip():
         conditions.append(Pair.caption.icontains(filter.text.strip(), autoescape=True))
     return conditions

@@ -10,7 +10,7 @@ from sqlalchemy import event
 
 from db import Store
 from db.errors import MissingRow
-from db.queries import concreteness, pairs, queue, signals, trajectories, verdicts
+from db.queries import concreteness, datasets, pairs, queue, signals, trajectories, verdicts
 from db.queries.pairs import PairRow
 from db.queries.queue import ORDERS, Cursor, QueueFilter, QueueRow, Range
 from db.queries.trajectories import TrajectoryRow
@@ -292,3 +292,26 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
             assert "B-TREE" not in steps, f"{steps}\n{statement}"
             if "IS NOT NULL ORDER BY" in " ".join(statement.split()) or filter.order == "position":
                 assert index in steps, f"{steps}\n{statement}"
+
+
+def test_columns_of_the_source_and_parts_of_ids_filter(store: Store) -> None:
+    with store.writing() as session:
+        made = datasets.create_dataset(session, "web", "/w", "/w").id
+        rows = [
+            pairs.NewPair(f"img_{i}%", f"{i}.jpg", "a cat", extra={"licence": "by", "stars": i})
+            for i in range(3)
+        ]
+        pairs.add_pairs(session, made, [*rows, pairs.NewPair("other", "o.jpg", "a cat")])
+
+    def found(**filter: object) -> list[str]:
+        with store.reading() as session:
+            asked = QueueFilter(made, order="position", descending=False, **filter)  # type: ignore[arg-type]
+            return [row.external_id for row in queue.page(session, asked).rows]
+
+    assert found(extra=("licence", "by")) == ["img_0%", "img_1%", "img_2%"]
+    assert found(extra=("stars", "1")) == ["img_1%"]
+    assert found(extra=("nothing", "1")) == []
+    assert found(external_id="_1%") == ["img_1%"]
+    assert found(external_id="%r") == []
+    assert found(truncated=True) == []
+    assert found(suspect_kind="colour") == []

@@ -26,6 +26,13 @@ def test_fields_make_a_filter() -> None:
     assert not from_fields(3, {"order": "icc"}).descending
 
 
+def test_any_column_of_the_source_can_be_asked_for() -> None:
+    assert from_fields(1, {"extra": "licence = by-nc = 4"}).extra == ("licence", "by-nc = 4")
+    assert from_fields(1, {"truncated": "no"}).truncated is False
+    assert from_fields(1, {}).truncated is None
+    assert from_fields(1, {"external_id": "img-"}, among=(3, 1)).among == (3, 1)
+
+
 def test_a_link_brings_the_same_queue_back() -> None:
     again = cleaned(dict(parse_qsl(as_query(FIELDS))))
     assert again == cleaned(FIELDS)
@@ -37,6 +44,7 @@ def test_a_link_brings_the_same_queue_back() -> None:
 @pytest.mark.parametrize(
     "fields",
     [{"s_0_from": "much"}, {"icc_to": "nan"}, {"p_error_to": "inf"}, {"order": "size"},
+     {"extra": "licence"}, {"extra": "= by"}, {"extra": 'a"b = c'},
      {"p_error_to": "7"}, {"icc_from": "-1"}, {"decision": "maybe"}, {"review": "x"}],
 )  # fmt: skip
 def test_nonsense_is_refused(fields: dict[str, str]) -> None:
