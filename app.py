@@ -261,8 +261,10 @@ def _password() -> str:
 def import_(
     path: Annotated[
         str,
-        typer.Argument(help="A folder of images with metadata.jsonl or metadata.csv, or a CSV, "
-                       "TSV, JSONL or Parquet file with an image path and a caption a row."),
+        typer.Argument(help="A folder of images with metadata.jsonl or metadata.csv; a CSV, TSV, "
+                       "JSONL or Parquet file with an image path and a caption a row; WebDataset "
+                       "tars, a zip, Parquet with images, a saved Hugging Face dataset, or "
+                       "hf:OWNER/DATASET from the hub."),
     ],
     name: Annotated[
         str | None, typer.Option(help="Name in the database. Default: the folder's or file's name.")
@@ -410,7 +412,8 @@ def export(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
     out: Annotated[Path, typer.Argument(help="Folder to write; it must not exist yet.")],
     format: Annotated[
-        str, typer.Option(help="imagefolder, csv, jsonl or parquet.")
+        str, typer.Option(help="imagefolder, csv, jsonl, parquet, webdataset, parquet-images "
+                                  "or huggingface.")
     ] = "imagefolder",
     drop_above: Annotated[
         float | None,

@@ -19,6 +19,7 @@ from backend.captions import Caption
 from backend.correction import judge
 from backend.correction.suggestion import Case, Suggestion
 from backend.datasets import images
+from backend.datasets.containers import ImageFile, locate
 from backend.detection.localisation import suspect_words
 from backend.engine import Engine
 from backend.errors import DatasetNotFound, ImageError, NotFound, SettingsError, UnsafePath
@@ -34,7 +35,6 @@ from backend.pipeline import (
 )
 from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
-from backend.pipeline.pictures import inside
 from backend.pipeline.progress import progress_of
 from backend.pipeline.searching import Finder
 from backend.pipeline.team import Team
@@ -141,7 +141,10 @@ class Workspace:
         **columns: Any,
     ) -> ImportReport:
         """See `backend.pipeline.importing.import_dataset`."""
-        return importing.import_dataset(self.store, path, name, progress, **columns)
+        fetched = self.settings.data_directory / "fetched"
+        return importing.import_dataset(
+            self.store, path, name, progress, fetched=fetched, **columns
+        )
 
     def problems(self, dataset_id: int, offset: int = 0, limit: int = 50) -> list[ProblemView]:
         """Rows that did not go in, in the order of the files."""
@@ -282,12 +285,12 @@ class Workspace:
             ),
         )
 
-    def image_path(self, pair_id: int) -> Path:
-        """The pair's image file, checked to lie inside its dataset's root."""
+    def image_path(self, pair_id: int) -> ImageFile:
+        """The pair's image, checked to lie inside its dataset's root."""
         with self.store.reading() as session:
             pair = pair_queries.get_pair(session, pair_id)
             dataset = dataset_queries.get_dataset(session, pair.dataset_id)
-        return inside(Path(dataset.root), pair.image_path)
+        return locate(Path(dataset.root), pair.image_path)
 
     def thumbnail(self, pair_id: int, size: int = 160) -> bytes:
         """A small JPEG of the pair's image, cached beside the store."""
@@ -627,7 +630,7 @@ def _image_size(dataset: Any, relative: str) -> tuple[int, int] | None:
     if dataset is None:
         return None
     try:
-        return images.image_size(inside(Path(dataset.root), relative))
+        return images.image_size(locate(Path(dataset.root), relative))
     except (ImageError, UnsafePath, OSError):
         return None
 

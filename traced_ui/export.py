@@ -17,6 +17,9 @@ FORMATS = [
     ("CSV with image paths", "csv"),
     ("JSONL with image paths", "jsonl"),
     ("Parquet with image paths", "parquet"),
+    ("Parquet with the images", "parquet-images"),
+    ("WebDataset shards (tar)", "webdataset"),
+    ("Hugging Face dataset on disk", "huggingface"),
 ]
 
 

@@ -1,5 +1,6 @@
 """One image and one caption in, everything out."""
 
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
@@ -90,7 +91,9 @@ def _examples(workspace: Workspace) -> list[list[Any]]:
         found = []
         for row in chosen:
             try:
-                found.append([str(workspace.image_path(row.pair_id)), row.caption])
+                image = workspace.image_path(row.pair_id)
+                if isinstance(image, Path):  # Gradio shows files; those inside others it cannot
+                    found.append([str(image), row.caption])
             except Exception:
                 continue  # an example that has gone is no loss
         if found:

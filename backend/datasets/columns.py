@@ -9,7 +9,8 @@ _IMAGE = (
     "file_name", "image_path", "image_file", "filename", "filepath", "image", "img", "path",
     "file", "img_path", "image_name",
 )  # fmt: skip
-_CAPTION = (
+#: Names that people give to the column of the captions.
+CAPTION_NAMES = (
     "caption", "captions", "text", "texts", "sentence", "sentences", "description", "raw",
     "alt_text", "title",
 )  # fmt: skip
@@ -42,7 +43,7 @@ def find_columns(
     names = list(there)
     return Columns(
         _find(names, file, image, _IMAGE, "image path", "--image-column") or "",
-        _find(names, file, caption, _CAPTION, "caption", "--caption-column") or "",
+        _find(names, file, caption, CAPTION_NAMES, "caption", "--caption-column") or "",
         _find(names, file, id, _ID, None, "--id-column"),
         _find(names, file, split, _SPLIT, None, "--split-column"),
     )

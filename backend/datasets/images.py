@@ -6,19 +6,21 @@ transparency (on white), 16 bits.
 """
 
 import hashlib
+import io
 import os
 import warnings
 from pathlib import Path
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
+from backend.datasets.containers import ImageFile, file_of
 from backend.errors import ImageError
 
 #: Larger pictures are refused; a scorer sees a few hundred pixels a side.
 MOST_PIXELS = 200_000_000
 
 
-def load_image(path: Path) -> Image.Image:
+def load_image(path: ImageFile) -> Image.Image:
     """The picture, RGB, upright. Raises ImageError saying what is wrong with the file."""
     image = _open(path)
     try:
@@ -29,7 +31,7 @@ def load_image(path: Path) -> Image.Image:
         image.close()
 
 
-def image_size(path: Path) -> tuple[int, int]:
+def image_size(path: ImageFile) -> tuple[int, int]:
     """Width and height as it is shown, from the header alone. Raises ImageError."""
     with _open(path) as image:
         width, height = image.size
@@ -37,7 +39,7 @@ def image_size(path: Path) -> tuple[int, int]:
     return (height, width) if turned else (width, height)
 
 
-def check_image(path: Path) -> None:
+def check_image(path: ImageFile) -> None:
     """Raise ImageError unless the whole picture can be decoded."""
     image = _open(path)
     try:
@@ -64,16 +66,17 @@ def to_rgb(image: Image.Image) -> Image.Image:
     return upright.convert("RGB").copy()
 
 
-def cached_thumbnail(path: Path, size: int, cache: Path) -> bytes:
+def cached_thumbnail(path: ImageFile, size: int, cache: Path) -> bytes:
     """A JPEG at most `size` pixels wide and high, kept in `cache` until the picture changes.
 
     Raises ImageError as `load_image`.
     """
     try:
-        status = path.stat()
+        status = file_of(path).stat()
     except OSError as problem:
         raise ImageError(f"'{path.name}' cannot be opened: {_reason(problem)}.") from problem
-    key = f"{path.resolve()}|{status.st_mtime_ns}|{status.st_size}|{size}"
+    name = path.resolve() if isinstance(path, Path) else path
+    key = f"{name}|{status.st_mtime_ns}|{status.st_size}|{size}"
     kept = cache / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.jpg"
     if kept.exists():
         return kept.read_bytes()
@@ -86,12 +89,12 @@ def cached_thumbnail(path: Path, size: int, cache: Path) -> bytes:
     return kept.read_bytes()
 
 
-def _open(path: Path) -> Image.Image:
+def _open(path: ImageFile) -> Image.Image:
     try:
         with warnings.catch_warnings():
             # Pillow warns of large pictures; we have a limit of our own below.
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(path)
+            image = Image.open(path if isinstance(path, Path) else io.BytesIO(path.read()))
     except FileNotFoundError as problem:
         raise ImageError(f"There is no file '{path.name}'.") from problem
     except IsADirectoryError as problem:

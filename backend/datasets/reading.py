@@ -1,4 +1,4 @@
-"""Pairs from a folder of images with metadata, or from a table with image paths and captions.
+"""Pairs from a folder of images with metadata, a table with image paths and captions, or shards.
 
 A reader never stops at a bad row: it reports the row (file, number, what is wrong, what to do) and
 goes on. Several captions of one image are several pairs. Images are opened while reading, so that
@@ -9,14 +9,18 @@ import hashlib
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from backend.datasets.annotations import annotation_rows, is_mm_imdb, mm_imdb_rows, where_to_get
 from backend.datasets.columns import Columns, find_columns
+from backend.datasets.containers import SEPARATOR, ImageFile, Member, file_of, relative_name
+from backend.datasets.export_row import MARK
+from backend.datasets.formulas import as_it_was
 from backend.datasets.images import check_image
+from backend.datasets.shards import saved_tables, shards_of, split_of, tar_rows, zip_rows
 from backend.datasets.tables import ENDINGS, TableRow, row_count, rows_of
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError
 
@@ -27,6 +31,7 @@ METADATA = (
 #: A caption may be long, but a whole book in a cell is a broken file.
 LONGEST_CAPTION = 20_000
 LONGEST_ID = 255
+_FILES = (*ENDINGS, ".json", ".tar", ".zip", ".arrow")
 _WORKERS = 4
 _AHEAD = 256
 
@@ -36,7 +41,7 @@ class SourcePair:
     """One pair as it stands in the dataset. `extra`: its other columns, as JSON values."""
 
     id: str
-    image_path: Path
+    image_path: ImageFile
     caption: str
     split: str | None
     extra: dict[str, Any]
@@ -92,7 +97,9 @@ class DatasetReader:
                 for pair in batch:
                     if message := wrong[pair.image_path]:
                         kind = (
-                            "missing image" if not pair.image_path.exists() else "unreadable image"
+                            "unreadable image"
+                            if file_of(pair.image_path).exists()
+                            else "missing image"
                         )
                         self._report(name, pair.row, kind, message, pair.id)
                     elif pair.id in self._ids:
@@ -107,15 +114,21 @@ class DatasetReader:
 
     def _candidates(self, table: Path, name: str) -> Iterator[SourcePair]:
         columns: Columns | None = None
+        ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
         for row in _rows_of(table):
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
+            if ours:
+                row = replace(row, values=_as_exported(table, row.values))
+            values = row.values or {}
             # The first row that can be read says which columns there are; in JSONL others may
             # lack some, which is then a problem of those rows.
-            columns = columns or find_columns(row.values, name, **self.columns)
+            columns = columns or find_columns(values, name, **self.columns)
             yield from self._pairs(row, columns, table, name)
-        if columns is None:
+        if columns is None and len(self.tables) > 1:
+            self._report(name, None, "empty file", "It holds no rows that can be read.")
+        elif columns is None:
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.")
 
     def _pairs(
@@ -136,7 +149,7 @@ class DatasetReader:
             return
         used = {columns.image, columns.caption, columns.id, columns.split}
         extra = {key: _json(value) for key, value in row.values.items() if key not in used and key}
-        split = _text(row.values.get(columns.split)) if columns.split else ""
+        split = _text(row.values.get(columns.split)) if columns.split else self._split_of(table)
         captions = row.values.get(columns.caption)
         several = isinstance(captions, list)
         for number, caption in enumerate(captions if several else [captions]):  # type: ignore[arg-type]
@@ -151,10 +164,17 @@ class DatasetReader:
                 continue
             yield SourcePair(identity, path, text, split[:255] or None, extra, name, row.number)
 
-    def _inside(self, base: Path, given: str) -> Path | None:
+    def _split_of(self, table: Path) -> str:
+        """By the name of the shard or of its folder, where a dataset comes in shards."""
+        ending = table.suffix.lower()
+        shard = ending == ".arrow" or (ending == ".parquet" and len(self.tables) > 1)
+        return split_of(table) or "" if shard else ""
+
+    def _inside(self, base: Path, given: str) -> ImageFile | None:
         """The image's absolute path; None if it leaves the root, by links too."""
         if "\0" in given:
             return None
+        given, separator, inner = given.partition(SEPARATOR)
         # Beside the table first, if that lies in the root; then from the root.
         starts = [base, self.root] if base.is_relative_to(self.root) else [self.root]
         try:
@@ -162,7 +182,9 @@ class DatasetReader:
             path = next((path for path in paths if path.exists()), paths[0])
         except (OSError, RuntimeError):
             return None
-        return path if path.is_relative_to(self.root) else None
+        if not path.is_relative_to(self.root):
+            return None
+        return Member(path, inner) if separator else path
 
     def _report(self, file: str, row: int | None, kind: str, message: str, id: str = "") -> None:
         self.problems.append(Problem(file, row, kind, message, id[:LONGEST_ID]))
@@ -185,15 +207,12 @@ def read_dataset(
     if not path.exists():
         raise DatasetNotFound(f"There is no file or folder '{path}'.{where_to_get(path)}")
     if path.is_dir():
-        # MM-IMDb holds its films in a folder of its own; the folder is its table.
-        films = next((f for f in (path, path / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
-        tables = [films] if films is not None else _metadata_files(path)
-        root = path
+        tables, root = _tables_of(path), path
     else:
-        if path.suffix.lower() not in (*ENDINGS, ".json"):
+        if path.suffix.lower() not in _FILES:
             raise DatasetFormatError(
                 f"'{path.name}' is no dataset: give a folder with metadata.jsonl or metadata.csv, "
-                f"or a file that ends in one of {', '.join((*ENDINGS, '.json'))}."
+                f"or a file that ends in one of {', '.join(_FILES)}."
             )
         tables, root = [path], path.parent
     if image_root is not None:
@@ -211,6 +230,38 @@ def read_dataset(
     return DatasetReader(root, tables, columns, total, open_images)
 
 
+def _tables_of(folder: Path) -> list[Path]:
+    """What is read in a folder: by what lies in it."""
+    # MM-IMDb holds its films in a folder of its own; the folder is its table.
+    films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
+    if films is not None:
+        return [films]
+    if found := saved_tables(folder):
+        return found
+    try:
+        return _metadata_files(folder)
+    except DatasetFormatError:
+        shards = shards_of(folder) or sorted(folder.glob("*.parquet"))
+        if not shards:
+            raise
+        return shards
+
+
+def _as_exported(table: Path, values: dict[str, Any]) -> dict[str, Any]:
+    """A row of our own export as it was: no apostrophes before formulas, the source's other
+    columns each by itself again."""
+    if table.suffix.lower() in (".csv", ".tsv"):
+        values = {k: as_it_was(v) if isinstance(v, str) else v for k, v in values.items()}
+    packed = values.get("extra")
+    try:
+        extra = json.loads(packed) if isinstance(packed, str) and packed else {}
+    except ValueError:
+        return values
+    if not isinstance(extra, dict):
+        return values
+    return {**extra, **{key: value for key, value in values.items() if key != "extra"}}
+
+
 def _is_annotations(table: Path) -> bool:
     return table.is_dir() or table.suffix.lower() == ".json"
 
@@ -218,6 +269,11 @@ def _is_annotations(table: Path) -> bool:
 def _rows_of(table: Path) -> Iterator[TableRow]:
     if table.is_dir():
         return mm_imdb_rows(table)
+    ending = table.suffix.lower()
+    if ending == ".tar":
+        return tar_rows(table)
+    if ending == ".zip":
+        return zip_rows(table)
     return annotation_rows(table) if _is_annotations(table) else rows_of(table)
 
 
@@ -235,11 +291,11 @@ def _metadata_files(folder: Path) -> list[Path]:
     )
 
 
-def _missing(path: Path) -> str:
-    return "" if path.is_file() else f"There is no file '{path.name}'."
+def _missing(path: ImageFile) -> str:
+    return "" if file_of(path).is_file() else f"There is no file '{path.name}'."
 
 
-def _problem_of(path: Path) -> str:
+def _problem_of(path: ImageFile) -> str:
     try:
         check_image(path)
     except ImageError as problem:
@@ -280,9 +336,9 @@ def _id_problem(identity: str) -> str:
     return ""
 
 
-def _made_id(path: Path, root: Path, caption: str) -> str:
+def _made_id(path: ImageFile, root: Path, caption: str) -> str:
     """For datasets without ids: the same pair gets the same id whenever it is read."""
-    name = path.relative_to(root).as_posix()
+    name = relative_name(path, root)
     digest = hashlib.sha256(f"{name}\n{caption}".encode("utf-8", "replace")).hexdigest()[:12]
     return f"{name[-200:]}:{digest}"
 

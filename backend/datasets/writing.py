@@ -5,51 +5,32 @@ killed export leaves the target as it was. A folder is replaced only if it is an
 """
 
 import csv
+import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from backend.datasets.containers import ImageFile, Member, file_of
+from backend.datasets.export_row import COLUMNS, MARK, ExportRow, json_values
+from backend.datasets.formulas import no_formula
+from backend.datasets.shard_writing import (
+    image_and_ending,
+    write_parquet_images,
+    write_saved_dataset,
+    write_webdataset,
+)
 from backend.errors import ExportError
 
-FORMATS = ("imagefolder", "csv", "jsonl", "parquet")
-#: Marks a folder as ours, so that --overwrite never deletes anything else.
-MARK = ".traced-export"
-_COLUMNS = (
-    "id",
-    "caption",
-    "original_caption",
-    "split",
-    "verdict",
-    "p_error",
-    "s_0",
-    "icc",
-    "tags",
-)
+FORMATS = (
+    "imagefolder", "csv", "jsonl", "parquet", "webdataset", "parquet-images", "huggingface",
+)  # fmt: skip
 _ROW_GROUP = 5_000
-
-
-@dataclass(frozen=True)
-class ExportRow:
-    """One pair that stays."""
-
-    id: str
-    image_path: Path
-    caption: str
-    original_caption: str
-    split: str | None = None
-    verdict: str | None = None
-    p_error: float | None = None
-    s_0: float | None = None
-    icc: float | None = None
-    tags: tuple[str, ...] = ()
-    extra: dict[str, Any] = field(default_factory=dict)
 
 
 def write_dataset(
@@ -67,6 +48,7 @@ def write_dataset(
 
     * imagefolder: `images/…` (copies, folders kept) and `metadata.jsonl` with `file_name`.
     * csv, jsonl, parquet: one table with `image_path`, absolute, into the source; nothing copied.
+    * webdataset, parquet-images, huggingface: shards that hold the images (`shard_writing`).
     * `files`: further texts to write beside, by name.
 
     Raises ExportError, leaving nothing behind, if the target exists (and is no export to
@@ -93,6 +75,7 @@ def write_dataset(
                 f"{written} pairs were written where {expected} were counted: verdicts changed "
                 "meanwhile. Nothing was kept; export again."
             )
+        _write_checksums(part)
         _put_in_place(part, out)
     except OSError as problem:
         raise ExportError(
@@ -114,6 +97,16 @@ def _check_target(out: Path, overwrite: bool) -> None:
         raise ExportError(f"{out} holds an earlier export. Choose another folder, or overwrite it.")
 
 
+def _write_checksums(part: Path) -> None:
+    """SHA256SUMS of everything written, as `sha256sum --check` reads it."""
+    lines = []
+    for path in sorted(p for p in part.rglob("*") if p.is_file()):
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        lines.append(f"{digest}  {path.relative_to(part).as_posix()}\n")
+    (part / "SHA256SUMS").write_text("".join(lines), encoding="utf-8")
+
+
 def _put_in_place(part: Path, out: Path) -> None:
     """Rename; an earlier export goes only when the new one stands."""
     old = out.with_name(f".{out.name}.old-{os.getpid()}")
@@ -128,39 +121,39 @@ def _put_in_place(part: Path, out: Path) -> None:
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _values(row: ExportRow) -> dict[str, Any]:
-    own = {name: getattr(row, name) for name in _COLUMNS}
-    own["tags"] = list(row.tags)
-    taken = {*own, "file_name", "image_path"}
-    extra = {(f"source_{key}" if key in taken else key): v for key, v in row.extra.items()}
-    return {**own, **extra}
-
-
 def _imagefolder(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
-    names: dict[Path, str] = {}
+    names: dict[ImageFile, str] = {}
     count = 0
     with (part / "metadata.jsonl").open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:
             if row.image_path not in names:
                 names[row.image_path] = _copy(row.image_path, part, root)
-            line = {"file_name": names[row.image_path], **_values(row)}
+            line = {"file_name": names[row.image_path], **json_values(row)}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
             count += 1
     return count
 
 
-def _copy(path: Path, part: Path, root: Path) -> str:
+def _copy(image: ImageFile, part: Path, root: Path) -> str:
     """Copy one image below `images/`; its path relative to the export."""
-    inside = path.resolve()
+    inside = file_of(image).resolve()
     if not inside.is_relative_to(root):
-        raise ExportError(f"The image '{path.name}' leads out of {root}. Nothing was kept.")
-    relative = Path("images") / inside.relative_to(root)
+        raise ExportError(f"The image '{image.name}' leads out of {root}. Nothing was kept.")
+    if isinstance(image, Member):
+        data, ending = image_and_ending(image)
+        name = re.sub(r"[^\w.-]+", "_", image.inner.removesuffix(ending))[-120:].strip(".") or "_"
+        relative = Path("images") / inside.relative_to(root).with_suffix("") / f"{name}{ending}"
+    else:
+        relative = Path("images") / inside.relative_to(root)
     target = part / relative
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
-        shutil.copyfile(inside, target)
+        if isinstance(image, Member):
+            target.write_bytes(data)
+        else:
+            shutil.copyfile(inside, target)
     except FileNotFoundError as problem:
-        raise ExportError(f"The image '{path}' is gone. Nothing was kept.") from problem
+        raise ExportError(f"The image '{image}' is gone. Nothing was kept.") from problem
     return relative.as_posix()
 
 
@@ -168,7 +161,7 @@ def _jsonl(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
     count = 0
     with (part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
         for row in rows:
-            line = {"image_path": str(row.image_path), **_values(row)}
+            line = {"image_path": str(row.image_path), **json_values(row)}
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
             count += 1
     return count
@@ -179,14 +172,14 @@ def _csv(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
     count = 0
     with (part / "data.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
-        writer.writerow(["image_path", *_COLUMNS, "extra"])
+        writer.writerow(["image_path", *COLUMNS, "extra"])
         for row in rows:
             cells = [str(row.image_path)]
-            for name in _COLUMNS:
+            for name in COLUMNS:
                 value = getattr(row, name)
                 cells.append(" ".join(value) if name == "tags" else "" if value is None else value)
             extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
-            writer.writerow([*cells, extra])
+            writer.writerow([no_formula(cell) for cell in (*cells, extra)])
             count += 1
     return count
 
@@ -206,7 +199,7 @@ def _parquet(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
             values = [
                 {
                     "image_path": str(row.image_path),
-                    **{name: getattr(row, name) for name in _COLUMNS},
+                    **{name: getattr(row, name) for name in COLUMNS},
                     "tags": list(row.tags),
                     "extra": json.dumps(row.extra, ensure_ascii=False) if row.extra else None,
                 }
@@ -228,4 +221,12 @@ def _groups(rows: Iterable[ExportRow]) -> Iterator[list[ExportRow]]:
         yield group
 
 
-_WRITERS = {"imagefolder": _imagefolder, "csv": _csv, "jsonl": _jsonl, "parquet": _parquet}
+_WRITERS = {
+    "imagefolder": _imagefolder,
+    "csv": _csv,
+    "jsonl": _jsonl,
+    "parquet": _parquet,
+    "webdataset": write_webdataset,
+    "parquet-images": write_parquet_images,
+    "huggingface": write_saved_dataset,
+}

@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from backend.datasets.card import dataset_card
-from backend.datasets.writing import FORMATS, ExportRow, write_dataset
-from backend.errors import ExportError, SettingsError
+from backend.datasets.containers import ImageFile, locate
+from backend.datasets.export_row import ExportRow
+from backend.datasets.writing import FORMATS, write_dataset
+from backend.errors import ExportError, SettingsError, UnsafePath
 from backend.pipeline import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
@@ -164,7 +166,7 @@ def export(
                 progress(written, counts.kept, "Writing")
             yield ExportRow(
                 id=pair.external_id,
-                image_path=root / pair.image_path,
+                image_path=_image(root, pair.image_path),
                 caption=fate.caption,
                 original_caption=pair.caption,
                 split=pair.split,
@@ -182,6 +184,13 @@ def export(
     )  # fmt: skip
     progress(written, counts.kept, "Written")
     return ExportReport(out.resolve(), format, counts, written, card)
+
+
+def _image(root: Path, name: str) -> ImageFile:
+    try:
+        return locate(root, name)
+    except UnsafePath as problem:
+        raise ExportError(f"{problem} Nothing was kept.") from problem
 
 
 class _Tally:

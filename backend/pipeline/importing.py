@@ -4,6 +4,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from backend.datasets import hub
+from backend.datasets.containers import relative_name
 from backend.datasets.reading import SourcePair, read_dataset
 from backend.errors import DatasetNotFound, SettingsError
 from backend.pipeline import Progress, no_progress
@@ -27,14 +29,20 @@ def import_dataset(
     path: str | Path,
     name: str | None = None,
     progress: Progress = no_progress,
+    fetched: Path = Path("fetched"),
     **columns: Any,
 ) -> ImportReport:
     """Read `path` into the dataset `name` (default: the folder's or file's name).
 
     Importing again adds what is new and leaves everything else, verdicts included, as it is.
+    `hf:OWNER/DATASET` is fetched from the Hugging Face hub into the folder `fetched` first.
     `columns` go to `backend.datasets.reading.read_dataset`. Raises DatasetNotFound and
     DatasetFormatError before anything is written.
     """
+    if str(path).startswith(hub.PREFIX):
+        name = name or str(path).removeprefix(hub.PREFIX).rpartition("/")[2]
+        progress(0, 0, f"Fetching {path}")
+        path = hub.fetch(str(path), fetched)
     source = Path(path).expanduser()
     if not source.exists():
         raise DatasetNotFound(f"There is no file or folder '{source}'. Give a path that exists.")
@@ -88,7 +96,7 @@ def _dataset(store: Store, name: str, source: Path, root: Path) -> int:
 def _new_pair(pair: SourcePair, root: Path) -> NewPair:
     return NewPair(
         external_id=pair.id,
-        image_path=pair.image_path.relative_to(root).as_posix(),
+        image_path=relative_name(pair.image_path, root),
         caption=pair.caption,
         split=pair.split,
         source_file=pair.file,

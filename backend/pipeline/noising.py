@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from backend.datasets.export_row import ExportRow
 from backend.datasets.reading import SourcePair, read_dataset
-from backend.datasets.writing import ExportRow, write_dataset
+from backend.datasets.writing import write_dataset
 from backend.errors import DatasetFormatError, SettingsError
 from backend.noise import KINDS, ImageCaption, NoisyCaption, inject
 from backend.noise.injection import FineGrainedSource

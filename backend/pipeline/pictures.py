@@ -7,6 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
+from backend.datasets.containers import locate
 from backend.datasets.images import load_image
 from backend.engine import Engine
 from backend.errors import ImageError, UnsafePath
@@ -17,18 +18,10 @@ from db.queries.pairs import PairRow
 _WORKERS = 4
 
 
-def inside(root: Path, relative: str) -> Path:
-    """`relative` below `root`, or UnsafePath if it leads out of it, by links too."""
-    path = (root / relative).resolve()
-    if not path.is_relative_to(root.resolve()):
-        raise UnsafePath(f"'{relative}' leads out of {root}. It is not opened.")
-    return path
-
-
 def open_picture(root: Path, name: str) -> Image.Image | str:
     """The image, or a message if it cannot be read."""
     try:
-        return load_image(inside(root, name))
+        return load_image(locate(root, name))
     except (ImageError, UnsafePath) as problem:
         return str(problem)
     except OSError as problem:

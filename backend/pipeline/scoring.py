@@ -15,6 +15,7 @@ from PIL import Image
 from backend.captions import Caption
 from backend.correction import judge
 from backend.correction.suggestion import Case
+from backend.datasets.containers import locate
 from backend.datasets.images import load_image
 from backend.detection.classifier import Classifier
 from backend.detection.cold_start import cold_start
@@ -28,7 +29,7 @@ from backend.pipeline import Progress, no_progress
 from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.noisy_copies import TrajectoryCache
-from backend.pipeline.pictures import encode_opened, inside, open_ahead
+from backend.pipeline.pictures import encode_opened, open_ahead
 from backend.pipeline.searching import image_file, remember_images, remember_meanings
 from backend.scoring.lemon import LemonScorer
 from backend.store import Store
@@ -318,7 +319,7 @@ def _suggestions(store: Store, engine: Engine, run: RunRow, root: Path, progress
             known = suggestion_queries.list_suggestions(session, pair.id, run.id)
         if not known:
             try:
-                image = load_image(inside(root, pair.image_path))
+                image = load_image(locate(root, pair.image_path))
             except (ImageError, UnsafePath, OSError):
                 continue
             suspects = suspect_words(trajectory, p_error)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.datasets.containers import file_of
 from backend.datasets.reading import read_dataset
 from backend.errors import DatasetFormatError, DatasetNotFound
 from tests.datasets.folders import GOOD, csv_file, image_folder, malformed, picture
@@ -88,7 +89,7 @@ def test_splits_in_subfolders(tmp_path: Path) -> None:
     image_folder(tmp_path / "d" / "train", [{"file_name": "a.png", "caption": "A."}], ("a.png",))
     image_folder(tmp_path / "d" / "test", [{"file_name": "a.png", "caption": "B."}], ("a.png",))
     pairs = list(read_dataset(tmp_path / "d"))
-    assert sorted(p.image_path.parent.name for p in pairs) == ["test", "train"]
+    assert sorted(file_of(p.image_path).parent.name for p in pairs) == ["test", "train"]
     assert len({p.id for p in pairs}) == 2
 
 

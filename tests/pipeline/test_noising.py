@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from app import app
+from backend.datasets.containers import file_of
 from backend.datasets.reading import read_dataset
 from backend.errors import ExportError, SettingsError
 from backend.pipeline.noising import add_noise, recorded
@@ -41,7 +42,7 @@ def test_every_caption_says_what_was_done_to_it(source: Path, tmp_path: Path, fo
         pair = pairs[f"own-{i}"]
         record = recorded(pair)
         assert record is not None
-        assert pair.image_path.is_file()
+        assert file_of(pair.image_path).is_file()
         assert pair.split == "train"
         wrong += record["wrong"]
         assert (pair.caption != original) == record["wrong"]

@@ -6,6 +6,7 @@ import pytest
 from fastapi.testclient import TestClient
 from PIL import Image
 
+from backend.datasets.containers import file_of
 from backend.workspace import QueueFilter, Workspace
 from traced_ui.server import create_app
 
@@ -45,7 +46,7 @@ def test_a_picture_that_has_gone_is_told_without_its_path(
     client: TestClient, workspace: Workspace
 ) -> None:
     pair = workspace.queue_page(QueueFilter(1)).rows[0].pair_id
-    path = workspace.image_path(pair)
+    path = file_of(workspace.image_path(pair))
     path.unlink()
     found = client.get(f"/pictures/{pair}?size=104")
     assert found.status_code == 404

@@ -1,0 +1,39 @@
+"""Datasets of the Hugging Face hub, brought onto the disk once and read from there."""
+
+import shutil
+from pathlib import Path
+
+from backend.errors import DatasetNotFound
+
+#: How a hub's dataset is told from a path.
+PREFIX = "hf:"
+
+
+def fetch(name: str, folder: Path) -> Path:
+    """Save the dataset `name` (`owner/dataset` or `owner/dataset@configuration`) below `folder`;
+    the directory it is in. What is there already is not fetched again.
+
+    Raises DatasetNotFound if it cannot be had.
+    """
+    plain, _, configuration = name.removeprefix(PREFIX).partition("@")
+    target = folder / "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
+    if (target / "dataset_dict.json").is_file():
+        return target
+    import datasets
+
+    datasets.disable_progress_bars()
+    try:
+        found = datasets.load_dataset(plain, configuration or None)
+    except Exception as problem:
+        # The library raises whatever went wrong below it: network, parser, missing rights.
+        said = str(problem.__cause__ or problem).splitlines() or [type(problem).__name__]
+        reason = said[0][:200].rstrip(".")
+        raise DatasetNotFound(
+            f"The dataset '{plain}' cannot be had from the hub: {reason}. "
+            "Check the name and the network; data that asks for a login needs HF_TOKEN."
+        ) from problem
+    part = target.with_name(f".{target.name}.part")
+    shutil.rmtree(part, ignore_errors=True)
+    found.save_to_disk(str(part))
+    part.rename(target)
+    return target

@@ -1,0 +1,277 @@
+"""Datasets that carry their images: read where they lie, written, and read again the same."""
+
+import hashlib
+import io
+import json
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from backend.datasets import shard_writing
+from backend.datasets.containers import Member, locate, relative_name
+from backend.datasets.export_row import ExportRow
+from backend.datasets.formulas import as_it_was, no_formula
+from backend.datasets.images import image_size, load_image
+from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
+from backend.datasets.shard_writing import image_and_ending
+from backend.datasets.writing import FORMATS, write_dataset
+from backend.errors import DatasetFormatError, ImageError, UnsafePath
+from tests.datasets.folders import picture
+
+CAPTIONS = ["A dog.", "=1+1", " two spaces  kept ", "new\nline", "犬 🐕", "'=already", "<b>"]
+
+
+def encoded(size: tuple[int, int] = (12, 8), colour: str = "red", format: str = "PNG") -> bytes:
+    buffer = io.BytesIO()
+    Image.new("RGB", size, colour).save(buffer, format)
+    return buffer.getvalue()
+
+
+def make_tar(path: Path, members: dict[str, bytes]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(path, "w") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def read(path: Path, **options: Any) -> tuple[list[SourcePair], DatasetReader]:
+    reader = read_dataset(path, **options)
+    return list(reader), reader
+
+
+def test_a_webdataset_shard_is_read_without_unpacking(tmp_path: Path) -> None:
+    make_tar(
+        tmp_path / "train" / "00000.tar",
+        {
+            "a/0001.png": encoded((12, 8)),
+            "a/0001.txt": "A dög.".encode(),
+            "a/0001.json": json.dumps({"licence": "by", "width": 12}).encode(),
+            "0002.jpg": encoded((5, 9), format="JPEG"),
+            "0002.json": json.dumps({"caption": "From JSON"}).encode(),
+            "0003.txt": b"no image",
+            "0004.png": encoded(),
+            "0004.txt": b"\xff\xfe broken",
+            "0005.png": b"no png",
+            "0005.txt": b"broken image",
+        },
+    )
+    pairs, reader = read(tmp_path)
+    assert [(p.id, p.caption, p.split) for p in pairs] == [
+        ("a/0001", "A dög.", "train"), ("0002", "From JSON", "train"),
+    ]  # fmt: skip
+    assert pairs[0].extra == {"licence": "by", "width": 12}
+    assert image_size(pairs[0].image_path) == (12, 8)
+    assert load_image(pairs[1].image_path).size == (5, 9)
+    assert [(p.row, p.kind) for p in reader.problems] == [
+        (3, "no image"), (4, "unreadable row"), (5, "unreadable image"),
+    ]  # fmt: skip
+    # The name leads back to the image.
+    name = relative_name(pairs[0].image_path, tmp_path)
+    assert load_image(locate(tmp_path, name)).size == (12, 8)
+
+
+def test_a_tar_that_breaks_off_gives_what_came_before(tmp_path: Path) -> None:
+    whole = make_tar(
+        tmp_path / "whole.tar",
+        {f"{n:03d}.{e}": (encoded() if e == "png" else b"A dog.")
+         for n in range(5) for e in ("png", "txt")},
+    )  # fmt: skip
+    (tmp_path / "cut.tar").write_bytes(whole.read_bytes()[: 512 * 11 + 7])
+    pairs, reader = read(tmp_path / "cut.tar")
+    assert 1 <= len(pairs) < 5
+    assert "breaks off" in reader.problems[-1].message or reader.problems == []
+    (tmp_path / "no.tar").write_bytes(b"no tar at all" * 100)
+    with pytest.raises(DatasetFormatError, match=r"no.tar"):
+        read(tmp_path / "no.tar")
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a\0b", "x" * 300])
+def test_hostile_names_of_members_harm_nothing(tmp_path: Path, name: str) -> None:
+    archive = make_tar(tmp_path / "s.tar", {f"{name}.png".replace("\0", "_"): encoded()})
+    pairs, reader = read(archive)
+    assert pairs == []  # no caption
+    assert [p.kind for p in reader.problems] == ["empty caption"] or reader.problems
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["../outside.tar!/0+10/x.png", "/etc/hosts!/0+10/x.png", "link.tar!/0+10/x.png"],
+)
+def test_a_container_stays_inside_the_root(tmp_path: Path, given: str) -> None:
+    root = tmp_path / "root"
+    make_tar(tmp_path / "outside.tar", {"x.png": encoded()})
+    root.mkdir()
+    (root / "link.tar").symlink_to(tmp_path / "outside.tar")
+    with pytest.raises(UnsafePath):
+        locate(root, given)
+
+
+@pytest.mark.parametrize(
+    "inner",
+    ["0+99999999999/x.png", "x+y/z", "-5+10/x", "999999+10/x", "", "0+600000000/x.png"],
+)
+def test_a_place_that_makes_no_sense_is_told(tmp_path: Path, inner: str) -> None:
+    archive = make_tar(tmp_path / "s.tar", {"x.png": encoded()})
+    with pytest.raises(ImageError):
+        load_image(Member(archive, inner))
+
+
+def test_a_zip_with_its_metadata_and_a_zip_beside_a_table(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
+        archive.writestr("set/images/a.png", encoded((7, 7)))
+        lines = [
+            {"file_name": "images/a.png", "caption": "A dog."},
+            {"file_name": "images/none.png", "caption": "Gone."},
+        ]
+        archive.writestr("set/metadata.jsonl", "\n".join(map(json.dumps, lines)))
+    pairs, reader = read(tmp_path / "data.zip")
+    assert [(p.caption, image_size(p.image_path)) for p in pairs] == [("A dog.", (7, 7))]
+    assert len(reader.problems) == 1
+    (tmp_path / "captions.csv").write_text("image,caption\ndata.zip!/set/images/a.png,A cat.\n")
+    pairs, _ = read(tmp_path / "captions.csv")
+    assert [(p.caption, image_size(p.image_path)) for p in pairs] == [("A cat.", (7, 7))]
+    (tmp_path / "no.zip").write_bytes(b"PK nothing")
+    with pytest.raises(DatasetFormatError, match="no zip"):
+        read(tmp_path / "no.zip")
+
+
+@pytest.mark.parametrize("as_struct", [True, False])
+def test_parquet_with_the_bytes_of_images(tmp_path: Path, as_struct: bool) -> None:
+    images = [encoded((3 + n, 5)) for n in range(7)]
+    column: list[Any] = [{"bytes": d, "path": None} for d in images] if as_struct else images
+    table = pa.table({"image": column, "text": [f"caption {n}" for n in range(7)]})
+    pq.write_table(table, tmp_path / "test-00000-of-00001.parquet", row_group_size=3)
+    pairs, reader = read(tmp_path)
+    assert reader.problems == []
+    assert [image_size(p.image_path)[0] for p in pairs] == [3 + n for n in range(7)]
+    assert [p.caption for p in pairs] == [f"caption {n}" for n in range(7)]
+
+
+def test_a_dataset_that_the_library_saved(tmp_path: Path) -> None:
+    import datasets
+
+    features = datasets.Features({"image": datasets.Image(), "caption": datasets.Value("string")})
+    parts = {
+        split: datasets.Dataset.from_list(
+            [
+                {"image": {"bytes": encoded((4 + n, 6)), "path": None}, "caption": f"{split} {n}"}
+                for n in range(3)
+            ],
+            features=features,
+        )
+        for split in ("train", "test")
+    }
+    datasets.DatasetDict(parts).save_to_disk(str(tmp_path / "saved"))
+    pairs, reader = read(tmp_path / "saved")
+    assert reader.problems == []
+    assert [p.caption for p in pairs] == [f"{s} {n}" for s in parts for n in range(3)]
+    assert [p.split for p in pairs] == ["train"] * 3 + ["test"] * 3
+    assert [image_size(p.image_path)[0] for p in pairs] == [4, 5, 6] * 2
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    for number, ending in enumerate(("png", "jpg", "webp")):
+        picture(tmp_path / "source" / f"deep {number}" / f"same.{ending}", (10 + number, 10))
+    return tmp_path / "source"
+
+
+def rows(source: Path) -> list[ExportRow]:
+    files = sorted(source.glob("*/*"))
+    return [
+        ExportRow(
+            f"id {n}/{n}", files[n % 3], text, "before", ("train", "test", None)[n % 3], "correct",
+            0.25, None, 0.75, ("abstract",), {"caption": "taken", "width": n, "deep": {"a": [1]}},
+        )
+        for n, text in enumerate(CAPTIONS)
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("shard", [2, 10_000])
+@pytest.mark.parametrize("format", FORMATS)
+def test_a_round_trip_changes_nothing(
+    source: Path, tmp_path: Path, format: str, shard: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shard_writing, "SHARD", shard)
+    out = tmp_path / "out"
+    write_dataset(rows(source), out, format=format, card="", source_root=source)
+    alone = next(out.glob("data.*"), None)
+    pairs, reader = read(alone or out, image_root=source if alone else None)
+    assert reader.problems == []
+    found = {pair.id: pair for pair in pairs}
+    assert len(found) == len(CAPTIONS)
+    for row in rows(source):
+        pair = found[row.id]
+        assert pair.caption == row.caption, "byte for byte"
+        assert image_and_ending(pair.image_path)[0] == image_and_ending(row.image_path)[0]
+        assert pair.extra.get("width") == row.extra["width"]
+        assert pair.extra.get("deep") == row.extra["deep"]
+        assert pair.split == row.split or row.split is None
+
+
+@pytest.mark.parametrize("format", ["webdataset", "parquet-images", "imagefolder", "csv"])
+def test_checksums_are_those_of_the_files(source: Path, tmp_path: Path, format: str) -> None:
+    write_dataset(rows(source), tmp_path / "o", format=format, card="", source_root=source)
+    lines = (tmp_path / "o" / "SHA256SUMS").read_text().splitlines()
+    listed = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    there = {p.relative_to(tmp_path / "o").as_posix() for p in (tmp_path / "o").rglob("*")
+             if p.is_file() and p.name != "SHA256SUMS"}  # fmt: skip
+    assert set(listed) == there
+    for name, digest in listed.items():
+        assert hashlib.sha256((tmp_path / "o" / name).read_bytes()).hexdigest() == digest
+
+
+def test_images_in_containers_are_exported_as_files(tmp_path: Path) -> None:
+    images = [encoded((3 + n, 5)) for n in range(3)]
+    table = pa.table({"image": images, "caption": [f"caption {n}" for n in range(3)]})
+    (tmp_path / "in").mkdir()
+    pq.write_table(table, tmp_path / "in" / "a.parquet")
+    pairs, reader = read(tmp_path / "in")
+    out = [ExportRow(p.id, p.image_path, p.caption, p.caption) for p in pairs]
+    for format in ("imagefolder", "webdataset"):
+        write_dataset(out, tmp_path / format, format=format, card="", source_root=reader.root)
+        again, problems = read(tmp_path / format)
+        assert problems.problems == []
+        assert [image_and_ending(p.image_path)[0] for p in again] == images
+
+
+@given(st.text(max_size=12))
+@settings(suppress_health_check=[HealthCheck.too_slow])
+def test_formulas_are_made_harmless_and_come_back(text: str) -> None:
+    safe = no_formula(text)
+    assert not safe.startswith(("=", "+", "-", "@", "\t", "\r"))
+    assert as_it_was(safe) == text
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=20), st.binary(max_size=40), max_size=6))
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_tar_stops_the_reader(
+    tmp_path_factory: pytest.TempPathFactory, members: dict[str, bytes]
+) -> None:
+    folder = tmp_path_factory.mktemp("t")
+    kept = {}
+    for name, content in members.items():
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            continue
+        if "\0" not in name:
+            kept[name] = content
+    make_tar(folder / "x.tar", kept)
+    try:
+        pairs, reader = read(folder / "x.tar")
+    except DatasetFormatError:
+        return
+    assert len(pairs) <= len(kept)
+    assert all(problem.message for problem in reader.problems)
