@@ -39,7 +39,7 @@ from rich.text import Text
 from backend.errors import SettingsError, TracedError, explain
 from backend.settings import DEMO, MODELS, Settings, default_data_directory, load_settings
 from backend.version import VERSION
-from backend.views import AccountsView
+from backend.views import AccountsView, BackupReport
 
 app = typer.Typer(
     name="traced",
@@ -662,6 +662,59 @@ def bench(
                 scorer or [], explorer or [], pairs, words, reference, device, precision, update
             )
         emit(report, as_json, table(report.results))
+
+
+@app.command()
+def doctor(
+    models: Annotated[
+        bool, typer.Option(help="Also load the models, which may take a while.")
+    ] = False,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    captioner: CAPTIONER = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Check database, files and models, and say what to do. Status 1 if something is wrong."""
+    with reported(as_json):
+        from backend.pipeline.doctor import examine
+
+        report = examine(
+            load_settings({"database": db, "model": model, "kind": scorer, "captioner": captioner}),
+            models,
+        )
+        marks = {
+            "ok": "[green]ok[/]",
+            "warning": "[yellow]warning[/]",
+            "problem": "[red]problem[/]",
+        }
+        for one in report.findings:
+            console.print(f"{marks[one.state]:18} {escape(one.what)}: {escape(one.told)}")
+            if one.advice:
+                console.print(f"          {escape(one.advice)}")
+        emit(
+            report, as_json, "All is well." if report.is_well else "Something needs you, see above."
+        )
+        if not report.is_well:
+            raise typer.Exit(1)
+
+
+@app.command()
+def backup(
+    out: Annotated[Path, typer.Argument(help="The new file.")],
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Copy the database, consistently, while the app goes on running.
+
+    To go back: stop the app and put the copy in the database's place, or give it with --db; for
+    PostgreSQL, pg_restore reads it.
+    """
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        target = workspace.store.backup(out.expanduser().resolve())
+        made = BackupReport(str(target), target.stat().st_size)
+        emit(made, as_json, f"{target}: {target.stat().st_size:,} bytes")
 
 
 def training_summary(report: Any, adopted: bool) -> str:

@@ -7,12 +7,14 @@ errors of `backend.errors`, so that pages and commands have to know one tree onl
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from pathlib import Path
 
 from sqlalchemy.orm import Session
 
 import db
 from backend.errors import NotFound, SettingsError, StoreError, TracedError, VerdictConflict
 from db import errors as db_errors
+from db.backup import backup
 from db.queries import settings as setting_queries
 
 _TRANSLATIONS: list[tuple[type[Exception], type[TracedError]]] = [
@@ -50,6 +52,16 @@ class Store:
         """A session that commits when the block ends, and rolls back when it raises."""
         with translated(), self._store.writing() as session:
             yield session
+
+    @property
+    def opened(self) -> db.Store:
+        """The store itself, for what concerns the database as a whole."""
+        return self._store
+
+    def backup(self, target: Path) -> Path:
+        """A consistent copy while others work; see `db.backup`."""
+        with translated():
+            return backup(self._store, target)
 
     @property
     def address(self) -> str:

@@ -326,6 +326,12 @@ class ExportReport:
 
 
 @dataclass(frozen=True)
+class BackupReport:
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True)
 class JobView:
     """Long work in the background. `status`: queued, running, done or failed."""
 

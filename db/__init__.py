@@ -5,11 +5,11 @@
         page = queue.page(session, QueueFilter(dataset_id=1), limit=24)
 
 Files by layer: `models.py` (tables), `migrations/` (how a database gets them), `upgrade.py`
-(`open_store`), `session.py` (connections and transactions), `queries/` (one file a noun; plain
+(`open_store`), `session.py` (connections and transactions), `backup.py`, `queries/` (one file a noun; plain
 functions, session first, frozen dataclasses out), `blobs.py` (numbers packed into bytes).
 """
 
 from db.session import Store
-from db.upgrade import open_store
+from db.upgrade import head_revision, open_store
 
-__all__ = ["Store", "open_store"]
+__all__ = ["Store", "head_revision", "open_store"]

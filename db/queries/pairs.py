@@ -208,6 +208,17 @@ def iterate_pairs(
         after_id = rows[-1].id
 
 
+def sample_images(session: Session, dataset_id: int, size: int) -> list[str]:
+    """Names of images of pairs drawn by lot, each once."""
+    rows = session.execute(
+        select(Pair.image_path)
+        .where(Pair.dataset_id == dataset_id)
+        .order_by(Pair.lot, Pair.id)
+        .limit(size)
+    ).scalars()
+    return list(dict.fromkeys(rows))
+
+
 def counts(session: Session, dataset_id: int) -> DatasetCounts:
     """Totals of one dataset."""
     in_dataset = Pair.dataset_id == dataset_id

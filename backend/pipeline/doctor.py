@@ -1,0 +1,155 @@
+"""Is everything in order? Database, files and models, each with what to do if it is not."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import db
+from backend.datasets.containers import file_of, locate
+from backend.engine import Engine
+from backend.errors import ModelUnavailable, StoreError, TracedError, UnsafePath
+from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
+from backend.store import Store, open_database
+from db.backup import check
+from db.queries import curators as curator_queries
+from db.queries import datasets as dataset_queries
+from db.queries import jobs as job_queries
+from db.queries import pairs as pair_queries
+from db.queries.datasets import DatasetRow
+
+#: Pairs of a dataset whose image files are looked for, spread over it.
+SAMPLE = 200
+_LEAST_FREE = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`state`: ok, warning or problem. `advice`: what to do, empty for ok."""
+
+    what: str
+    state: str
+    told: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class DoctorReport:
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_well(self) -> bool:
+        return all(finding.state != "problem" for finding in self.findings)
+
+
+def examine(settings: Settings, load_models: bool = False) -> DoctorReport:
+    """Look at everything; nothing is changed but an old database's schema. `load_models`: also load
+    the scorer and the captioner, which may take a while and, for a hub's name, the network."""
+    return DoctorReport(tuple(_examine(settings, load_models)))
+
+
+def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:
+    yield _disk(settings.data_directory)
+    try:
+        store = open_database(settings.database_url)
+    except StoreError as problem:
+        yield Finding("database", "problem", str(problem), "Give another place with --db.")
+    else:
+        yield from _database(store)
+        store.close()
+    yield from _models(settings, load_models)
+
+
+def _disk(folder: Path) -> Finding:
+    there = next(p for p in (folder, *folder.parents) if p.exists())
+    free = shutil.disk_usage(there).free
+    told = f"{free / 1e9:.1f} GB free in {folder}"
+    if free < _LEAST_FREE:
+        return Finding("disk", "warning", told, "Free some space before verdicts cannot be saved.")
+    return Finding("disk", "ok", told)
+
+
+def _database(store: Store) -> Iterator[Finding]:
+    wrong = check(store.opened)
+    if wrong:
+        yield Finding(
+            "database", "problem", f"{store.address} is damaged: {wrong}",
+            "Restore a backup (python app.py backup makes them), and keep this file for rescue.",
+        )  # fmt: skip
+        return
+    upgraded = store.opened.upgraded_from
+    note = f", upgraded now from schema {upgraded}" if upgraded else ""
+    yield Finding("database", "ok", f"{store.address} is sound, schema {db.head_revision()}{note}")
+    with store.reading() as session:
+        datasets = dataset_queries.list_datasets(session)
+        accounts = curator_queries.count_active(session)
+        waiting = len(job_queries.running_jobs(session))
+    for dataset in datasets:
+        yield _dataset(store, dataset)
+    if waiting:
+        yield Finding(
+            "jobs", "warning", f"{waiting} jobs were not finished",
+            "If no app is running, start it: interrupted jobs are told, and scoring goes on by the "
+            "same command.",
+        )  # fmt: skip
+    yield Finding("accounts", "ok", f"{accounts} may log in" if accounts else "none: no login")
+
+
+def _dataset(store: Store, dataset: DatasetRow) -> Finding:
+    what, root = f"dataset '{dataset.name}'", Path(dataset.root)
+    with store.reading() as session:
+        counts = pair_queries.counts(session, dataset.id)
+        names = pair_queries.sample_images(session, dataset.id, SAMPLE)
+    told = f"{counts.total} pairs, {counts.scored} scored, {counts.reviewed} reviewed"
+    if not root.is_dir():
+        return Finding(
+            what, "problem", f"{told}; its folder {root} is gone",
+            "Bring the folder back, or import it from its new place under another name. Verdicts "
+            "are kept.",
+        )  # fmt: skip
+    missing = [name for name in names if not _is_there(root, name)]
+    if missing:
+        return Finding(
+            what, "problem",
+            f"{told}; of {len(names)} images looked for {len(missing)} are missing, such as "
+            f"'{missing[0][:120]}'",
+            "Bring the files back. Pairs without their image stay and can be decided.",
+        )  # fmt: skip
+    if counts.scored < counts.total:
+        return Finding(what, "warning", told, f"Score it: python app.py score {dataset.name}")
+    return Finding(what, "ok", f"{told}; {len(names)} images looked for, all there")
+
+
+def _is_there(root: Path, name: str) -> bool:
+    try:
+        return file_of(locate(root, name)).is_file()
+    except (UnsafePath, OSError):
+        return False
+
+
+def _models(settings: Settings, load: bool) -> Iterator[Finding]:
+    for folder in (EMBEDDED_SCORER, EMBEDDED_CAPTIONER):
+        if not (folder / "model.safetensors").is_file():
+            yield Finding(
+                "embedded models", "problem", f"{folder} is not whole",
+                "Get the project again, or train them: make models",
+            )  # fmt: skip
+            return
+    yield Finding("embedded models", "ok", f"in {EMBEDDED_SCORER.parent}")
+    if not load:
+        return
+    engine = Engine(settings)
+    try:
+        info = engine.scorer.info
+        yield Finding("scorer", "ok", f"{info.kind} · {info.model} on {info.device}")
+    except TracedError as problem:
+        yield Finding("scorer", "problem", str(problem), "Choose another with --model.")
+        return
+    try:
+        captioner = engine.captioner
+    except ModelUnavailable as problem:
+        yield Finding("captioner", "warning", str(problem), "Choose another with --captioner.")
+    else:
+        told = engine.captioner_problem or ("loads" if captioner else "none is set")
+        yield Finding("captioner", "warning" if engine.captioner_problem else "ok", told,
+                      "Choose another with --captioner." if engine.captioner_problem else "")  # fmt: skip

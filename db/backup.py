@@ -1,0 +1,82 @@
+"""A consistent copy of the database while others go on working with it."""
+
+import os
+import shutil
+import sqlite3
+import subprocess
+from pathlib import Path
+
+from db.errors import StoreProblem
+from db.session import Store
+
+#: Pages a step, so that writers get their turn in between.
+_PAGES = 1000
+
+
+def backup(store: Store, target: Path) -> Path:
+    """Write a copy to `target`, which must not exist yet; whole or not at all.
+
+    SQLite: a database file, checked, by SQLite's own online backup. PostgreSQL: an archive by
+    `pg_dump`, to be read by `pg_restore`. Raises StoreProblem saying what to do.
+    """
+    if target.exists():
+        raise StoreProblem(f"{target} exists already. Give the name of a new file.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f".{target.name}.part-{os.getpid()}")
+    try:
+        if store.dialect == "sqlite":
+            _copy_sqlite(Path(str(store.engine.url.database)), part)
+        else:
+            _dump_postgresql(store, part)
+        os.replace(part, target)
+    except (OSError, sqlite3.Error) as problem:
+        raise StoreProblem(f"{target} could not be written: {problem}.") from problem
+    finally:
+        part.unlink(missing_ok=True)
+    return target
+
+
+def _copy_sqlite(source: Path, part: Path) -> None:
+    reading = sqlite3.connect(f"file:{source}?mode=ro", uri=True, timeout=10)
+    writing = sqlite3.connect(part)
+    try:
+        reading.backup(writing, pages=_PAGES)
+        found = writing.execute("PRAGMA integrity_check").fetchone()[0]
+        if found != "ok":
+            raise StoreProblem(f"The copy is damaged ({found}), and so may be the database itself.")
+    finally:
+        writing.close()
+        reading.close()
+    with part.open("rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _dump_postgresql(store: Store, part: Path) -> None:
+    program = shutil.which("pg_dump")
+    if program is None:
+        raise StoreProblem("pg_dump is not here. Install PostgreSQL's client programs.")
+    url = store.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    done = subprocess.run(
+        [program, "--format=custom", f"--file={part}", "--dbname", url],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        raise StoreProblem(f"pg_dump failed: {said[-1] if said else done.returncode}.")
+
+
+def check(store: Store) -> str:
+    """'' if the database is sound, else what is wrong, in the database's own words."""
+    if store.dialect != "sqlite":
+        with store.reading() as session:
+            session.connection().exec_driver_sql("SELECT 1")
+        return ""
+    with store.reading() as session:
+        connection = session.connection()
+        found = [row[0] for row in connection.exec_driver_sql("PRAGMA quick_check(3)")]
+        orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(3)
+    if found != ["ok"]:
+        return "; ".join(found)
+    return f"rows without their parent: {orphans}" if orphans else ""

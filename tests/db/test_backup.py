@@ -1,0 +1,94 @@
+"""Copies of a database that is being worked on."""
+
+import shutil
+import sqlite3
+import subprocess
+import threading
+from pathlib import Path
+
+import pytest
+
+from db import Store, open_store
+from db.backup import backup, check
+from db.errors import StoreProblem
+from db.queries import pairs, verdicts
+from tests.db.building import add_dataset
+
+
+def test_a_copy_holds_what_was_confirmed(store: Store, tmp_path: Path) -> None:
+    dataset, ids = add_dataset(store, 5)
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[2], 0, "drop", author="Ada")
+    target = backup(store, tmp_path / "copies" / "one")
+    if store.dialect == "postgresql":
+        listed = subprocess.run(
+            [shutil.which("pg_restore") or "pg_restore", "--list", str(target)],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        assert "verdicts" in listed.stdout
+        return
+    copy = open_store(f"sqlite:///{target}")
+    with copy.reading() as session:
+        assert pairs.counts(session, dataset).total == 5
+        assert verdicts.pair_state(session, ids[2]).decision == "drop"
+    copy.close()
+    assert [p.name for p in target.parent.iterdir() if "part" in p.name] == []
+
+
+def test_an_existing_file_is_not_touched(sqlite_store: Store, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    with pytest.raises(StoreProblem, match="exists already"):
+        backup(sqlite_store, tmp_path / "mine")
+    assert (tmp_path / "mine").read_text() == "mine"
+
+
+def test_copies_while_verdicts_are_written_are_each_consistent(
+    sqlite_store: Store, tmp_path: Path
+) -> None:
+    dataset, ids = add_dataset(sqlite_store, 300)
+    stop = threading.Event()
+    written: list[int] = []
+
+    def write() -> None:
+        for pair in ids:
+            if stop.is_set():
+                return
+            with sqlite_store.writing() as session:
+                verdicts.add_verdict(session, pair, 0, "correct", author="Ada")
+            written.append(pair)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    counted = []
+    for number in range(5):
+        before = len(written)
+        copy = open_store(f"sqlite:///{backup(sqlite_store, tmp_path / f'{number}.db')}")
+        with copy.reading() as session:
+            held = pairs.counts(session, dataset).reviewed
+            acts = session.connection().exec_driver_sql("SELECT count(*) FROM verdicts").scalar()
+        copy.close()
+        assert held == acts, "a verdict and its pair go together"
+        assert held >= before, "what was confirmed before the copy is in it"
+        counted.append(held)
+    stop.set()
+    writer.join()
+    assert counted == sorted(counted)
+
+
+def test_a_damaged_database_is_told(tmp_path: Path) -> None:
+    store = open_store(f"sqlite:///{tmp_path}/x.db")
+    add_dataset(store, 2000)
+    assert check(store) == ""
+    with sqlite3.connect(tmp_path / "x.db") as connection:
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    store.close()
+    data = bytearray((tmp_path / "x.db").read_bytes())
+    middle = len(data) // 2
+    data[middle : middle + 20_000] = b"\xff" * 20_000
+    (tmp_path / "x.db").write_bytes(bytes(data))
+    again = open_store(f"sqlite:///{tmp_path}/x.db")
+    try:
+        assert check(again) != ""
+    except StoreProblem as problem:
+        assert "damaged" in str(problem)
+    again.close()
