@@ -683,18 +683,14 @@ def doctor(
             load_settings({"database": db, "model": model, "kind": scorer, "captioner": captioner}),
             models,
         )
-        marks = {
-            "ok": "[green]ok[/]",
-            "warning": "[yellow]warning[/]",
-            "problem": "[red]problem[/]",
-        }
+        colours = {"ok": "green", "warning": "yellow", "problem": "red"}
         for one in report.findings:
-            console.print(f"{marks[one.state]:18} {escape(one.what)}: {escape(one.told)}")
+            mark = f"[{colours[one.state]}]{one.state:8}[/]"
+            console.print(f"{mark} {escape(one.what)}: {escape(one.told)}", soft_wrap=True)
             if one.advice:
-                console.print(f"          {escape(one.advice)}")
-        emit(
-            report, as_json, "All is well." if report.is_well else "Something needs you, see above."
-        )
+                console.print(f"         {escape(one.advice)}", soft_wrap=True)
+        told = "All is well." if report.is_well else "Something needs you, see above."
+        emit(report, as_json, told)
         if not report.is_well:
             raise typer.Exit(1)
 

@@ -5,8 +5,9 @@
         page = queue.page(session, QueueFilter(dataset_id=1), limit=24)
 
 Files by layer: `models.py` (tables), `migrations/` (how a database gets them), `upgrade.py`
-(`open_store`), `session.py` (connections and transactions), `backup.py`, `queries/` (one file a noun; plain
-functions, session first, frozen dataclasses out), `blobs.py` (numbers packed into bytes).
+(`open_store`), `session.py` (connections and transactions), `backup.py` (a copy while others
+work), `queries/` (one file a noun; plain functions, session first, frozen dataclasses out),
+`blobs.py` (numbers packed into bytes).
 """
 
 from db.session import Store

@@ -150,6 +150,8 @@ def _models(settings: Settings, load: bool) -> Iterator[Finding]:
     except ModelUnavailable as problem:
         yield Finding("captioner", "warning", str(problem), "Choose another with --captioner.")
     else:
-        told = engine.captioner_problem or ("loads" if captioner else "none is set")
-        yield Finding("captioner", "warning" if engine.captioner_problem else "ok", told,
-                      "Choose another with --captioner." if engine.captioner_problem else "")  # fmt: skip
+        if engine.captioner_problem:
+            advice = "Choose another with --captioner."
+            yield Finding("captioner", "warning", engine.captioner_problem, advice)
+        else:
+            yield Finding("captioner", "ok", "loads" if captioner else "none is set")
