@@ -132,6 +132,12 @@ Index("ix_pairs_lot", Pair.dataset_id, Pair.lot, Pair.id)
 Index("ix_pairs_disagreement", Pair.dataset_id, Pair.disagreement.desc(), Pair.id)
 Index("ix_pairs_suspect_word", Pair.dataset_id, Pair.suspect_word, Pair.p_error.desc(), Pair.id)
 Index("ix_pairs_suspect_kind", Pair.dataset_id, Pair.suspect_kind, Pair.p_error.desc(), Pair.id)
+Index(
+    "ix_pairs_caption_trigrams",
+    Pair.caption,
+    postgresql_using="gin",
+    postgresql_ops={"caption": "gin_trgm_ops"},
+).ddl_if(dialect="postgresql")  # SQLite's own: `caption_search.py`
 Index("ix_pairs_split", Pair.dataset_id, Pair.split, Pair.p_error.desc(), Pair.id)
 Index(
     "ix_pairs_unreviewed",

@@ -23,9 +23,22 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Row, String, and_, cast, exists, func, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Row,
+    String,
+    and_,
+    cast,
+    column,
+    exists,
+    func,
+    or_,
+    select,
+    table,
+)
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
+from db.caption_search import SHORTEST
 from db.errors import MissingRow
 from db.models import DECISIONS, Claim, Opinion, Pair
 from db.queries.opinions import disputed_ids
@@ -188,7 +201,7 @@ def page(
 
 def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> int:
     """How many pairs the filter lets through; counting ends at `at_most`."""
-    found = select(Pair.id).where(*_conditions(filter))
+    found = select(Pair.id).where(*_conditions(session, filter))
     if at_most is not None:
         found = found.limit(at_most)
     return session.execute(select(func.count()).select_from(found.subquery())).scalar_one()
@@ -220,7 +233,7 @@ def position_of(session: Session, filter: QueueFilter, pair_id: int) -> int:
         return len(_found_ones(session, filter, place, len(filter.among), backwards=True))
     return sum(
         session.execute(
-            select(func.count(Pair.id)).where(*_conditions(filter), *segment.conditions)
+            select(func.count(Pair.id)).where(*_conditions(session, filter), *segment.conditions)
         ).scalar_one()
         for stream in _streams(filter, place, backwards=True)
         for segment in stream
@@ -294,7 +307,7 @@ def _by_id(
     return _Segment(conditions, (Pair.id.asc() if ascending else Pair.id.desc(),))
 
 
-def _conditions(filter: QueueFilter) -> list[ColumnElement[bool]]:
+def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[bool]]:
     conditions: list[ColumnElement[bool]] = [Pair.dataset_id == filter.dataset_id]
     if filter.review == "unreviewed":
         conditions.append(_waiting(filter))
@@ -335,8 +348,25 @@ def _conditions(filter: QueueFilter) -> list[ColumnElement[bool]]:
         column, value = filter.extra
         conditions.append(cast(Pair.extra[column].as_string(), String) == value)
     if filter.text and filter.text.strip():
-        conditions.append(Pair.caption.icontains(filter.text.strip(), autoescape=True))
+        conditions += _holds(session, filter.text.strip())
     return conditions
+
+
+def _holds(session: Session, text: str) -> list[ColumnElement[bool]]:
+    """Captions that hold the text, letter case aside: by the trigram index, then exactly.
+
+    SQLite's index is used for LIKE without ESCAPE alone, so a % or _ in the text finds a little too
+    much there, which the second condition takes away again.
+    """
+    if session.get_bind().dialect.name == "postgresql":
+        escaped = text.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
+        return [Pair.caption.ilike(f"%{escaped}%")]
+    exactly = Pair.caption.icontains(text, autoescape=True)
+    if len(text) < SHORTEST:
+        return [exactly]
+    captions = table("pair_captions", column("rowid"), column("caption"))
+    near = select(captions.c.rowid).where(captions.c.caption.like(f"%{text}%"))
+    return [Pair.id.in_(near), exactly]
 
 
 def in_overlap(share: float) -> ColumnElement[bool]:
@@ -388,7 +418,7 @@ def _rows(
         for segment in stream:
             rows += session.execute(
                 select(*_COLUMNS)
-                .where(*_conditions(filter), *segment.conditions)
+                .where(*_conditions(session, filter), *segment.conditions)
                 .order_by(*segment.order)
                 .limit(limit - len(rows))
             ).all()
@@ -407,7 +437,9 @@ def _found_ones(
     """The same for a list of pairs in an order of its own: few enough to be read whole."""
     assert filter.among is not None
     rank = {pair_id: number for number, pair_id in enumerate(filter.among)}
-    rows: Sequence[Any] = session.execute(select(*_COLUMNS).where(*_conditions(filter))).all()
+    rows: Sequence[Any] = session.execute(
+        select(*_COLUMNS).where(*_conditions(session, filter))
+    ).all()
     ordered = sorted(rows, key=lambda row: rank[row.pair_id], reverse=backwards)
     if place is not None:
         edge = rank.get(place.pair_id, -1)

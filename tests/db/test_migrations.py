@@ -13,6 +13,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, inspect, text
 
 from db import open_store, upgrade
+from db.caption_search import TABLES
 from db.errors import NewerDatabase, StoreProblem
 from db.models import Base
 from db.queries import pairs, verdicts
@@ -25,7 +26,10 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_migrations_lead_exactly_to_the_models(url: str) -> None:
     store = open_store(url)
     with store.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
+        # The caption search has objects of its own on either database.
+        other = {"sqlite": {*TABLES, "ix_pairs_caption_trigrams"}}.get(store.dialect, set())
+        opts = {"compare_type": True, "include_object": lambda _, name, *__: name not in other}
+        context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, Base.metadata) == []
     store.close()
 
@@ -37,7 +41,7 @@ def schema_of(path: Path) -> dict[str, list[str]]:
             "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index') "
             "AND sql IS NOT NULL AND name NOT IN ('alembic_version', 'sqlite_sequence')"
         ).fetchall()
-    return {name: sorted(clauses(sql)) for name, sql in rows}
+    return {name: sorted(clauses(sql)) for name, sql in rows if name not in TABLES}
 
 
 def clauses(sql: str) -> list[str]:

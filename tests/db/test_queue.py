@@ -315,3 +315,40 @@ def test_columns_of_the_source_and_parts_of_ids_filter(store: Store) -> None:
     assert found(external_id="%r") == []
     assert found(truncated=True) == []
     assert found(suspect_kind="colour") == []
+
+
+CAPTIONS = [
+    "A RED dog", "a reddish cat", "50% off_", "50x offx", "Straße", "a\\b", 'say "hi"', "犬が走る",
+    "x", "it's -- here",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["red", "RED D", "50%", "% off_", "_", "ße", "a\\b", '"hi"', "犬が走", "犬", "x", "'s --",
+     "zebra", "a", "dog ", "NOT red", "red OR cat", "re*"],
+)  # fmt: skip
+def test_a_search_finds_what_holds_the_text_and_nothing_else(store: Store, text: str) -> None:
+    with store.writing() as session:
+        made = datasets.create_dataset(session, "texts", "/t", "/t").id
+        rows = [pairs.NewPair(str(i), "i.jpg", text) for i, text in enumerate(CAPTIONS)]
+        pairs.add_pairs(session, made, rows)
+    with store.reading() as session:
+        asked = QueueFilter(made, text=text, order="position", descending=False)
+        found = [row.caption for row in queue.page(session, asked).rows]
+        assert queue.count(session, asked) == len(found)
+    wanted = text.strip().lower()
+    assert found == [caption for caption in CAPTIONS if wanted in caption.lower()]
+
+
+def test_the_search_index_follows_the_pairs(sqlite_store: Store) -> None:
+    made, _ = add_dataset(sqlite_store, 3)
+    other, _ = add_dataset(sqlite_store, 2, "others")
+    with sqlite_store.writing() as session:
+        datasets.delete_dataset(session, made)
+        session.connection().exec_driver_sql(
+            "INSERT INTO pair_captions (pair_captions, rank) VALUES ('integrity-check', 1)"
+        )
+    with sqlite_store.reading() as session:
+        assert queue.count(session, QueueFilter(made, text="photo")) == 0
+        assert queue.count(session, QueueFilter(other, text="photo")) == 2
