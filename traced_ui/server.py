@@ -12,6 +12,7 @@ from backend.errors import TracedError, explain
 from backend.settings import Settings
 from backend.workspace import Workspace
 from traced_ui import layout
+from traced_ui.headers import SafeHeaders
 from traced_ui.login import Guard, add_routes, curator_of
 from traced_ui.theme import STYLES, make_theme
 
@@ -45,6 +46,7 @@ def create_app(
         headers = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
         return Response(data, media_type="image/jpeg", headers=headers)
 
+    app.add_middleware(SafeHeaders)
     if login:
         add_routes(app, workspace.team)
         app.add_middleware(Guard, team=workspace.team)

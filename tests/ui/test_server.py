@@ -61,3 +61,13 @@ def test_the_app_is_there_and_its_listeners_are_private(client: TestClient) -> N
         "/check", "/datasets", "/decide", "/pair", "/progress", "/queue", "/redo", "/similar",
         "/suggest", "/undo",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("path", ["/", "/healthy", "/pictures/99999", "/gradio_api/info"])
+def test_nothing_may_come_from_or_go_elsewhere(client: TestClient, path: str) -> None:
+    headers = client.get(path).headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "http" not in policy, "no other server is named"
+    assert "frame-ancestors 'self'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
