@@ -306,6 +306,43 @@ def import_(
 
 
 @app.command()
+def download(
+    table: Annotated[
+        Path, typer.Argument(help="Parquet, CSV, TSV or JSONL with an image's address and a "
+                             "caption a row, as LAION has it.")
+    ],
+    out: Annotated[Path, typer.Argument(help="Folder for the images, to be imported then.")],
+    limit: Annotated[int | None, typer.Option(min=1, help="Rows at most.")] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds an image.")] = 20.0,
+    megabytes: Annotated[float, typer.Option(min=0.01, help="Size of an image at most.")] = 30.0,
+    url_column: Annotated[
+        str | None, typer.Option(help="Column with the addresses. Default: found by its name.")
+    ] = None,
+    caption_column: CAPTION_COLUMN = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Fetch the images of a table of addresses; can be stopped and goes on.
+
+    The one command that fetches what a dataset names. Addresses that are not public are refused.
+    """
+    with reported(as_json):
+        from backend.datasets.fetching import Limits
+        from backend.pipeline.downloading import download as run
+
+        with progress("Downloading") as update:
+            report = run(
+                table, out.expanduser(), Limits(timeout, int(megabytes * 1e6)), limit, url_column,
+                caption_column, update,
+            )  # fmt: skip
+        emit(
+            report, as_json,
+            f"{report.written} images in {report.folder}, {report.already_there} rows were dealt "
+            f"with before, {report.failed} failed (failures.jsonl says why). Now: python app.py "
+            f"import {report.folder}",
+        )  # fmt: skip
+
+
+@app.command()
 def score(
     dataset: Annotated[str, typer.Argument(help="Name in the database, or a path to import.")],
     out: Annotated[

@@ -26,7 +26,7 @@ SHARD = 10_000
 _GROUP = 100
 _UNNAMED = "train"
 #: Endings by Pillow's names of formats, for images that lost theirs.
-_ENDING_OF = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
+ENDING_OF = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
               "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif"}  # fmt: skip
 
 _SCHEMA = pa.schema(
@@ -47,10 +47,10 @@ def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
     except FileNotFoundError as problem:
         raise ExportError(f"The image '{image.name}' is gone. Nothing was kept.") from problem
     ending = Path(image.name).suffix.lower()
-    if ending in _ENDING_OF.values() or ending == ".jpeg":
+    if ending in ENDING_OF.values() or ending == ".jpeg":
         return data, ending
     with Image.open(io.BytesIO(data)) as opened:
-        return data, _ENDING_OF.get(opened.format or "", ".img")
+        return data, ENDING_OF.get(opened.format or "", ".img")
 
 
 def write_webdataset(rows: Iterable[ExportRow], part: Path, root: Path) -> int:

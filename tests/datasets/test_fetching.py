@@ -1,0 +1,169 @@
+"""Addresses that strangers wrote down, over real HTTP."""
+
+import http.server
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.datasets.fetching import Fetcher, FetchError, Limits, public_address
+from backend.datasets.reading import read_dataset
+from backend.errors import DatasetFormatError, SettingsError
+from backend.pipeline.downloading import download
+from tests.datasets.test_shards import encoded
+
+INSIDE = Limits(seconds=3, bytes=100_000, allow_private=True)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        Handler.asked.append(self.path)
+        if self.path.startswith("/moved"):
+            self.send_response(302)
+            self.send_header("Location", self.path.removeprefix("/moved") or "/moved")
+            self.end_headers()
+            return
+        body = {"/image": encoded(), "/text": b"no image", "/large": b"x" * 200_000}.get(self.path)
+        if self.path == "/slow":
+            self.send_response(200)
+            self.end_headers()
+            try:
+                for _ in range(100):
+                    self.wfile.write(b"x")
+                    time.sleep(0.1)
+            except OSError:
+                pass
+            return
+        self.send_response(200 if body else 404)
+        self.end_headers()
+        self.wfile.write(body or b"")
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[str]:
+    Handler.asked = []
+    made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.daemon_threads = True
+    threading.Thread(target=made.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{made.server_port}"
+    made.shutdown()
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "10.1.2.3", "192.168.0.1", "169.254.169.254", "0.0.0.0", "::1",
+     "::ffff:127.0.0.1", "fd00::1", "fe80::1", "100.64.0.1", "224.0.0.1", "2130706433"],
+)  # fmt: skip
+def test_private_addresses_are_refused_before_a_connection(host: str) -> None:
+    with pytest.raises(FetchError, match="not public"):
+        public_address(host, 80)
+
+
+def test_public_addresses_are_not() -> None:
+    assert public_address("93.184.215.14", 80) == "93.184.215.14"
+
+
+def test_the_server_of_this_machine_is_never_asked(server: str) -> None:
+    fetcher = Fetcher(Limits())
+    for address in (server, server.replace("127.0.0.1", "localhost")):
+        with pytest.raises(FetchError, match="not public"):
+            fetcher.fetch(f"{address}/image")
+    assert Handler.asked == []
+
+
+def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [(2, 1, 6, "", (host, 80)) for host in ("93.184.215.14", "10.0.0.1")]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_, **__: entries)
+    with pytest.raises(FetchError, match="not public"):
+        public_address("both.example", 80)
+
+
+@pytest.mark.parametrize(
+    ("path", "told"),
+    [
+        ("/none", "404"),
+        ("/large", "larger than"),
+        ("/slow", "too long"),
+        ("/moved", "again and again"),
+        ("/movedftp://x/y", "not http"),
+        ("/movedfile:///etc/passwd", "not http"),
+    ],
+)
+def test_what_cannot_be_had_is_told_in_time(server: str, path: str, told: str) -> None:
+    began = time.monotonic()
+    with pytest.raises(FetchError, match=told):
+        Fetcher(INSIDE).fetch(server + path)
+    assert time.monotonic() - began < 8
+
+
+@pytest.mark.parametrize("url", ["", "no address", "file:///etc/passwd", "http://", "gopher://x"])
+def test_nonsense_is_no_address(url: str) -> None:
+    with pytest.raises(FetchError):
+        Fetcher(INSIDE).fetch(url)
+
+
+def a_table(folder: Path, server: str, rows: int = 6) -> Path:
+    paths = ["/image", "/text", "/moved/image", "/none", "/image", ""]
+    lines = [
+        {
+            "URL": server + paths[n % 6] if paths[n % 6] else None,
+            "TEXT": f"caption {n}",
+            "similarity": 0.3,
+        }
+        for n in range(rows)
+    ]
+    path = folder / "laion.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def test_a_table_of_addresses_becomes_a_dataset(server: str, tmp_path: Path) -> None:
+    table, out = a_table(tmp_path, server), tmp_path / "out"
+    report = download(table, out, INSIDE)
+    assert (report.rows, report.written, report.failed) == (6, 3, 3)
+    pairs = list(read_dataset(out))
+    assert [pair.caption for pair in pairs] == ["caption 0", "caption 2", "caption 4"]
+    assert pairs[0].extra["similarity"] == 0.3
+    reasons = [json.loads(line) for line in (out / "failures.jsonl").read_text().splitlines()]
+    assert {one["row"] for one in reasons} == {2, 4, 6}
+    assert all(one["reason"] for one in reasons)
+
+
+def test_it_goes_on_where_it_stopped(server: str, tmp_path: Path) -> None:
+    table, out = a_table(tmp_path, server, 12), tmp_path / "out"
+    download(table, out, INSIDE, at_most=5)
+    with (out / "metadata.jsonl").open("ab") as file:
+        file.write(b'{"row": 7, "file_na')  # killed in the middle of a line
+    asked = len(Handler.asked)
+    report = download(table, out, INSIDE)
+    assert (report.already_there, report.rows) == (5, 12)
+    assert report.written + report.failed == 7
+    assert len(Handler.asked) > asked
+    assert len(list(read_dataset(out))) == 6
+    again = len(Handler.asked)
+    assert download(table, out, INSIDE).already_there == 12
+    assert len(Handler.asked) == again, "nothing is fetched twice"
+
+
+def test_a_folder_of_something_else_is_left_alone(server: str, tmp_path: Path) -> None:
+    table = a_table(tmp_path, server)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("mine")
+    with pytest.raises(SettingsError, match="other files"):
+        download(table, tmp_path / "mine", INSIDE)
+    download(table, tmp_path / "out", INSIDE)
+    other = tmp_path / "other.jsonl"
+    other.write_text(table.read_text())
+    with pytest.raises(SettingsError, match="another table"):
+        download(other, tmp_path / "out", INSIDE)
+    other.write_text('{"address": "x", "TEXT": "y"}\n')
+    with pytest.raises(DatasetFormatError, match="--url-column"):
+        download(other, tmp_path / "new", INSIDE)
