@@ -683,6 +683,12 @@ def bench(
     reference: Annotated[
         bool, typer.Option(help="Also run the plain way, which is slow, and compare.")
     ] = True,
+    store: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="PAIRS", help="Measure instead how fast the queue answers in a "
+                     "generated store of so many pairs."),
+    ] = None,
+    db: DATABASE = None,
     device: DEVICE = None,
     precision: PRECISION = None,
     as_json: AS_JSON = False,
@@ -692,6 +698,13 @@ def bench(
     With models of the published sizes and random weights: nothing to download.
     """
     with reported(as_json):
+        if store is not None:
+            from backend.bench.queue_speed import bench_store
+
+            with progress("Making pairs") as update:
+                measured = bench_store(store, db, update)
+            emit(measured, as_json, measured.table())
+            return
         from backend.bench.report import run_bench, table
 
         with progress("Measuring") as update:

@@ -17,6 +17,7 @@ from backend.captions import Caption
 from backend.detection.localisation import suspect_words
 from backend.noise import word_lists
 from backend.noise.word_kinds import kind_of
+from backend.pipeline import Progress, no_progress
 from backend.settings import DEMO, load_settings
 from backend.store import Store, open_database
 from backend.trajectories.trajectory import Trajectory
@@ -30,7 +31,13 @@ _BATCH = 5000
 _NOUNS = [noun for nouns in word_lists.NOUNS.values() for noun in nouns]
 
 
-def generate(store: Store, count: int, name: str = "generated", seed: int = 0) -> int:
+def generate(
+    store: Store,
+    count: int,
+    name: str = "generated",
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> int:
     """Make a dataset of `count` scored pairs; its id."""
     images = sorted(f"images/{path.name}" for path in (DEMO / "images").iterdir())
     with store.writing() as session:
@@ -51,7 +58,7 @@ def generate(store: Store, count: int, name: str = "generated", seed: int = 0) -
             payload=b"{}", report={"run": run.id},
         )  # fmt: skip
         classifiers.activate(session, made.id)
-    last = 0
+    last = done = 0
     for batch in _batches(count, images, seed):
         with store.writing() as session:
             pairs.add_pairs(session, dataset.id, [pair for pair, _, _, _ in batch])
@@ -59,6 +66,8 @@ def generate(store: Store, count: int, name: str = "generated", seed: int = 0) -
             found = pairs.pairs_after(session, dataset.id, last, len(batch))
             last = found[-1].id
         _write(store, run.id, made.id, [row.id for row in found], batch)
+        done += len(batch)
+        progress(done, count, "Making pairs")
     with store.writing() as session:
         runs.finish_run(session, run.id)
     return dataset.id
