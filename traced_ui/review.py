@@ -63,6 +63,8 @@ class Seat:
     author: str = ""  # whose verdicts are given here
     team: bool = False  # people log in: pairs are handed out, each to one of them
     held: int | None = None  # the pair that is claimed for this page
+    #: Queue and pair from which "more like this" led away.
+    came_from: tuple[dict[str, str], int | None] | None = None
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -248,7 +250,7 @@ class Desk:
         if action in ("first-page", "next-page"):
             return self._turn(action, seat)
         if action == "clear-search":
-            return self._refilter({k: v for k, v in seat.filter.items() if k not in LIKENESS}, seat)
+            return self._back(seat)
         if action == "suggest" and seat.pair_id is not None:
             found = self.workspace.suggest(seat.pair_id)
             told = "" if found else note("No edit that we know improves the match.", "info")
@@ -359,16 +361,23 @@ class Desk:
         if seat.pair_id is None:
             return self._message("")
         if any(seat.filter.get(key) for key in LIKENESS):
-            here = seat.pair_id
-            self._refilter({}, seat)
-            seat.pair_id = here
-            return self._all(seat, "")
+            return self._back(seat)
         alike = self._view_of(seat, seat.pair_id).likeness
         key, way = _ALIKE[action]
         value = f"{way}:{seat.pair_id}" if way else getattr(alike, key.removeprefix("suspect_"))
         if not value:
             return self._message(note("No word of this caption is suspect."))
+        seat.came_from = (seat.filter, seat.pair_id)
         return self._refilter({key: value, "review": "all", "order": "p_error"}, seat)
+
+    def _back(self, seat: Seat) -> tuple[Any, ...]:
+        """From pairs with something in common to the queue, and the pair, from which one came."""
+        plain = {key: value for key, value in seat.filter.items() if key not in LIKENESS}
+        fields, pair_id = seat.came_from or (plain, seat.pair_id)
+        seat.came_from = None
+        seat.filter, seat.pages, seat.step = fields, [None], 0
+        seat.pair_id = pair_id
+        return self._all(seat, "")
 
     def _mark(self, event: dict[str, Any], seat: Seat) -> tuple[Any, ...]:
         if seat.pair_id is None or event.get("pair") != seat.pair_id:
