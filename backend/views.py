@@ -60,7 +60,7 @@ class VerdictView:
 @dataclass(frozen=True)
 class Likeness:
     """What a pair has in common with others: how many have its most suspect word, and how many a
-    suspect word of its kind (itself included)."""
+    suspect word of its kind (itself included); 1000 stands for that many and more."""
 
     word: str | None
     kind: str | None

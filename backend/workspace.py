@@ -7,6 +7,7 @@ Every method is a whole transaction or a whole question; what comes back is a fr
 """
 
 import dataclasses
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -86,6 +87,8 @@ __all__ = ["Cursor", "QueueFilter", "QueuePage", "Range", "ViewRow", "Workspace"
 #: A curator's own edit may be long, but not a book.
 LONGEST_EDIT = 20_000
 LONGEST_NAME = 80
+#: Pairs of a dataset whose totals are not counted at every key, and for how many seconds.
+LARGE, TOTALS_HOLD = 50_000, 3.0
 
 
 class Workspace:
@@ -97,6 +100,7 @@ class Workspace:
         self.engine = Engine(settings)
         self.team = Team(self.store)
         self._finder = Finder(self.store, self.engine)
+        self._totals: dict[int, tuple[float, tuple[int, int]]] = {}
         self._jobs: JobRunner | None = None
 
     # ---------------------------------------------------------------- datasets
@@ -106,8 +110,15 @@ class Workspace:
             return [_summary(session, row) for row in dataset_queries.list_datasets(session)]
 
     def summary(self, dataset_id: int) -> DatasetSummary:
+        """Counts of a dataset. Those of verdicts are always new; of a large dataset's pairs and
+        scores they may be some seconds old, because every key on a page asks for them."""
         with self.store.reading() as session:
-            return _summary(session, dataset_queries.get_dataset(session, dataset_id))
+            row = dataset_queries.get_dataset(session, dataset_id)
+            counted_at, known = self._totals.get(dataset_id, (0.0, (0, 0)))
+            if known[0] < LARGE or time.monotonic() - counted_at > TOTALS_HOLD:
+                known = pair_queries.totals(session, dataset_id)
+                self._totals[dataset_id] = (time.monotonic(), known)
+            return _summary(session, row, known)
 
     def find(self, name: str) -> int:
         """The id of the dataset of that name; raises DatasetNotFound naming those there are."""
@@ -609,8 +620,8 @@ def _is_blind(filter: QueueFilter) -> bool:
     return filter.reader is not None and filter.review == "unreviewed"
 
 
-def _summary(session: Any, row: Any) -> DatasetSummary:
-    counts = pair_queries.counts(session, row.id)
+def _summary(session: Any, row: Any, known: tuple[int, int] | None = None) -> DatasetSummary:
+    counts = pair_queries.counts(session, row.id, known)
     return DatasetSummary(
         id=row.id,
         name=row.name,

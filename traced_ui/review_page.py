@@ -380,10 +380,10 @@ def _more_like_this(view: PairView) -> str:
         ("same-caption", "", "captions like this"),
     ]
     if alike.word:
-        told = f"“{safe(alike.word)}” · {alike.same_word}"
+        told = f"“{safe(alike.word)}” · {_many(alike.same_word)}"
         offers = [
             ("same-word", "<kbd>M</kbd>", told),
-            ("same-kind", "", f"{safe(alike.kind or '')} · {alike.same_kind}"),
+            ("same-kind", "", f"{safe(alike.kind or '')} · {_many(alike.same_kind)}"),
             *offers,
         ]
     buttons = "".join(
@@ -394,6 +394,10 @@ def _more_like_this(view: PairView) -> str:
         '<div class="alike-to" role="group" aria-label="More like this">'
         f"<span>More like this</span>{buttons}</div>"
     )
+
+
+def _many(count: int) -> str:
+    return f"{count:,}+" if count >= 1000 else str(count)
 
 
 def _history(view: PairView) -> str:

@@ -32,6 +32,7 @@ from sqlalchemy import (
     column,
     exists,
     func,
+    literal_column,
     or_,
     select,
     table,
@@ -348,25 +349,22 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
         column, value = filter.extra
         conditions.append(cast(Pair.extra[column].as_string(), String) == value)
     if filter.text and filter.text.strip():
-        conditions += _holds(session, filter.text.strip())
+        conditions.append(_holds(session, filter.text.strip()))
     return conditions
 
 
-def _holds(session: Session, text: str) -> list[ColumnElement[bool]]:
-    """Captions that hold the text, letter case aside: by the trigram index, then exactly.
-
-    SQLite's index is used for LIKE without ESCAPE alone, so a % or _ in the text finds a little too
-    much there, which the second condition takes away again.
-    """
+def _holds(session: Session, text: str) -> ColumnElement[bool]:
+    """Captions that hold the text, letter case aside, by the trigram index."""
     if session.get_bind().dialect.name == "postgresql":
         escaped = text.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
-        return [Pair.caption.ilike(f"%{escaped}%")]
-    exactly = Pair.caption.icontains(text, autoescape=True)
+        return Pair.caption.ilike(f"%{escaped}%")
     if len(text) < SHORTEST:
-        return [exactly]
-    captions = table("pair_captions", column("rowid"), column("caption"))
-    near = select(captions.c.rowid).where(captions.c.caption.like(f"%{text}%"))
-    return [Pair.id.in_(near), exactly]
+        return Pair.caption.icontains(text, autoescape=True)
+    captions = table("pair_captions", column("rowid"))
+    phrase = '"' + text.replace('"', '""') + '"'  # a phrase knows no operators
+    return Pair.id.in_(
+        select(captions.c.rowid).where(literal_column("pair_captions").match(phrase))
+    )
 
 
 def in_overlap(share: float) -> ColumnElement[bool]:

@@ -9,6 +9,9 @@ from db.blobs import decode_floats
 from db.models import Pair, Run, Trajectory
 from db.queries.statements import table_of
 
+#: "1000 or more" says enough about pairs that have something in common.
+MOST_COUNTED = 1000
+
 
 def save_suspect_words(
     session: Session, found: Mapping[int, tuple[str | None, str | None]]
@@ -62,12 +65,14 @@ def first_scores(session: Session, run_id: int) -> Iterator[tuple[int, float]]:
 def suspects_like(
     session: Session, dataset_id: int, word: str | None, kind: str | None
 ) -> tuple[int, int]:
-    """How many pairs of the dataset have this most suspect word, and how many one of this kind."""
+    """How many pairs of the dataset have this most suspect word, and how many one of this kind;
+    counting ends at `MOST_COUNTED`."""
     counts: list[int] = []
     for column, value in ((Pair.suspect_word, word), (Pair.suspect_kind, kind)):
         if value is None:
             counts.append(0)
             continue
-        query = select(func.count(Pair.id)).where(Pair.dataset_id == dataset_id, column == value)
+        found = select(Pair.id).where(Pair.dataset_id == dataset_id, column == value)
+        query = select(func.count()).select_from(found.limit(MOST_COUNTED).subquery())
         counts.append(session.execute(query).scalar_one())
     return counts[0], counts[1]
