@@ -20,7 +20,7 @@ from backend.settings import load_settings
 from backend.store import Store
 from backend.workspace import QueueFilter, Range, Workspace
 
-#: Counting ends here on the pages (`traced_ui/review.py`).
+#: Where counting ends on the pages as well (`traced_ui/review.py`).
 MOST_COUNTED = 10_000
 
 
