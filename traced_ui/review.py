@@ -65,6 +65,7 @@ class Seat:
     held: int | None = None  # the pair that is claimed for this page
     #: Queue and pair from which "more like this" led away.
     came_from: tuple[dict[str, str], int | None] | None = None
+    chart: Any = None  # as the last key left it
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -116,7 +117,12 @@ def build(
     outputs = [queue, stage, chart, steps, toast, check]
 
     def on_bus(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
-        return desk.act(dict(event._data or {}), dataset_id, request)
+        drawn = desk.act(dict(event._data or {}), dataset_id, request)
+        desk.seats.of(request).chart = drawn[2]
+        return (*drawn[:2], *drawn[3:])
+
+    def on_chart(request: gr.Request) -> Any:
+        return desk.seats.of(request).chart
 
     def on_load(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         return desk.open(dataset_id, request)
@@ -126,7 +132,11 @@ def build(
         "show_progress": "hidden",
         "concurrency_limit": 16,
     }
-    bus.keypress(on_bus, [dataset], outputs, queue=False, trigger_mode="multiple", **shared)
+    # The chart follows: drawing it takes as long as all the rest, and a verdict shows before it.
+    at_once = [queue, stage, steps, toast, check]
+    bus.keypress(on_bus, [dataset], at_once, queue=False, trigger_mode="multiple", **shared).then(
+        on_chart, None, [chart], queue=False, **shared
+    )
     blocks.load(on_load, [dataset], outputs, **shared)
     dataset.change(on_load, [dataset], outputs, **shared)
 
