@@ -188,8 +188,6 @@ class TeamView:
     adjudicator, `disputes` are the first of them."""
 
     dataset_id: int
-    overlap_share: float
-    overlap_people: int
     by_verdict: Agreement
     right_or_wrong: Agreement
     disputed: int

@@ -87,6 +87,8 @@ __all__ = ["Cursor", "QueueFilter", "QueuePage", "Range", "ViewRow", "Workspace"
 #: A curator's own edit may be long, but not a book.
 LONGEST_EDIT = 20_000
 LONGEST_NAME = 80
+#: Where pages end counting a queue: of very many only that is told.
+MOST_COUNTED = 10_000
 #: Pairs of a dataset whose totals are not counted at every key, and for how many seconds.
 LARGE, TOTALS_HOLD = 50_000, 3.0
 

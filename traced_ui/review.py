@@ -17,7 +17,7 @@ import gradio as gr
 
 from backend.errors import SettingsError
 from backend.views import DECISIONS, DatasetSummary, PairView
-from backend.workspace import QueueFilter, Workspace
+from backend.workspace import MOST_COUNTED, QueueFilter, Workspace
 from traced_ui import review_page
 from traced_ui.figures import trajectory_figure
 from traced_ui.keyboard import help_overlay, key_table
@@ -28,7 +28,6 @@ from traced_ui.steps import steps_list
 
 SCRIPT = Path(__file__).with_name("script.js")
 PAGE = 30
-MOST_COUNTED = 10_000
 _SEATS = 500
 _TOLD = {
     "correct": "Correct.",

@@ -36,9 +36,14 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     def draw(dataset_id: int | None) -> tuple[Any, ...]:
         who = accounts_html(workspace)
         if dataset_id is None:
-            return 0, 2, who, '<div class="empty"><h2>No dataset yet</h2></div>'
-        view = workspace.team.of_dataset(dataset_id)
-        return 100 * view.overlap_share, view.overlap_people, who, page_html(view)
+            return who, '<div class="empty"><h2>No dataset yet</h2></div>'
+        return who, page_html(workspace.team.of_dataset(dataset_id))
+
+    def overlap(dataset_id: int | None) -> tuple[float, int]:
+        if dataset_id is None:
+            return 0, 2
+        share, people = workspace.team.overlap(dataset_id)
+        return 100 * share, people
 
     @guarded
     def keep(
@@ -50,10 +55,17 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         if dataset_id is None:
             raise SettingsError("Choose a dataset first.")
         workspace.team.set_overlap(dataset_id, share / 100, int(people or 2))
-        return note("Saved. Queues hand the pairs out by it from now on.", "good")
+        return note(
+            f"Saved. From now on {share:g} % of the pairs are handed to {int(people or 2)} people.",
+            "good",
+        )
 
     save.click(keep, [dataset, share, people], [told], api_visibility="private")
-    return draw, [dataset], [share, people, accounts, page]
+    # Not drawn each time that the page is opened: what somebody is setting stays as it is.
+    gr.on(
+        None, overlap, [dataset], [share, people], api_visibility="private", show_progress="hidden"
+    )  # fmt: skip
+    return draw, [dataset], [accounts, page]
 
 
 def accounts_html(workspace: Workspace) -> str:
@@ -78,7 +90,7 @@ def page_html(view: TeamView) -> str:
             "</div>"
         )
     people = [
-        [f"{safe_name(one.first)} and {safe_name(one.second)}", str(one.pairs),
+        [f"{one.first[:60]} and {one.second[:60]}", str(one.pairs),
          percent(one.same / one.pairs), number(one.kappa)]
         for one in view.by_verdict.people
     ]  # fmt: skip
@@ -90,11 +102,6 @@ def page_html(view: TeamView) -> str:
         + table(["who", "pairs", "same verdict", "Cohen's κ"], people, {1, 2, 3})
         + _disputes(view)
     )  # fmt: skip
-
-
-def safe_name(name: str) -> str:
-    """Short enough for a table; `table` escapes it."""
-    return name[:60]
 
 
 def _card(name: str, found: Agreement) -> str:

@@ -18,10 +18,7 @@ from backend.noise import word_lists
 from backend.pipeline import Progress, no_progress
 from backend.settings import load_settings
 from backend.store import Store
-from backend.workspace import QueueFilter, Range, Workspace
-
-#: Where counting ends on the pages as well (`traced_ui/review.py`).
-MOST_COUNTED = 10_000
+from backend.workspace import MOST_COUNTED, QueueFilter, Range, Workspace
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,10 @@
 """A pair on its way out, and the names of its columns in every form."""
 
+import json
 from dataclasses import dataclass, field
 from typing import Any
+
+import pyarrow as pa
 
 from backend.datasets.containers import ImageFile
 
@@ -35,6 +38,24 @@ class ExportRow:
     icc: float | None = None
     tags: tuple[str, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
+
+
+#: The same columns as fields of an Arrow schema, the source's other columns behind them as JSON.
+FIELDS = [
+    ("id", pa.string()), ("caption", pa.string()), ("original_caption", pa.string()),
+    ("split", pa.string()), ("verdict", pa.string()), ("p_error", pa.float64()),
+    ("s_0", pa.float64()), ("icc", pa.float64()), ("tags", pa.list_(pa.string())),
+    ("extra", pa.string()),
+]  # fmt: skip
+
+
+def arrow_values(row: ExportRow) -> dict[str, Any]:
+    """A row of `FIELDS`."""
+    return {
+        **{name: getattr(row, name) for name in COLUMNS},
+        "tags": list(row.tags),
+        "extra": json.dumps(row.extra, ensure_ascii=False) if row.extra else None,
+    }
 
 
 def json_values(row: ExportRow) -> dict[str, Any]:

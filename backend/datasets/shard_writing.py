@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from PIL import Image
 
 from backend.datasets.containers import ImageFile, Member
-from backend.datasets.export_row import COLUMNS, ExportRow, json_values
+from backend.datasets.export_row import FIELDS, ExportRow, arrow_values, json_values
 from backend.errors import ExportError
 
 #: Pairs a shard, and pairs that are written together.
@@ -29,15 +29,8 @@ _UNNAMED = "train"
 ENDING_OF = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
               "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif"}  # fmt: skip
 
-_SCHEMA = pa.schema(
-    [
-        ("image", pa.struct([("bytes", pa.binary()), ("path", pa.string())])),
-        ("id", pa.string()), ("caption", pa.string()), ("original_caption", pa.string()),
-        ("split", pa.string()), ("verdict", pa.string()), ("p_error", pa.float64()),
-        ("s_0", pa.float64()), ("icc", pa.float64()), ("tags", pa.list_(pa.string())),
-        ("extra", pa.string()),
-    ]
-)  # fmt: skip
+_IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+_SCHEMA = pa.schema([("image", _IMAGE), *FIELDS])
 
 
 def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
@@ -112,12 +105,7 @@ def write_saved_dataset(rows: Iterable[ExportRow], part: Path, root: Path) -> in
 
 def _cells(number: int, row: ExportRow) -> dict[str, Any]:
     data, ending = image_and_ending(row.image_path)
-    return {
-        "image": {"bytes": data, "path": f"{number:09d}{ending}"},
-        **{name: getattr(row, name) for name in COLUMNS},
-        "tags": list(row.tags),
-        "extra": json.dumps(row.extra, ensure_ascii=False) if row.extra else None,
-    }
+    return {"image": {"bytes": data, "path": f"{number:09d}{ending}"}, **arrow_values(row)}
 
 
 def _sharded(

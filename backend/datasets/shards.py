@@ -27,10 +27,6 @@ _SPLIT = re.compile(r"(train|test|val|valid|validation)(?:[-_.\d].*)?")
 _METADATA = ("metadata.jsonl", "metadata.csv", "data.jsonl", "data.csv")
 
 
-def is_shard(path: Path) -> bool:
-    return path.is_file() and path.suffix.lower() in (".tar", ".zip")
-
-
 def shards_of(folder: Path) -> list[Path]:
     """The tar shards of a folder, or of its subfolders (train, test, …), in order."""
     return sorted(folder.glob("*.tar")) or sorted(folder.glob("*/*.tar"))

@@ -17,7 +17,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backend.datasets.containers import ImageFile, Member, file_of
-from backend.datasets.export_row import COLUMNS, MARK, ExportRow, json_values
+from backend.datasets.export_row import (
+    COLUMNS,
+    FIELDS,
+    MARK,
+    ExportRow,
+    arrow_values,
+    json_values,
+)
 from backend.datasets.formulas import no_formula
 from backend.datasets.shard_writing import (
     image_and_ending,
@@ -185,26 +192,11 @@ def _csv(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
 
 
 def _parquet(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
-    text, number = pa.string(), pa.float64()
-    schema = pa.schema(
-        [
-            ("image_path", text), ("id", text), ("caption", text), ("original_caption", text),
-            ("split", text), ("verdict", text), ("p_error", number), ("s_0", number),
-            ("icc", number), ("tags", pa.list_(text)), ("extra", text),
-        ]
-    )  # fmt: skip
+    schema = pa.schema([("image_path", pa.string()), *FIELDS])
     count = 0
     with pq.ParquetWriter(part / "data.parquet", schema) as writer:
         for group in _groups(rows):
-            values = [
-                {
-                    "image_path": str(row.image_path),
-                    **{name: getattr(row, name) for name in COLUMNS},
-                    "tags": list(row.tags),
-                    "extra": json.dumps(row.extra, ensure_ascii=False) if row.extra else None,
-                }
-                for row in group
-            ]
+            values = [{"image_path": str(row.image_path), **arrow_values(row)} for row in group]
             writer.write_table(pa.Table.from_pylist(values, schema))
             count += len(group)
     return count

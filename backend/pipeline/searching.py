@@ -42,7 +42,9 @@ def remember_images(path: Path, pairs: Sequence[int], vectors: FloatArray | None
     """Keep the vectors of images that have just been encoded."""
     if vectors is not None and len(pairs):
         VectorFile(path, vectors.shape[1]).append(pairs, vectors)
-        path.with_suffix(".width").write_text(str(vectors.shape[1]), encoding="ascii")
+        width = path.with_suffix(".width")
+        if not width.exists():
+            width.write_text(str(vectors.shape[1]), encoding="ascii")
 
 
 def remember_meanings(

@@ -9,6 +9,7 @@ from backend.store import Store
 from backend.team.agreement import agreement, check_overlap
 from backend.team.passwords import hashed, is_right
 from backend.views import AccountView, DisputeView, OpinionView, TeamView
+from db.models import ROLES
 from db.queries import claims as claim_queries
 from db.queries import curators as curator_queries
 from db.queries import datasets as dataset_queries
@@ -21,7 +22,6 @@ LOGIN_HOLDS = timedelta(days=14)
 LONGEST_NAME = 80
 #: Verdicts as agreement is told of them: whether, and how, the caption is wrong.
 _WRONG = {"correction": "wrong", "drop": "wrong"}
-ROLES = ("curator", "adjudicator")
 
 
 class Team:
@@ -112,10 +112,15 @@ class Team:
         with self._store.writing() as session:
             dataset_queries.set_overlap(session, dataset_id, share, people)
 
+    def overlap(self, dataset_id: int) -> tuple[float, int]:
+        """The share of the pairs that several people judge, and how many they are."""
+        with self._store.reading() as session:
+            dataset = dataset_queries.get_dataset(session, dataset_id)
+        return dataset.overlap_share, dataset.overlap_people
+
     def of_dataset(self, dataset_id: int) -> TeamView:
         """Agreement, by verdict and by right or wrong, and what waits for an adjudicator."""
         with self._store.reading() as session:
-            dataset = dataset_queries.get_dataset(session, dataset_id)
             shared = [
                 {one.author: one.decision for one in of_pair}
                 for of_pair in opinion_queries.shared(session, dataset_id)
@@ -125,8 +130,6 @@ class Team:
         coarse = [{n: _WRONG.get(said, said) for n, said in one.items()} for one in shared]
         return TeamView(
             dataset_id=dataset_id,
-            overlap_share=dataset.overlap_share,
-            overlap_people=dataset.overlap_people,
             by_verdict=agreement(shared),
             right_or_wrong=agreement(coarse),
             disputed=waiting,

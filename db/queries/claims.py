@@ -35,7 +35,3 @@ def claim(session: Session, pair_id: int, curator: str) -> bool:
 def release(session: Session, pair_id: int, curator: str) -> None:
     """Give the pair back, if it is this curator's."""
     session.execute(delete(Claim).where(Claim.pair_id == pair_id, Claim.curator == curator))
-
-
-def forget_expired(session: Session) -> None:
-    session.execute(delete(Claim).where(Claim.expires_at <= now()))

@@ -66,7 +66,7 @@ def test_two_people_judge_the_same_pair_unseen_and_a_third_settles_it(
     share.fill("100")
     share.press("Tab")
     eve.locator("#team-save").click()
-    expect(eve.locator("#team-told")).to_contain_text("Saved")
+    expect(eve.locator("#team-told")).to_contain_text("Saved. From now on 100 %")
     pair = pair_of(ada)
     press(ada, "d")
     ben.goto(f"{team_site.address}/?pair={pair}")
