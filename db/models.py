@@ -209,6 +209,9 @@ class Trajectory(Base):
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
     #: x_1 … x_T where they do not follow from `removed`; see `db/blobs.py`.
     captions: Mapped[bytes | None] = mapped_column(LargeBinary)
+    #: Another score of the same model along the same captions, where it has one.
+    second_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
+    second_first_step_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
 
 
 Index("ix_trajectories_run", Trajectory.run_id, Trajectory.pair_id)

@@ -3,6 +3,7 @@
 import textwrap
 from typing import Any
 
+import numpy as np
 import plotly.graph_objects as go
 
 from backend.trajectories.trajectory import Trajectory
@@ -28,7 +29,7 @@ _AXIS: dict[str, Any] = {"gridcolor": "rgba(128,128,128,.18)", "zeroline": False
 
 
 def trajectory_figure(trajectory: Trajectory, step: int = 0) -> Any:
-    """Both curves on a scale of their own; every point tells the caption at its step.
+    """s and the cosines on a scale of their own each; every point tells the caption at its step.
 
     Made from plain dictionaries in one go: it is drawn anew with every key, and Plotly checks each
     change that is made to a figure afterwards.
@@ -36,7 +37,10 @@ def trajectory_figure(trajectory: Trajectory, step: int = 0) -> Any:
     steps = list(range(trajectory.steps + 1))
     told = [_told(trajectory, t) for t in steps]
     at = min(max(step, 0), trajectory.steps)
-    lowest = min(0.0, float(trajectory.similarities.min())) - 0.05
+    cosines = trajectory.similarities
+    if trajectory.second is not None:
+        cosines = np.concatenate([cosines, trajectory.second.scores])
+    lowest = min(0.0, float(cosines.min())) - 0.05
     curves: list[dict[str, Any]] = [
         {
             "x": steps, "y": trajectory.similarities.tolist(), "name": "c, similarity",
@@ -56,6 +60,14 @@ def trajectory_figure(trajectory: Trajectory, step: int = 0) -> Any:
             "showlegend": False, "hoverinfo": "skip",
         },
     ]  # fmt: skip
+    if trajectory.second is not None:
+        # The other score of the same model, a cosine as c is.
+        curves.insert(0, {
+            "x": steps, "y": trajectory.second.scores.tolist(), "name": "second opinion",
+            "type": "scatter", "mode": "lines", "yaxis": "y2",
+            "line": {"color": MARK, "dash": "dash", "width": 2},
+            "hovertemplate": "step %{x}: second opinion %{y:.3f}<extra></extra>",
+        })  # fmt: skip
     layout: dict[str, Any] = {
         **_look(250, {"l": 44, "r": 44, "t": 8, "b": 36}, 1.16),
         "template": None,

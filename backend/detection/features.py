@@ -6,7 +6,9 @@ positions, t/T in {0, 0.1, …, 1}, by linear interpolation, and add what a pers
 curves: how much the score can be raised, how soon, and how far from the original that is.
 
 The paper's own e stands behind these columns, padded with NaN as XGBoost and CART take it, so that
-it can be chosen by name and compared.
+it can be chosen by name and compared. Behind it stands what a second opinion says along the same
+trajectory, where the model has one (`Trajectory.second`); for others these columns are 0, in which
+no model finds anything.
 
 The set is fixed: figures of different runs compare the same columns. New columns go to the end, so
 that a stored classifier keeps meaning the same ones.
@@ -17,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.trajectories.trajectory import Trajectory
+from backend.trajectories.trajectory import FloatArray, Trajectory
 
 Matrix = NDArray[np.float64]
 
@@ -38,6 +40,15 @@ SIGNS: dict[str, int] = {
     "second largest deletion gain": 1,
     "mean deletion gain": 1,
     "share of words whose deletion helps": 1,
+    "second opinion: s_0": -1,
+    "second opinion: gain of the best step": 1,
+    "second opinion: gain of step 1": 1,
+    "second opinion: gain until the peak of s": 1,
+    "second opinion: sum of the rises": 1,
+    "second opinion: largest deletion gain": 1,
+    "second opinion: second largest deletion gain": 1,
+    "second opinion: mean deletion gain": 1,
+    "second opinion: share of words whose deletion helps": 1,
 }
 POSITIONS = np.linspace(0.0, 1.0, 11)
 
@@ -77,17 +88,36 @@ PAPER: tuple[str, ...] = (
     *(f"s_{t}" for t in range(1, LONGEST + 1)),
     *(f"c_{t}" for t in range(1, LONGEST + 1)),
 )
-NAMES = SUMMARY + PAPER
+SECOND: tuple[str, ...] = tuple(
+    f"second opinion: {name}"
+    for name in (
+        "s_0",
+        *(f"s at {position:.0%} of the steps" for position in POSITIONS[1:]),
+        "gain of the best step",
+        "gain of step 1",
+        "gain until the peak of s",
+        "mean s",
+        "sum of the rises",
+        "position of the peak",
+        "largest deletion gain",
+        "second largest deletion gain",
+        "mean deletion gain",
+        "smallest deletion gain",
+        "spread of the deletion gains",
+        "share of words whose deletion helps",
+    )
+)
+NAMES = SUMMARY + PAPER + SECOND
 
 
 def feature_matrix(trajectories: Sequence[Trajectory]) -> Matrix:
     """Shape [trajectories, len(NAMES)], float64. Column 0 is s_0.
 
-    The columns of SUMMARY are finite; those of PAPER are NaN behind the trajectory's end.
+    The columns of SUMMARY and SECOND are finite; those of PAPER are NaN behind a trajectory's end.
     """
     if not trajectories:
         return np.zeros((0, len(NAMES)))
-    return np.stack([np.r_[_row(trajectory), _padded(trajectory)] for trajectory in trajectories])
+    return np.stack([np.r_[_row(one), _padded(one), _second(one)] for one in trajectories])
 
 
 def expanded(scores: Matrix) -> Matrix:
@@ -110,6 +140,43 @@ def _padded(trajectory: Trajectory) -> Matrix:
     return found.ravel()
 
 
+def _second(trajectory: Trajectory) -> Matrix:
+    if trajectory.second is None:
+        return np.zeros(len(SECOND))
+    s = trajectory.second.scores.astype(np.float64)
+    gain = s - s[0]
+    return np.array(
+        [
+            s[0],
+            *np.interp(POSITIONS[1:], np.linspace(0.0, 1.0, len(s)), s),
+            gain.max(),
+            gain[min(1, len(s) - 1)],
+            gain[trajectory.peak],
+            s.mean(),
+            _rises(s),
+            int(np.argmax(s)) / max(1, trajectory.steps),
+            *_deletions(trajectory.second.deletion_gains),
+        ]
+    )
+
+
+def _rises(s: Matrix) -> float:
+    return float(np.diff(s).clip(min=0).sum())
+
+
+def _deletions(gains: FloatArray) -> tuple[float, ...]:
+    """Largest, second largest, mean, smallest, spread, share that helps."""
+    ordered = np.sort(gains.astype(np.float64))[::-1] if len(gains) else np.zeros(1)
+    return (
+        ordered[0],
+        ordered[min(1, len(ordered) - 1)],
+        ordered.mean(),
+        ordered[-1],
+        ordered.std(),
+        (ordered > 0).mean(),
+    )
+
+
 def _row(trajectory: Trajectory) -> Matrix:
     s = trajectory.scores.astype(np.float64)
     c = trajectory.similarities.astype(np.float64)
@@ -117,11 +184,6 @@ def _row(trajectory: Trajectory) -> Matrix:
     odds = expanded(s)
     peak, steps = trajectory.peak, max(1, trajectory.steps)
     gain = s - s[0]
-    deletions = trajectory.deletion_gains.astype(np.float64)
-    if not len(deletions):
-        deletions = np.zeros(1)
-    ordered = np.sort(deletions)[::-1]
-    rises = np.diff(s).clip(min=0).sum() if len(s) > 1 else 0.0
     return np.array(
         [
             s[0],
@@ -142,14 +204,9 @@ def _row(trajectory: Trajectory) -> Matrix:
             c[min(1, len(c) - 1)],
             peak / steps,
             peak,
-            rises,
+            _rises(s),
             gain[peak] / max(1, peak),
-            ordered[0],
-            ordered[min(1, len(ordered) - 1)],
-            deletions.mean(),
-            ordered[-1],
-            deletions.std(),
-            (deletions > 0).mean(),
+            *_deletions(trajectory.deletion_gains),
             len(trajectory.caption),
         ]
     )

@@ -13,17 +13,17 @@ import xgboost
 from numpy.typing import NDArray
 from sklearn.tree import DecisionTreeClassifier
 
-from backend.detection.features import NAMES, SIGNS, SUMMARY, Matrix
+from backend.detection.features import NAMES, PAPER, SECOND, SIGNS, SUMMARY, Matrix
 
 Labels = NDArray[np.int64]
 Weights = NDArray[np.float64]
 _EDGE = 1e-4
 
 
-#: The columns whose sign theory knows, all that summarise, and the paper's own e = [s…, c…].
+#: The columns whose sign theory knows, all of ours, and the paper's own e = [s…, c…].
 THEORY = tuple(NAMES.index(name) for name in SIGNS)
-EVERY = tuple(range(len(SUMMARY)))
-PAPERS_OWN = (0, *range(len(SUMMARY), len(NAMES)))
+EVERY = tuple(NAMES.index(name) for name in SUMMARY + SECOND)
+PAPERS_OWN = (0, *(NAMES.index(name) for name in PAPER))
 
 
 def _signs(columns: tuple[int, ...], held: bool = True) -> tuple[int, ...]:

@@ -44,6 +44,8 @@ TOLD = {
     "auc_single_score": "s_0 alone",
     "improvement_percent": "improvement %",
     "auc_score_and_length": "s_0 and length",
+    "auc_both_scores": "both scores and length",
+    "auc_without_second": "without second opinion",
     "auc_text_only": "text only",
     "average_precision": "average precision",
     "error_rate_at_95_recall": "errors kept at 95 % recall",

@@ -22,7 +22,7 @@ from backend.detection.classifier import (
     papers_families,
 )
 from backend.detection.cold_start import balanced
-from backend.detection.features import NAMES, PAPER, Matrix, feature_matrix
+from backend.detection.features import NAMES, PAPER, SECOND, Matrix, feature_matrix
 from backend.detection.models import PAPERS_OWN, S_0, Labels, Linear, Weights
 from backend.detection.types import DETECTORS
 from backend.evaluation import metrics
@@ -34,6 +34,7 @@ from backend.evaluation.metrics import Bin, Scores, Wrong
 from backend.trajectories.trajectory import Trajectory
 
 _LENGTH = NAMES.index("words")
+_SECOND = [NAMES.index(name) for name in SECOND]
 _S = tuple(NAMES.index(name) for name in PAPER if name.startswith("s_"))
 _C = tuple(NAMES.index(name) for name in PAPER if name.startswith("c_"))
 #: The paper's ablations (Tables 3 and 4) as columns for its own grids.
@@ -61,6 +62,7 @@ class Judged:
     p_error: Scores
     s_0: Scores
     s_0_and_length: Scores
+    both_scores: Scores | None
     text_only: Scores
 
 
@@ -80,6 +82,8 @@ class AtRate:
 class Figures:
     """One scorer, explorer, noise and seed. AUCs and all else are of the test half.
 
+    `auc_both_scores`: a classifier on s_0, the second opinion's s_0 and the length, where the
+    scorer has a second opinion; `auc_without_second`: the detector without what that one says;
     `effort_*`: share of the pairs to look at until so much of the errors is found;
     `localisation_by_score`, `…_by_kind`: see `localisation`; `auc_by_detector`: each family by
     itself; `ablations`: the paper's, with its own features and grids.
@@ -104,6 +108,8 @@ class Figures:
     effort: dict[str, float]
     effort_single_score: dict[str, float]
     at_rate: list[AtRate]
+    auc_both_scores: float | None = None
+    auc_without_second: float | None = None
     effort_ratio_at_10_percent: float | None = None
     localisation_top1: float | None = None
     localisation_top3: float | None = None
@@ -170,6 +176,11 @@ def judge(
     classifier = _fitted(chosen, half)
     length = Linear("s_0 and length", (*S_0.columns, _LENGTH))
     length = length.fit(half.features, half.labels, half.weights)
+    both = None
+    if features[:, _SECOND].any():
+        columns = (*S_0.columns, NAMES.index("second opinion: s_0"), _LENGTH)
+        both = Linear("both scores and length", columns)
+        both = both.fit(half.features, half.labels, half.weights)
     words = CountVectorizer(binary=True, ngram_range=(1, 2), min_df=2)
     own = [text for text, is_test in zip(captions, test, strict=True) if not is_test]
     other = [text for text, is_test in zip(captions, test, strict=True) if is_test]
@@ -180,6 +191,7 @@ def judge(
         classifier.predict(features[test]),
         -features[test, 0],
         length.log_odds(features[test]),
+        both.log_odds(features[test]) if both is not None else None,
         blind.decision_function(words.transform(other)),
     )
 
@@ -211,6 +223,12 @@ def figures_of(
     judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, seed, detector)
     wrong = pairs.wrong[test]
     found = metrics.auc(wrong, judged.p_error)
+    without = None
+    if judged.both_scores is not None:
+        silent = features.copy()
+        silent[:, _SECOND] = 0.0
+        alone = judge(silent, pairs.captions, pairs.wrong, pairs.groups, test, seed, detector)
+        without = metrics.auc(wrong, alone.p_error)
     single = metrics.auc(wrong, judged.s_0)
     words = localise(pairs, trajectories, test, gradients)
     rates = at_rates(wrong, judged.p_error, judged.s_0, seed)
@@ -235,6 +253,10 @@ def figures_of(
         effort=effort(wrong, judged.p_error),
         effort_single_score=effort(wrong, judged.s_0),
         at_rate=rates,
+        auc_both_scores=(
+            metrics.auc(wrong, judged.both_scores) if judged.both_scores is not None else None
+        ),
+        auc_without_second=without,
         effort_ratio_at_10_percent=tenth.effort / tenth.effort_single_score if tenth else None,
         localisation_top1=words.by_score[OURS].top1 if words else None,
         localisation_top3=words.by_score[OURS].top3 if words else None,

@@ -87,10 +87,17 @@ def _bars(
 def _auc(report: EvaluationReport) -> go.Figure:
     runs = by_setting(report.results)
     series = [
-        (name, [[getattr(one, field) for one in listed] for listed in runs.values()])
+        (
+            name,
+            [
+                [value for one in listed if (value := getattr(one, field)) is not None]
+                for listed in runs.values()
+            ],
+        )
         for name, field in (
             ("trajectory", "auc"), ("s_0 alone", "auc_single_score"),
-            ("s_0 and length", "auc_score_and_length"), ("text only", "auc_text_only"),
+            ("s_0 and length", "auc_score_and_length"),
+            ("both scores and length", "auc_both_scores"), ("text only", "auc_text_only"),
         )
     ]  # fmt: skip
     return _bars(runs, series, "AUC", yaxis_range=[0.4, 1.0])

@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.captions import Caption
-from backend.trajectories.trajectory import Trajectory
+from backend.trajectories.trajectory import SecondOpinion, Trajectory
 
 _ARRAYS = ("scores", "similarities", "removed", "first_step_scores")
+_SECOND = ("scores", "first_step_scores")
 
 
 def cached_trajectories(
@@ -54,7 +55,9 @@ def cached_words(
 
 
 def _path(folder: Path, what: dict[str, Any], captions: Sequence[str]) -> Path:
-    key = json.dumps({**what, "captions": list(captions)}, sort_keys=True, ensure_ascii=True)
+    key = json.dumps(
+        {**what, "format": 2, "captions": list(captions)}, sort_keys=True, ensure_ascii=True
+    )
     return folder / f"{hashlib.sha256(key.encode()).hexdigest()[:24]}.npz"
 
 
@@ -72,6 +75,10 @@ def _write(path: Path, trajectories: Sequence[Trajectory]) -> None:
         parts = [np.asarray(getattr(t, name)) for t in trajectories]
         arrays[name] = np.concatenate([np.zeros(0), *parts])
         arrays[f"{name}_lengths"] = np.array([len(part) for part in parts], np.int64)
+    seconds = [t.second for t in trajectories if t.second is not None]
+    if seconds and len(seconds) == len(trajectories):  # one scorer: all have one or none
+        for name in _SECOND:
+            arrays[f"second_{name}"] = np.concatenate([getattr(one, name) for one in seconds])
     arrays["truncated"] = np.array([t.truncated for t in trajectories], np.bool_)
     texts = json.dumps([t.captions for t in trajectories])
     arrays["captions"] = np.frombuffer(texts.encode(), np.uint8)
@@ -87,6 +94,7 @@ def _read(path: Path, captions: Sequence[str]) -> list[Trajectory] | None:
             }
             truncated = found["truncated"].tolist()
             texts = json.loads(found["captions"].tobytes())
+            seconds = _seconds(found, len(captions))
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
         return None
     return [
@@ -98,6 +106,20 @@ def _read(path: Path, captions: Sequence[str]) -> list[Trajectory] | None:
             parts["first_step_scores"][i].astype(np.float32),
             truncated[i],
             None if texts[i] is None else tuple(texts[i]),
+            seconds[i],
         )
         for i, caption in enumerate(captions)
     ]
+
+
+def _seconds(found: Any, count: int) -> list[SecondOpinion | None]:
+    """They have the lengths of what they go along with."""
+    if "second_scores" not in found:
+        return [None] * count
+    parts = [
+        np.split(
+            found[f"second_{name}"].astype(np.float32), np.cumsum(found[f"{name}_lengths"])[:-1]
+        )
+        for name in _SECOND
+    ]
+    return [SecondOpinion(*one) for one in zip(*parts, strict=True)]

@@ -6,6 +6,7 @@ command resumes after a kill, and a second run finds nothing to do and changes n
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from backend.pipeline.searching import image_file, remember_images, remember_mea
 from backend.scoring.lemon import LemonScorer
 from backend.store import Store
 from backend.trajectories.exploring import Exploring
-from backend.trajectories.trajectory import Trajectory
+from backend.trajectories.trajectory import SecondOpinion, Trajectory
 from backend.version import VERSION
 from backend.views import ScoreReport
 from db.queries import classifiers as classifier_queries
@@ -112,15 +113,16 @@ def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
     """The run under which this very model scores this dataset: an earlier one again, or a new."""
     scorer = engine.scorer
     info = scorer.info
+    exploring = replace(engine.exploring, second_opinion=bool(info.second))
     what: dict[str, Any] = {
         "kind": "score",
         "dataset_id": dataset_id,
         "scorer_kind": info.kind,
         "model": info.model,
         "revision": info.revision,
-        "explorer": engine.exploring.name,
+        "explorer": exploring.name,
         "parameters": {
-            **engine.exploring.parameters(),
+            **exploring.parameters(),
             "limits": info.limits,
             **({"precision": info.precision} if info.precision != "float32" else {}),
             **(scorer.parameters.as_dict() if isinstance(scorer, LemonScorer) else {}),
@@ -440,6 +442,7 @@ def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:
         trajectory.first_step_scores,
         trajectory.truncated,
         trajectory.captions,
+        (second.scores, second.first_step_scores) if (second := trajectory.second) else None,
     )
 
 
@@ -452,6 +455,7 @@ def to_trajectory(caption: str, row: TrajectoryRow) -> Trajectory:
         row.first_step_scores,
         row.truncated,
         row.captions,
+        SecondOpinion(*row.second) if row.second else None,
     )
 
 

@@ -283,6 +283,7 @@ def _info(
         context_words_note=f"at most {context} tokens; the rest of a caption is not read",
         limits=limits_of(model),
         precision=precision,
+        second="ITC" if kind == "blip-itm" else "",
     )
 
 

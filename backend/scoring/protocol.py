@@ -35,6 +35,9 @@ class ScorerInfo:
     context_words_note: str  #: e.g. "at most 35 tokens; the rest of a caption is not read"
     limits: str = ""  #: plain warning for people, e.g. "this model only knows drawn scenes"
     precision: str = "float32"
+    #: Name of another score of the same model, the dot product of `image_embeddings` and
+    #: `Session.embed`: ITC's cosine beside ITM. Empty: there is none, or it is s itself.
+    second: str = ""
 
 
 class TokenReader(Protocol):

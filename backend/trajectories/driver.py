@@ -12,12 +12,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.captions import Caption
-from backend.scoring.protocol import BoolArray, FloatArray, ImageState, Scorer, Session
+from backend.scoring.protocol import (
+    BoolArray,
+    FloatArray,
+    ImageState,
+    Scorer,
+    Session,
+    TokenReader,
+    Tokens,
+)
 from backend.trajectories.edited_text import EditedText
 from backend.trajectories.elimination import eliminate_tokens, eliminate_words
 from backend.trajectories.exploring import AskGains, AskScores, Explorer, Exploring, Trail
 from backend.trajectories.gcd import fast_greedy_coordinate_descent, greedy_coordinate_descent
-from backend.trajectories.trajectory import Trajectory
+from backend.trajectories.trajectory import SecondOpinion, Trajectory
 
 
 @dataclass
@@ -72,7 +80,7 @@ def run_trajectories(
             except StopIteration as finished:
                 done.append((pair, finished.value))
         running = still
-        yield from _finish(session, done, exploring)
+        yield from _finish(scorer, session, done, exploring)
 
 
 def start_explorer(
@@ -102,15 +110,24 @@ def _answer(session: Session, running: list[_Pair]) -> None:
 
 
 def _finish(
-    session: Session, done: list[tuple[_Pair, Trail]], exploring: Exploring
+    scorer: Scorer, session: Session, done: list[tuple[_Pair, Trail]], exploring: Exploring
 ) -> Iterator[tuple[int, Trajectory]]:
-    """Add c_t = cos(x_t, x_0) to what the explorers found; c_0 is 1."""
+    """Add to what the explorers found c_t = cos(x_t, x_0), where c_0 is 1, and the second opinion
+    of a model that has one."""
     if not done:
         return
-    every = list(dict.fromkeys(text for _, trail in done for text in trail.texts))
-    place = {text: row for row, text in enumerate(every)}
-    vectors = session.embed(every)
-    for pair, trail in done:
+    second = bool(scorer.info.second) and exploring.second_opinion
+    images = scorer.image_embeddings([pair.state for pair, _ in done]) if second else None
+    alone = [
+        _single_deletions(pair, scorer.reader) if images is not None else [] for pair, _ in done
+    ]
+    every = [
+        *(text for _, trail in done for text in trail.texts),
+        *(text for texts in alone for text in texts),
+    ]
+    place = {text: row for row, text in enumerate(dict.fromkeys(every))}
+    vectors = session.embed(list(place))
+    for number, (pair, trail) in enumerate(done):
         rows = vectors[[place[text] for text in trail.texts]]
         similarities = np.clip(rows @ rows[0], -1.0, 1.0).astype(np.float32)
         similarities[0] = 1.0
@@ -125,5 +142,21 @@ def _finish(
                 first_step_scores=trail.first,
                 truncated=pair.words_read < len(pair.caption),
                 captions=None if derivable else tuple(trail.captions),
+                second=(
+                    None
+                    if images is None
+                    else SecondOpinion(
+                        rows @ images[number],
+                        vectors[[place[text] for text in alone[number]]] @ images[number],
+                    )
+                ),
             ),
         )
+
+
+def _single_deletions(pair: _Pair, reader: TokenReader) -> list[Tokens]:
+    """x_0 without word i, as the model reads it, for each of the words that it reads."""
+    behind = range(pair.words_read, len(pair.caption))
+    return reader.tokenise(
+        [pair.caption.without((word, *behind)) for word in range(pair.words_read)]
+    )

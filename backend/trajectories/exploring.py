@@ -23,8 +23,9 @@ class Exploring:
     """Everything that a trajectory depends on besides scorer, image and caption.
 
     Defaults are the paper's (TRACED A.4), but for `whole_words`: replacements that are words by
-    themselves, so that a person can read the steps. `minimise` is the ablation of §5.3. With
-    `elimination` only `unit` and `direction` count; the other two always edit tokens.
+    themselves, so that a person can read the steps, and `second_opinion`. `minimise` is the
+    ablation of §5.3. With `elimination` only `unit` and `direction` count; the other two always
+    edit tokens.
     """
 
     name: ExplorerName = "elimination"
@@ -35,6 +36,7 @@ class Exploring:
     candidates: int = 256  #: N of GCD; Fast GCD tries all K
     whole_words: bool = True
     seed: int = 0
+    second_opinion: bool = True  #: keep it, where the scorer has one; it never chooses an edit
 
     def __post_init__(self) -> None:
         kinds = ((self.name, ExplorerName), (self.unit, Unit), (self.direction, Direction))
@@ -47,9 +49,11 @@ class Exploring:
 
     def parameters(self) -> dict[str, object]:
         """What a run records besides the name; the direction only where it is unusual."""
-        common: dict[str, object] = (
-            {"direction": self.direction} if self.direction != "maximise" else {}
-        )
+        common: dict[str, object] = {}
+        if self.direction != "maximise":
+            common["direction"] = self.direction
+        if self.second_opinion:
+            common["second_opinion"] = True
         if self.name == "elimination":
             return {"unit": self.unit, **common}
         found = {
@@ -64,9 +68,11 @@ class Exploring:
 
     @classmethod
     def recorded(cls, name: str, parameters: Mapping[str, object]) -> "Exploring":
-        """How a run explored, from its name and what `parameters` gave for it."""
+        """How a run explored, from its name and what `parameters` gave for it. Runs from before
+        there was a second opinion have none, and what is compared with them must have none."""
         known = {field.name for field in fields(cls)} - {"name"}
         values: dict[str, Any] = {k: v for k, v in parameters.items() if k in known}
+        values.setdefault("second_opinion", False)
         return cls(name, **values)  # type: ignore[arg-type]  # checked above
 
     def best(self, texts: Sequence[Tokens], scores: FloatArray) -> int:

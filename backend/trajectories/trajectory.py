@@ -12,6 +12,25 @@ FloatArray = NDArray[np.float32]
 
 
 @dataclass(frozen=True)
+class SecondOpinion:
+    """What the model's other score says of the same captions: BLIP's ITC cosine beside ITM.
+
+    The captions were chosen by s; this score had no say in it, and costs their text encodings.
+
+    * `scores`: of x_0 … x_T, shape [T + 1].
+    * `first_step_scores`: of x_0 without word i alone, shape [L'], whatever the explorer.
+    """
+
+    scores: FloatArray
+    first_step_scores: FloatArray
+
+    @cached_property
+    def deletion_gains(self) -> FloatArray:
+        """Gain from deleting word i alone, shape [L']."""
+        return self.first_step_scores - self.scores[0]
+
+
+@dataclass(frozen=True)
 class Trajectory:
     """Captions x_0 … x_T with their scores s_t and similarities c_t to x_0.
 
@@ -24,6 +43,7 @@ class Trajectory:
     * `truncated`: the model does not read the whole caption; words from L' on are not in it.
     * `captions`: x_1 … x_T; None for Elimination over words, where x_t is x_0 without the words
       removed[:t] and need not be stored.
+    * `second`: the second opinion of a model that has one.
     """
 
     caption: Caption
@@ -33,6 +53,7 @@ class Trajectory:
     first_step_scores: FloatArray
     truncated: bool = False
     captions: tuple[str, ...] | None = None
+    second: SecondOpinion | None = None
 
     @property
     def steps(self) -> int:

@@ -31,6 +31,7 @@ class TrajectoryRow:
     * `removed`: word indices in the order of removal, length T.
     * `first_step_scores`: shape [words read]; the score without word i.
     * `captions`: x_1 … x_T where they do not follow from `removed`.
+    * `second`: another score's values of x_0 … x_T and of x_0 without word i, where there is one.
     """
 
     pair_id: int
@@ -40,9 +41,13 @@ class TrajectoryRow:
     first_step_scores: FloatArray
     truncated: bool = False
     captions: tuple[str, ...] | None = None
+    second: tuple[FloatArray, FloatArray] | None = None
 
 
-_VALUES = ("scores", "similarities", "removed", "first_step_scores", "truncated", "captions")
+_VALUES = (
+    "scores", "similarities", "removed", "first_step_scores", "truncated", "captions",
+    "second_scores", "second_first_step_scores",
+)  # fmt: skip
 _COLUMNS = (
     Trajectory.pair_id,
     Trajectory.scores,
@@ -51,6 +56,8 @@ _COLUMNS = (
     Trajectory.first_step_scores,
     Trajectory.truncated,
     Trajectory.captions,
+    Trajectory.second_scores,
+    Trajectory.second_first_step_scores,
 )
 
 
@@ -87,6 +94,8 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
                 "captions": (
                     None if trajectory.captions is None else encode_texts(trajectory.captions)
                 ),
+                "second_scores": _packed(trajectory.second, 0),
+                "second_first_step_scores": _packed(trajectory.second, 1),
             }
             for trajectory in ordered
         ],
@@ -141,7 +150,16 @@ def iterate_trajectories(
         after_id = rows[-1].pair_id
 
 
-def _unpack(row: Row[int, bytes, bytes, bytes, bytes, bool, bytes | None]) -> TrajectoryRow:
+def _packed(second: tuple[FloatArray, FloatArray] | None, which: int) -> bytes | None:
+    return None if second is None else encode_floats(second[which])
+
+
+def _unpack(
+    row: Row[int, bytes, bytes, bytes, bytes, bool, bytes | None, bytes | None, bytes | None],
+) -> TrajectoryRow:
+    second = None
+    if row.second_scores is not None and row.second_first_step_scores is not None:
+        second = (decode_floats(row.second_scores), decode_floats(row.second_first_step_scores))
     return TrajectoryRow(
         pair_id=row.pair_id,
         scores=decode_floats(row.scores),
@@ -150,4 +168,5 @@ def _unpack(row: Row[int, bytes, bytes, bytes, bytes, bool, bytes | None]) -> Tr
         first_step_scores=decode_floats(row.first_step_scores),
         truncated=row.truncated,
         captions=None if row.captions is None else decode_texts(row.captions),
+        second=second,
     )

@@ -38,6 +38,10 @@ def same(one: TrajectoryRow | None, other: TrajectoryRow) -> bool:
         and np.array_equal(one.scores, other.scores)
         and np.array_equal(one.similarities, other.similarities)
         and np.array_equal(one.first_step_scores, other.first_step_scores)
+        and (one.second is None) == (other.second is None)
+        and all(
+            np.array_equal(a, b) for a, b in zip(one.second or (), other.second or (), strict=True)
+        )
     )
 
 
@@ -45,6 +49,10 @@ def test_a_trajectory_comes_back_exactly(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     run_id = start_run(store, dataset_id)
     saved = [trajectory(ids[0], 12), trajectory(ids[1], 300, truncated=True), trajectory(ids[2], 0)]
+    saved[1] = replace(
+        saved[1],
+        second=(saved[1].scores * np.float32(0.5), saved[1].first_step_scores * np.float32(0.3)),
+    )
     with store.writing() as session:
         trajectories.save_trajectories(session, run_id, saved)
     with store.reading() as session:

@@ -1,11 +1,14 @@
 """Rows of fixed length."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from backend.captions import Caption
-from backend.detection.features import NAMES, SUMMARY, expanded, feature_matrix
-from backend.trajectories.trajectory import Trajectory
+from backend.detection.features import NAMES, PAPER, SECOND, SUMMARY, expanded, feature_matrix
+from backend.detection.localisation import word_scores
+from backend.trajectories.trajectory import SecondOpinion, Trajectory
 from tests.detection.made_trajectories import trajectory
 
 
@@ -39,11 +42,45 @@ def test_every_length_gives_a_finite_row() -> None:
     assert rows.shape == (4, len(NAMES))
     assert np.isfinite(rows[:, : len(SUMMARY)]).all()
     # The paper's own columns end where the trajectory does.
-    told = np.isfinite(rows[:, len(SUMMARY) :]).sum(1)
+    papers = rows[:, len(SUMMARY) : len(SUMMARY + PAPER)]
+    told = np.isfinite(papers).sum(1)
     assert told.tolist() == [0, 2, 4, 80]
     assert value(rows[2], "s_2") == pytest.approx(rows[2, NAMES.index("s at 100% of the steps")])
     assert np.isnan(value(rows[2], "c_3"))
     assert feature_matrix([]).shape == (0, len(NAMES))
+
+
+def test_a_second_opinion_has_columns_of_its_own_that_are_0_without_one() -> None:
+    plain = trajectory("a red dog", [0.0, -0.3, 0.2], start=0.4)
+    second = SecondOpinion(
+        np.array([0.1, 0.4, 0.2, 0.0], np.float32), np.array([0.1, 0.3, 0.0], np.float32)
+    )
+    with_it, without = feature_matrix([replace(plain, second=second), plain])
+    own = [NAMES.index(name) for name in SECOND]
+    assert not without[own].any()
+    assert (np.delete(with_it, own)[: len(SUMMARY)] == without[: len(SUMMARY)]).all()
+    told = {
+        "s_0": 0.1, "gain of the best step": 0.3, "gain of step 1": 0.3, "sum of the rises": 0.3,
+        "position of the peak": 1 / 3, "largest deletion gain": 0.2, "smallest deletion gain": -0.1,
+        "gain until the peak of s": 0.3, "s at 100% of the steps": 0.0,
+        "share of words whose deletion helps": 1 / 3,
+    }  # fmt: skip
+    for name, expected in told.items():
+        assert value(with_it, f"second opinion: {name}") == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_second_opinion_has_a_say_in_the_suspects() -> None:
+    """The trajectory says "red"; a second opinion that is sure of "dog" halves the lead."""
+    plain = trajectory("a red dog", [0.0, -0.3, -0.2], start=0.4)
+    second = SecondOpinion(np.zeros(4, np.float32), np.array([0.0, 0.0, 0.3], np.float32))
+    both = word_scores(replace(plain, second=second))
+    alone = word_scores(plain)
+    assert alone[1] > alone[2]
+    assert both[1] - both[2] < (alone[1] - alone[2]) / 2
+    # Where no edit raises s, the second opinion speaks alone.
+    calm = trajectory("a red dog", [0.1, 0.1, 0.1], start=0.4)
+    assert not word_scores(calm).any()
+    assert word_scores(replace(calm, second=second)).argmax() == 2
 
 
 def test_expanded_scores_keep_every_order() -> None:

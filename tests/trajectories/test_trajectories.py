@@ -1,6 +1,7 @@
 """Elimination against a plain loop, on real model classes."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,41 @@ def test_first_step_scores_and_similarities(scorer: Scorer) -> None:
     np.testing.assert_allclose(trajectory.similarities, vectors @ vectors[0], atol=1e-5)
     assert trajectory.similarities[0] == 1
     assert len(trajectory.scores) == len(trajectory.similarities) == len(caption) + 1
+
+
+@pytest.mark.parametrize("explorer", ["elimination", "fast-gcd"])
+def test_the_second_opinion_is_the_other_score_along_the_same_captions(
+    explorer: Any, tmp_path: Path
+) -> None:
+    """ITM's trajectory keeps ITC's cosines: those of the same checkpoint loaded as ITC."""
+    folder = str(random_blip(tmp_path))
+    matching, contrast = (load_scorer(folder, kind, "cpu") for kind in ("blip-itm", "blip-itc"))
+    image, text = drawn_pairs(1, seed=8)[0]
+    caption = Caption.parse(text)
+    exploring = Exploring(explorer, steps=2, top=4)
+    ((_, found),) = run_trajectories(
+        matching, [(matching.encode_images([image])[0], caption)], exploring
+    )
+    state = contrast.encode_images([image])[0]
+    along = [found.caption_at(t) for t in range(found.steps + 1)]
+    without = [caption.without([word]) for word in range(len(caption))]
+    assert found.second is not None
+    if explorer == "elimination":  # other explorers' captions may read otherwise as tokens
+        (wanted,) = contrast.score([(state, along)])
+        np.testing.assert_allclose(found.second.scores, wanted, atol=1e-5)
+    (alone,) = contrast.score([(state, without)])
+    np.testing.assert_allclose(found.second.first_step_scores, alone, atol=1e-5)
+    assert len(found.second.scores) == found.steps + 1
+
+
+def test_no_second_opinion_where_there_is_none_or_none_is_wanted(scorer: Scorer) -> None:
+    image, text = drawn_pairs(1, seed=8)[0]
+    pair = (scorer.encode_images([image])[0], Caption.parse(text))
+    ((_, found),) = run_trajectories(scorer, [pair])
+    assert (found.second is not None) == (scorer.info.kind == "blip-itm")
+    ((_, silent),) = run_trajectories(scorer, [pair], Exploring(second_opinion=False))
+    assert silent.second is None
+    np.testing.assert_array_equal(silent.scores, found.scores)
 
 
 def test_a_caption_without_words_has_no_steps(scorer: Scorer) -> None:
