@@ -688,6 +688,13 @@ def bench(
         typer.Option(min=1, metavar="PAIRS", help="Measure instead how fast the queue answers in a "
                      "generated store of so many pairs."),
     ] = None,
+    curators: Annotated[
+        int | None,
+        typer.Option(min=1, help="Measure instead so many curators at once over a real server."),
+    ] = None,
+    verdicts: Annotated[
+        int, typer.Option(min=1, help="With --curators: verdicts that they give together.")
+    ] = 2000,
     db: DATABASE = None,
     device: DEVICE = None,
     precision: PRECISION = None,
@@ -704,6 +711,13 @@ def bench(
             with progress("Making pairs") as update:
                 measured = bench_store(store, db, update)
             emit(measured, as_json, measured.table())
+            return
+        if curators is not None:
+            from backend.bench.load import bench_load
+
+            with progress("Making pairs") as update:
+                load = bench_load(curators, verdicts, db, update)
+            emit(load, as_json, load.table())
             return
         from backend.bench.report import run_bench, table
 

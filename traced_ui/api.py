@@ -34,6 +34,7 @@ def build(workspace: Workspace) -> None:
     for function in (
         actions.datasets,
         actions.queue,
+        actions.next,
         actions.pair,
         actions.decide,
         actions.undo,
@@ -134,6 +135,30 @@ class Actions:
             ],
             "next": json.dumps([following.value, following.pair_id]) if following else None,
         }
+
+    def next(
+        self, dataset: str, order: str = "p_error", request: gr.Request | None = None
+    ) -> dict[str, Any] | None:
+        """The next pair to judge, by default the one most likely to be wrong.
+
+        Where people log in, it is handed to nobody else for ten minutes.
+
+        Args:
+            dataset: The dataset's name.
+            order: p_error, s_0, gain, icc, disagreement, uncertainty, lot or position.
+
+        Returns:
+            The pair, as `pair` gives it, or null when nothing is left.
+        """
+        found = self._workspace.find(dataset)
+        filter = from_fields(found, cleaned({**START, "order": order}))
+        reader = request.username if request is not None else None
+        pair_id = (
+            self._workspace.take_next(filter, reader)
+            if reader
+            else self._workspace.first_pair(filter)
+        )
+        return None if pair_id is None else self.pair(pair_id, request)
 
     def pair(self, pair_id: int, request: gr.Request | None = None) -> dict[str, Any]:
         """Everything about one image-caption pair.

@@ -5,11 +5,14 @@ killed export leaves the target as it was. A folder is replaced only if it is an
 """
 
 import csv
+import glob
 import hashlib
 import json
+import logging
 import os
 import re
 import shutil
+import socket
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
@@ -33,11 +36,14 @@ from backend.datasets.shard_writing import (
     write_webdataset,
 )
 from backend.errors import ExportError
+from db.processes import is_running
 
 FORMATS = (
     "imagefolder", "csv", "jsonl", "parquet", "webdataset", "parquet-images", "huggingface",
 )  # fmt: skip
 _ROW_GROUP = 5_000
+
+log = logging.getLogger(__name__)
 
 
 def write_dataset(
@@ -64,11 +70,12 @@ def write_dataset(
     if format not in FORMATS:
         raise ExportError(f"'{format}' is no export format; use one of: {', '.join(FORMATS)}.")
     out = out.expanduser().absolute()
+    _clear_up(out)
     _check_target(out, overwrite)
     root = source_root.resolve()
     if out.resolve() == root or root.is_relative_to(out.resolve()):
         raise ExportError(f"{out} holds the dataset itself. Choose another folder.")
-    part = out.with_name(f".{out.name}.part-{os.getpid()}")
+    part = _beside(out, "part")
     try:
         shutil.rmtree(part, ignore_errors=True)
         part.mkdir(parents=True)
@@ -104,6 +111,26 @@ def _check_target(out: Path, overwrite: bool) -> None:
         raise ExportError(f"{out} holds an earlier export. Choose another folder, or overwrite it.")
 
 
+def _beside(out: Path, what: str) -> Path:
+    """A name that says whose it is: folders may be shared by several machines."""
+    return out.with_name(f".{out.name}.{what}-{os.getpid()}-{socket.gethostname()}")
+
+
+def _clear_up(out: Path) -> None:
+    """What exports into this place left that were killed: a half one goes, and an earlier one that
+    was about to be replaced comes back."""
+    for left in out.parent.glob(f".{glob.escape(out.name)}.*-*-*"):
+        what, process, host = left.name.removeprefix(f".{out.name}.").split("-", 2)
+        if host != socket.gethostname() or not process.isdigit() or is_running(int(process)):
+            continue
+        if what == "old" and not out.exists():
+            left.rename(out)
+            log.warning("%s: the earlier export, put back after one that was killed", out)
+        else:
+            shutil.rmtree(left, ignore_errors=True)
+            log.warning("%s: what a killed export had left is cleared away", left)
+
+
 def _write_checksums(part: Path) -> None:
     """SHA256SUMS of everything written, as `sha256sum --check` reads it."""
     lines = []
@@ -116,7 +143,7 @@ def _write_checksums(part: Path) -> None:
 
 def _put_in_place(part: Path, out: Path) -> None:
     """Rename; an earlier export goes only when the new one stands."""
-    old = out.with_name(f".{out.name}.old-{os.getpid()}")
+    old = _beside(out, "old")
     if out.exists():
         os.rename(out, old)
     try:

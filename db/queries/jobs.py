@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from db.errors import MissingRow
 from db.models import Job
+from db.processes import is_running
 from db.queries.statements import record
 from db.types import now
 
@@ -134,10 +135,4 @@ def _is_alive(job: JobRow) -> bool:
         return now() - job.updated_at < SILENCE
     if int(process_id) == os.getpid():
         return False  # the id was given again, to us
-    try:
-        os.kill(int(process_id), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass  # it lives, but belongs to somebody else
-    return True
+    return is_running(int(process_id))

@@ -1,0 +1,251 @@
+"""Many curators at once over a real server: `python app.py bench --curators 32 --verdicts 20000`
+
+Each curator logs in, is handed a pair, judges it, and is handed the next, as fast as the server
+answers. At the end the store is asked: every verdict that was confirmed must be there once, under
+its curator's name, and no pair may have been judged by two.
+"""
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+
+from backend.bench.generated_store import generate
+from backend.errors import TracedError
+from backend.pipeline import Progress, no_progress
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from db.queries import verdicts as verdict_queries
+
+_PASSWORD = "open sesame, please"
+_DECISIONS = ("correct", "drop", "unsure", "abstract")
+_DATASET = "generated"
+_APP = Path(__file__).resolve().parents[2] / "app.py"
+
+
+@dataclass(frozen=True)
+class Latency:
+    """Milliseconds that a curator waited for an answer."""
+
+    question: str
+    p50: float
+    p95: float
+    p99: float
+    worst: float
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """`lost`: verdicts that were confirmed and are not in the store; `doubled`: pairs with more
+    than one; `conflicts`: verdicts refused because somebody else had been faster. Memory is the
+    server's, in MiB: after a tenth of the verdicts, and at the end."""
+
+    curators: int
+    confirmed: int
+    lost: int
+    doubled: int
+    conflicts: int
+    seconds: float
+    latencies: tuple[Latency, ...]
+    memory_early: float
+    memory_end: float
+
+    def table(self) -> str:
+        lines = [
+            f"{self.curators} curators, {self.confirmed:,} verdicts confirmed in "
+            f"{self.seconds:.0f} s ({self.confirmed / self.seconds:.0f} a second): {self.lost} "
+            f"lost, {self.doubled} doubled, {self.conflicts} conflicts",
+            f"{'':24} {'p50':>8} {'p95':>8} {'p99':>8} {'worst':>8}  ms",
+        ]
+        lines += [
+            f"{one.question:24} {one.p50:8.0f} {one.p95:8.0f} {one.p99:8.0f} {one.worst:8.0f}"
+            for one in self.latencies
+        ]
+        lines.append(
+            f"memory of the server: {self.memory_early:.0f} MiB after a tenth of the verdicts, "
+            f"{self.memory_end:.0f} MiB at the end"
+        )
+        return "\n".join(lines)
+
+
+@dataclass
+class _Tally:
+    """What all curators have seen so far."""
+
+    wanted: int
+    confirmed: dict[int, str] = field(default_factory=dict)
+    conflicts: int = 0
+    waited: dict[str, list[float]] = field(default_factory=lambda: {"next pair": [], "verdict": []})
+    memory: list[float] = field(default_factory=list)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def is_done(self) -> bool:
+        with self.lock:
+            return len(self.confirmed) >= self.wanted
+
+
+def bench_load(
+    curators: int, verdicts: int, url: str | None = None, progress: Progress = no_progress
+) -> LoadReport:
+    """Make a store (in a temporary folder, or at `url`), serve it, and let the curators work."""
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Workspace(load_settings({"data_directory": folder, "database": url}))
+        try:
+            dataset_id = generate(
+                workspace.store, verdicts + 2 * curators, _DATASET, progress=progress
+            )
+            names = [f"Curator {number + 1}" for number in range(curators)]
+            for name in names:
+                workspace.team.add(name, _PASSWORD)
+            tally, started = _Tally(verdicts), time.monotonic()
+            with served(folder, url) as (address, process):
+                started = time.monotonic()
+                with ThreadPoolExecutor(curators) as pool:
+                    work = [pool.submit(_curate, address, name, tally) for name in names]
+                    while not all(one.done() for one in work):
+                        progress(len(tally.confirmed), verdicts, "Verdicts")
+                        tally.memory.append(memory_of(process.pid))
+                        time.sleep(0.5)
+                for one in work:
+                    one.result()
+                seconds = time.monotonic() - started
+                tally.memory.append(memory_of(process.pid))
+            return _report(workspace, dataset_id, curators, tally, seconds)
+        finally:
+            workspace.store.close()
+
+
+def _report(
+    workspace: Workspace, dataset_id: int, curators: int, tally: _Tally, seconds: float
+) -> LoadReport:
+    with workspace.store.reading() as session:
+        found = [
+            (one.pair_id, one.decided_by)
+            for one in verdict_queries.iterate_verdicts(session, dataset_id)
+        ]
+        acts = {pair: len(verdict_queries.history(session, pair)) for pair, _ in found}
+    stored = Counter(pair for pair, _ in found)
+    authors = dict(found)
+    return LoadReport(
+        curators=curators,
+        confirmed=len(tally.confirmed),
+        lost=sum(authors.get(pair) != name for pair, name in tally.confirmed.items()),
+        doubled=sum(count > 1 for count in stored.values()) + sum(n > 1 for n in acts.values()),
+        conflicts=tally.conflicts,
+        seconds=seconds,
+        latencies=tuple(_latency(question, times) for question, times in tally.waited.items()),
+        memory_early=tally.memory[len(tally.memory) // 10],
+        memory_end=tally.memory[-1],
+    )
+
+
+def _latency(question: str, seconds: list[float]) -> Latency:
+    p50, p95, p99 = np.percentile(1000 * np.array(seconds), [50, 95, 99]).tolist()
+    return Latency(question, p50, p95, p99, 1000 * max(seconds))
+
+
+@contextmanager
+def served(folder: str, url: str | None) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+    """The app over the store of this folder, as `python app.py` serves it; (address, process)."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": folder}
+    if url is not None:
+        environment["TRACED_DATABASE"] = url
+    log = Path(folder) / "server.log"
+    with log.open("wb") as told:
+        process = subprocess.Popen(
+            [sys.executable, str(_APP), "serve", "--data", _DATASET, "--port", str(port)],
+            cwd=_APP.parent,
+            env=environment,
+            stdout=told,
+            stderr=told,
+        )
+    address = f"http://127.0.0.1:{port}"
+    try:
+        _wait_for(address, process, log)
+        yield address, process
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+    for _ in range(600):
+        if process.poll() is not None:
+            break
+        try:
+            if httpx.get(f"{address}/healthy").is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    process.kill()
+    raise TracedError(f"The server did not start: {log.read_text(errors='replace')[-500:]}")
+
+
+def _curate(address: str, name: str, tally: _Tally) -> None:
+    lot = random.Random(name)
+    with httpx.Client(base_url=address, timeout=120) as client:
+        answer = client.post("/login", data={"username": name, "password": _PASSWORD})
+        answer.raise_for_status()
+        while not tally.is_done():
+            begun = time.monotonic()
+            pair = call(client, "next", [_DATASET, "p_error"])
+            handed = time.monotonic()
+            if pair is None:
+                return
+            decision = lot.choice(_DECISIONS)
+            try:
+                call(client, "decide", [pair["id"], pair["version"], decision, "", 0])
+            except Refused:
+                with tally.lock:
+                    tally.conflicts += 1
+                continue
+            said = time.monotonic()
+            with tally.lock:
+                tally.confirmed[pair["id"]] = name
+                tally.waited["next pair"].append(handed - begun)
+                tally.waited["verdict"].append(said - handed)
+
+
+class Refused(TracedError):
+    """The server gave an error instead of an answer."""
+
+
+def call(client: httpx.Client, name: str, given: list[Any]) -> Any:
+    """One call of a named endpoint, as Gradio's interface has it: an event, then its answer."""
+    asked = client.post(f"/gradio_api/call/{name}", json={"data": given})
+    asked.raise_for_status()
+    answer = client.get(f"/gradio_api/call/{name}/{asked.json()['event_id']}")
+    answer.raise_for_status()
+    kind = told = ""
+    for line in answer.text.splitlines():
+        if line.startswith("event: "):
+            kind = line.removeprefix("event: ")
+        elif line.startswith("data: "):
+            told = line.removeprefix("data: ")
+    if kind != "complete":
+        raise Refused(f"{name}: {told}")
+    return json.loads(told)[0]
+
+
+def memory_of(process: int) -> float:
+    """Resident memory in MiB."""
+    pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

@@ -1,0 +1,59 @@
+"""A clock that jumps backwards: order is told by ids, never by times."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+import db.queries.claims
+import db.queries.curators
+import db.queries.verdicts
+import db.types
+from db import Store
+from db.queries import claims, pairs, verdicts
+from tests.db.building import add_dataset
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[timedelta]:
+    """Its only entry is how far the clock is off."""
+    off = [timedelta()]
+
+    def now() -> datetime:
+        return datetime.now(UTC) + off[0]
+
+    for module in (db.types, db.queries.verdicts, db.queries.claims, db.queries.curators):
+        if hasattr(module, "now"):
+            monkeypatch.setattr(module, "now", now)
+    return off
+
+
+def test_verdicts_keep_their_order(store: Store, clock: list[timedelta]) -> None:
+    dataset, ids = add_dataset(store, 3)
+    for number, decision in enumerate(("drop", "correct", "unsure")):
+        with store.writing() as session:
+            verdicts.add_verdict(session, ids[0], number, decision, author="Ada")
+        clock[0] -= timedelta(days=1)
+    with store.reading() as session:
+        acts = verdicts.history(session, ids[0])
+        assert [act.decision for act in acts] == ["drop", "correct", "unsure"]
+        assert acts[0].created_at > acts[2].created_at
+        assert pairs.get_pair(session, ids[0]).decision == "unsure"
+    with store.writing() as session:
+        verdicts.undo_last(session, dataset, "Ada")
+    with store.reading() as session:
+        assert pairs.get_pair(session, ids[0]).decision == "correct"
+
+
+def test_a_claim_of_the_future_does_not_lock_its_owner_out(
+    store: Store, clock: list[timedelta]
+) -> None:
+    _, ids = add_dataset(store, 1)
+    with store.writing() as session:
+        assert claims.claim(session, ids[0], "Ada")
+    clock[0] -= timedelta(hours=5)
+    with store.writing() as session:
+        assert claims.claim(session, ids[0], "Ada")
+        assert not claims.claim(session, ids[0], "Ben")
+    clock[0] += timedelta(minutes=11)  # held anew by the clock as it is now, not by that of before
+    with store.writing() as session:
+        assert claims.claim(session, ids[0], "Ben")

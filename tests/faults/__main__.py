@@ -1,0 +1,30 @@
+"""The table of the README: `python -m tests.faults --times 100`"""
+
+import argparse
+import tempfile
+from pathlib import Path
+
+from tests.faults.repeating import repeat
+from tests.faults.scenarios import SCENARIOS
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=100)
+    parser.add_argument("--only", choices=[one.name for one in SCENARIOS])
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    print("| killed during | times | killed before its end | lost | doubled | seconds, unkilled |")
+    print("|---|---|---|---|---|---|", flush=True)
+    for kind in SCENARIOS:
+        if given.only not in (None, kind.name):
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            done = repeat(kind(), given.times, Path(folder), given.seed)
+        # A loss or a double would have raised.
+        print(f"| {done.name} | {done.times} | {done.killed} | 0 | 0 | {done.seconds:.1f} |",
+              flush=True)  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

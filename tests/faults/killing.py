@@ -1,0 +1,52 @@
+"""Do something in a process of its own, and kill -9 it at some moment."""
+
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+Work = Callable[[], None]
+
+
+def finished(work: Work) -> float:
+    """Let the work end in a process of its own; the seconds it took. Raises if it failed."""
+    started = time.monotonic()
+    _, status = os.waitpid(_forked(work), 0)
+    if status != 0:
+        raise AssertionError(f"the work ended with status {status}")
+    return time.monotonic() - started
+
+
+def killed(work: Work, after: float) -> bool:
+    """Kill the work so many seconds after its start; False if it had ended by then."""
+    process = _forked(work)
+    time.sleep(after)
+    os.kill(process, signal.SIGKILL)
+    _, status = os.waitpid(process, 0)
+    if os.WIFSIGNALED(status):
+        return True
+    if status != 0:
+        raise AssertionError(f"the work ended with status {status}")
+    return False
+
+
+def _forked(work: Work) -> int:
+    """The child shares what is imported, and nothing that is open: it starts at once."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = os.fork()
+    if process:
+        return process
+    status = 1
+    try:
+        Path("/dev/null").open("w")  # noqa: SIM115  (a child that ends by _exit closes nothing)
+        work()
+        status = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stderr.flush()
+        os._exit(status)

@@ -1,0 +1,109 @@
+"""A disk that is full, or may not be written to: real ones, of a size that is soon reached."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.errors import ExportError, StoreError, explain
+from backend.scenes import demo
+from backend.settings import load_settings
+from backend.views import ExportChoice
+from backend.workspace import Workspace
+from db.queries import pairs, verdicts
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a disk")
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of two mebibytes."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(folder)], check=False
+    )
+    if mounted.returncode:
+        pytest.skip("no disk can be mounted here")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def fill(disk: Path) -> Path:
+    """Take all the room that is left."""
+    ballast = disk / "ballast"
+    with ballast.open("wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
+    return ballast
+
+
+def opened(state: Path) -> Workspace:
+    return Workspace(load_settings({"data_directory": str(state), "author": "Ada"}, {}))
+
+
+def test_an_export_onto_a_full_disk_leaves_nothing_and_works_with_room(
+    disk: Path, tmp_path: Path
+) -> None:
+    demo.write(tmp_path / "pairs", 12, 0, 96, seed=1)
+    workspace = opened(tmp_path / "state")
+    dataset = workspace.import_dataset(tmp_path / "pairs").dataset_id
+    ballast = fill(disk)
+    with pytest.raises(ExportError, match=r"No space left.*Nothing was kept"):
+        workspace.export(dataset, ExportChoice(), disk / "out", "imagefolder")
+    assert [path.name for path in disk.iterdir()] == ["ballast"]
+    ballast.unlink()
+    report = workspace.export(dataset, ExportChoice(), disk / "out", "imagefolder")
+    assert report.written == 12
+    workspace.store.close()
+
+
+def test_verdicts_on_a_full_disk_are_refused_and_none_that_was_confirmed_is_lost(
+    disk: Path, tmp_path: Path
+) -> None:
+    demo.write(tmp_path / "pairs", 12, 0, 96, seed=1)
+    workspace = opened(disk / "state")
+    dataset = workspace.import_dataset(tmp_path / "pairs").dataset_id
+    with workspace.store.reading() as session:
+        ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
+    ballast = fill(disk)
+    confirmed = []
+    told = ""
+    for turn in range(400):
+        pair_id = ids[turn % len(ids)]
+        try:
+            view = workspace.open_pair(pair_id)
+            workspace.decide(pair_id, view.version, ("drop", "correct")[turn // len(ids) % 2])
+            confirmed.append(pair_id)
+        except StoreError as problem:
+            told = explain(problem)
+            break
+    assert "the disk is full" in told
+    ballast.unlink()
+    with workspace.store.reading() as session:
+        acts = sum(len(verdicts.history(session, pair)) for pair in ids)
+    assert acts == len(confirmed)
+    view = workspace.open_pair(ids[0])
+    assert workspace.decide(ids[0], view.version, "unsure").decision == "unsure"
+    workspace.store.close()
+
+
+def test_a_disk_that_may_not_be_written_to_is_told(disk: Path, tmp_path: Path) -> None:
+    demo.write(tmp_path / "pairs", 3, 0, 96, seed=1)
+    workspace = opened(disk / "state")
+    dataset = workspace.import_dataset(tmp_path / "pairs").dataset_id
+    with workspace.store.reading() as session:
+        (pair, *_) = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
+    workspace.store.close()
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    with pytest.raises(StoreError, match=r"permissions|folder|unable"):
+        opened(disk / "state")
+    subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
+    again = opened(disk / "state")
+    assert again.decide(pair, 0, "drop").decision == "drop"
+    again.store.close()
