@@ -1,14 +1,17 @@
 """Opening pictures of strangers, and small copies of them.
 
-What is refused: files that are no pictures, broken ones, and *decompression bombs*, small files
-that unpack into gigabytes. What is put right: EXIF rotation, palettes,
-transparency (on white), 16 bits.
+What is refused: files that are no pictures, broken ones, formats that only another program can
+draw, and *decompression bombs*, small files that unpack into gigabytes. What is put right: EXIF
+rotation, palettes, transparency (on white), 16 bits.
 """
 
 import hashlib
 import io
+import logging
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from PIL import Image, ImageOps, UnidentifiedImageError
@@ -18,22 +21,28 @@ from backend.errors import ImageError
 
 #: Larger pictures are refused; a scorer sees a few hundred pixels a side.
 MOST_PIXELS = 200_000_000
+#: What Pillow itself can decode and datasets hold. Not EPS and its like, for which it would start
+#: another program on a stranger's file.
+_WANTED = (
+    "JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "DIB", "TIFF", "PPM", "AVIF", "JPEG2000", "ICO",
+    "ICNS", "TGA", "PCX", "SGI", "DDS", "QOI", "PSD",
+)  # fmt: skip
+Image.init()
+FORMATS = tuple(name for name in _WANTED if name in Image.OPEN)
+# Of broken files Pillow warns and then raises as well; the second is told, the first is noise.
+warnings.filterwarnings("ignore", module=r"PIL\b")
+logging.getLogger("PIL").setLevel(logging.CRITICAL)
 
 
 def load_image(path: ImageFile) -> Image.Image:
     """The picture, RGB, upright. Raises ImageError saying what is wrong with the file."""
-    image = _open(path)
-    try:
+    with _decoding(path) as image:
         return to_rgb(image)
-    except (OSError, ValueError, SyntaxError, EOFError) as problem:
-        raise ImageError(f"'{path.name}' is broken or incomplete: {_reason(problem)}.") from problem
-    finally:
-        image.close()
 
 
 def image_size(path: ImageFile) -> tuple[int, int]:
     """Width and height as it is shown, from the header alone. Raises ImageError."""
-    with _open(path) as image:
+    with _decoding(path) as image:
         width, height = image.size
         turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
     return (height, width) if turned else (width, height)
@@ -41,15 +50,10 @@ def image_size(path: ImageFile) -> tuple[int, int]:
 
 def check_image(path: ImageFile) -> None:
     """Raise ImageError unless the whole picture can be decoded."""
-    image = _open(path)
-    try:
+    with _decoding(path) as image:
         # JPEG decodes at an eighth of its size where it can: all bytes are read all the same.
         image.draft("RGB", (max(1, image.width // 8), max(1, image.height // 8)))
         image.load()
-    except (OSError, ValueError, SyntaxError, EOFError) as problem:
-        raise ImageError(f"'{path.name}' is broken or incomplete: {_reason(problem)}.") from problem
-    finally:
-        image.close()
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
@@ -89,12 +93,26 @@ def cached_thumbnail(path: ImageFile, size: int, cache: Path) -> bytes:
     return kept.read_bytes()
 
 
+@contextmanager
+def _decoding(path: ImageFile) -> Iterator[Image.Image]:
+    """The opened picture; whatever goes wrong with it from here on is an ImageError."""
+    image = _open(path)
+    try:
+        yield image
+    except MemoryError as problem:
+        raise ImageError(f"'{path.name}' is too large for the memory there is.") from problem
+    except Image.DecompressionBombError as problem:
+        raise ImageError(f"'{path.name}' unpacks into too many pixels.") from problem
+    except Exception as problem:  # decoders raise all sorts of things on hostile files
+        raise ImageError(f"'{path.name}' is broken or incomplete: {_reason(problem)}.") from problem
+    finally:
+        image.close()
+
+
 def _open(path: ImageFile) -> Image.Image:
     try:
-        with warnings.catch_warnings():
-            # Pillow warns of large pictures; we have a limit of our own below.
-            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            image = Image.open(path if isinstance(path, Path) else io.BytesIO(path.read()))
+        source = path if isinstance(path, Path) else io.BytesIO(path.read())
+        image = Image.open(source, formats=FORMATS)
     except FileNotFoundError as problem:
         raise ImageError(f"There is no file '{path.name}'.") from problem
     except IsADirectoryError as problem:
@@ -103,7 +121,7 @@ def _open(path: ImageFile) -> Image.Image:
         raise ImageError(f"'{path.name}' is not an image.") from problem
     except Image.DecompressionBombError as problem:
         raise ImageError(f"'{path.name}' unpacks into too many pixels.") from problem
-    except (OSError, ValueError, SyntaxError, EOFError) as problem:
+    except Exception as problem:  # as above
         raise ImageError(f"'{path.name}' cannot be opened: {_reason(problem)}.") from problem
     if image.width * image.height > MOST_PIXELS:
         image.close()

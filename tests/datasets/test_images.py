@@ -42,6 +42,42 @@ def test_what_is_no_picture_is_told(tmp_path: Path) -> None:
             load_image(tmp_path / name)
 
 
+@pytest.mark.parametrize("size", [(1, 30_000), (30_000, 1), (1, 1)])
+def test_the_thinnest_pictures_keep_a_shape(tmp_path: Path, size: tuple[int, int]) -> None:
+    path = picture(tmp_path / "x.png", size)
+    assert load_image(path).size == size == image_size(path)
+    assert cached_thumbnail(path, 160, tmp_path / "cache").startswith(b"\xff\xd8")
+
+
+def test_the_first_picture_of_an_animation_is_taken(tmp_path: Path) -> None:
+    frames = [Image.new("P", (20, 10), colour) for colour in range(4)]
+    frames[0].save(tmp_path / "x.gif", save_all=True, append_images=frames[1:])
+    assert load_image(tmp_path / "x.gif").size == (20, 10)
+
+
+def test_a_picture_by_another_name_and_in_print_colours_is_read(tmp_path: Path) -> None:
+    Image.new("CMYK", (20, 10), (0, 255, 255, 0)).save(tmp_path / "x.jpg")
+    (tmp_path / "x.jpg").rename(tmp_path / "x.png")
+    red, green, _ = load_image(tmp_path / "x.png").getpixel((3, 3))  # type: ignore[misc]
+    assert red > 200 > 100 > green
+
+
+def test_half_a_gigabyte_of_anything_is_told_at_once(tmp_path: Path) -> None:
+    with (tmp_path / "x.jpg").open("wb") as file:
+        file.write(b"\xff\xd8\xff\xe0" + bytes(range(256)) * 64)
+        file.truncate(500_000_000)
+    with pytest.raises(ImageError, match=r"x\.jpg"):
+        load_image(tmp_path / "x.jpg")
+
+
+def test_no_picture_makes_another_program_run(tmp_path: Path) -> None:
+    (tmp_path / "x.eps").write_text(
+        "%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n(%pipe%id) (r) file\n"
+    )
+    with pytest.raises(ImageError, match="is not an image"):
+        load_image(tmp_path / "x.eps")
+
+
 def test_half_a_file_is_told(tmp_path: Path) -> None:
     whole = picture(tmp_path / "x.jpg", (300, 300)).read_bytes()
     (tmp_path / "x.jpg").write_bytes(whole[: len(whole) // 2])

@@ -1,0 +1,160 @@
+"""Whatever stands in a table: each row becomes a pair or a problem that says where, and goes into
+the store as it is; nothing else stops."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from backend.datasets.reading import read_dataset
+from backend.errors import DatasetError
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from db.queries import pairs as pair_queries
+from tests.datasets.folders import picture
+
+SOME = settings(
+    max_examples=40, deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)  # fmt: skip
+#: Of every plane of Unicode, control characters and NUL among them; surrogates cannot be written.
+TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+HOSTILE = st.sampled_from(
+    [
+        "<script>alert(1)</script>", "{{7*7}}${7*7}", "=cmd|' /C calc'!A0", "@SUM(1)", "a\x00b",
+        "\u202egnp.tac", "'; DROP TABLE pairs; --", "\U0010fffd", "🐕‍🦺", "‏كلب", "犬", "\r\n", "",
+        "x" * 5000,
+    ]
+)  # fmt: skip
+PATHS = st.sampled_from(
+    [
+        "a.png", "A.PNG", "../a.png", "/etc/passwd", "..\\a.png", "a.png\x00.jpg", "a\nb.png",
+        "link.png", ".", "", "a.png/", "sub/../a.png", "C:\\a.png", "file:///a.png", "%2e%2e/a.png",
+        "x" * 300,
+    ]
+)  # fmt: skip
+VALUES = st.one_of(
+    st.none(), st.booleans(), st.integers(), st.floats(), TEXT, HOSTILE,
+    st.lists(TEXT, max_size=2), st.dictionaries(TEXT, st.integers(), max_size=2),
+)  # fmt: skip
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {"file_name": st.one_of(PATHS, TEXT), "caption": st.one_of(TEXT, HOSTILE)},
+        optional={"id": VALUES, "split": VALUES, "more": VALUES},
+    ),
+    max_size=8,
+)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """One good picture, and a link that leads out."""
+    made = tmp_path_factory.mktemp("any")
+    picture(made / "a.png")
+    picture(made.parent / "outside.png")
+    (made / "link.png").symlink_to(made.parent / "outside.png")
+    return made
+
+
+def check(path: Path, rows: int, root: Path) -> None:
+    """Each row is told once, and no picture lies outside the root."""
+    try:
+        reader = read_dataset(path, image_root=root)
+        found = list(reader)
+    except DatasetError:
+        return
+    assert len(found) + len(reader.problems) == rows
+    assert len({pair.id for pair in found}) == len(found)
+    for pair in found:
+        assert pair.caption.strip()
+        inside = Path(str(pair.image_path)).resolve()
+        assert inside.is_relative_to(root)
+        assert inside.name in ("a.png", "A.PNG")
+    assert all(problem.message and problem.file for problem in reader.problems)
+
+
+@given(rows=ROWS)
+@SOME
+def test_json_lines(folder: Path, rows: list[dict[str, Any]]) -> None:
+    path = folder / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    check(path, len(rows), folder)
+
+
+@given(content=st.binary(max_size=400))
+@SOME
+def test_any_bytes_at_all(folder: Path, content: bytes) -> None:
+    for name in ("rows.jsonl", "rows.csv", "rows.json", "rows.parquet", "rows.tar", "rows.zip"):
+        path = folder / name
+        path.write_bytes(content)
+        try:
+            reader = read_dataset(path, image_root=folder)
+            list(reader)
+            assert all(problem.message for problem in reader.problems)
+        except DatasetError:
+            pass
+        path.unlink()
+
+
+@given(rows=ROWS, encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"]))
+@SOME
+def test_comma_separated_values(folder: Path, rows: list[dict[str, Any]], encoding: str) -> None:
+    path = folder / "rows.csv"
+    with path.open("w", encoding=encoding, errors="replace", newline="") as file:
+        writer = csv.DictWriter(file, ["file_name", "caption", "id", "split", "more"])
+        writer.writeheader()
+        for row in rows:
+            writer.writerow({name: str(value) for name, value in row.items()})
+    try:
+        reader = read_dataset(path, image_root=folder)
+        found = list(reader)
+    except DatasetError:
+        return
+    assert len(found) <= len(rows)
+    assert all(problem.message for problem in reader.problems)
+
+
+@given(rows=ROWS)
+@SOME
+def test_parquet(folder: Path, rows: list[dict[str, Any]]) -> None:
+    path = folder / "rows.parquet"
+    pq.write_table(
+        pa.table(
+            {
+                "file_name": pa.array([row["file_name"] for row in rows], pa.string()),
+                "caption": pa.array([row["caption"] for row in rows], pa.string()),
+            }
+        ),
+        path,
+    )
+    check(path, len(rows), folder)
+
+
+@given(rows=ROWS)
+@settings(SOME, max_examples=15)
+def test_what_is_read_goes_into_the_store_byte_for_byte(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
+) -> None:
+    path = folder / "stored.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    try:
+        wanted = [(pair.id, pair.caption) for pair in read_dataset(path, image_root=folder)]
+    except DatasetError:
+        return
+    state = tmp_path_factory.mktemp("state")
+    workspace = Workspace(load_settings({"data_directory": str(state)}, {}))
+    report = workspace.import_dataset(path, image_root=folder)
+    with workspace.store.reading() as session:
+        stored = [
+            (pair.external_id, pair.caption)
+            for pair in pair_queries.iterate_pairs(session, report.dataset_id)
+        ]
+    assert stored == wanted
+    assert report.problems == len(rows) - len(wanted)
+    workspace.store.close()

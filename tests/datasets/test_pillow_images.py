@@ -1,0 +1,69 @@
+"""Every picture of Pillow's own test suite, the malformed ones above all: decoded or told.
+
+They come with Pillow's source package, which is fetched once; without a network this is skipped.
+"""
+
+import re
+import tarfile
+import urllib.request
+from pathlib import Path
+
+import PIL
+import pytest
+
+from backend.datasets.images import cached_thumbnail, check_image, image_size, load_image
+from backend.errors import ImageError
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+
+
+@pytest.fixture(scope="module")
+def pictures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    package = DATA / f"pillow-{PIL.__version__}.tar.gz"
+    if not package.exists():
+        try:
+            fetch(package)
+        except OSError as problem:
+            pytest.skip(f"Pillow's source package cannot be fetched: {problem}")
+    folder = tmp_path_factory.mktemp("pillow")
+    with tarfile.open(package) as archive:
+        members = [m for m in archive if "/Tests/images/" in m.name and m.isfile()]
+        archive.extractall(folder, members, filter="data")
+    return sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def fetch(package: Path) -> None:
+    with urllib.request.urlopen("https://pypi.org/simple/pillow/", timeout=30) as answer:
+        listed = answer.read().decode()
+    wanted = rf'https://[^"#]+/pillow-{re.escape(PIL.__version__)}\.tar\.gz'
+    found = re.search(wanted, listed)
+    if found is None:
+        raise OSError("it is not listed")
+    address = found.group()
+    package.parent.mkdir(exist_ok=True)
+    part = package.with_suffix(".part")
+    with urllib.request.urlopen(address, timeout=60) as answer, part.open("wb") as file:
+        while block := answer.read(1 << 20):
+            file.write(block)
+    part.rename(package)
+
+
+def test_each_is_decoded_or_told(pictures: list[Path], tmp_path: Path) -> None:
+    assert len(pictures) > 900
+    seen, told = 0, dict[str, str]()
+    for path in pictures:
+        try:
+            check_image(path)
+            width, height = image_size(path)
+            assert load_image(path).mode == "RGB"
+            assert width > 0 < height
+            assert cached_thumbnail(path, 160, tmp_path / "cache").startswith(b"\xff\xd8")
+            seen += 1
+        except ImageError as problem:
+            told[path.name] = str(problem)
+    assert seen > 700
+    assert all(name in said and len(said) < 400 for name, said in told.items())
+    # Not one of those for which Pillow would start another program.
+    assert not [path for path in pictures if path.suffix == ".eps" and path.name not in told]
+    bomb = "oom-8ed3316a4109213ca96fb8a256a0bfefdece1461.icns"
+    assert "too many pixels" in told[bomb]
