@@ -386,6 +386,24 @@ def score(
                      "Default: fix."),
     ] = None,
     detector: DETECTOR = None,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray: trajectories by the workers of a Ray cluster.")
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(help="With --engine ray: a running cluster (auto, HOST:PORT, ray://HOST:PORT)."
+                     " Default: this machine's cores."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --engine ray: how many. Default: one a core or "
+                                 "accelerator.")
+    ] = None,
+    shared_folder: Annotated[
+        Path | None,
+        typer.Option(help="With --engine ray: for shards and results; on a cluster a folder that "
+                     "all its machines see, as they must see the images. Default: beside the "
+                     "database."),
+    ] = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
     """Compute trajectories, probability of error, suspect words and ICC of every pair.
@@ -400,6 +418,14 @@ def score(
              "top": top, "candidates": candidates, "seed": seed, "lemon": lemon,
              "whole_words": False if any_token else None, "detector": detector}
         )  # fmt: skip
+        if engine not in ("local", "ray"):
+            raise SettingsError(f"There is no engine '{engine}'; use local or ray.")
+        cluster = None
+        if engine == "ray":
+            from backend.pipeline.ray_scoring import Cluster
+
+            folder = shared_folder.expanduser().resolve() if shared_folder else None
+            cluster = Cluster(ray_address, workers, folder)
         workspace = open_workspace(settings)
         if out is not None:
             workspace.check_score_file(out)
@@ -407,7 +433,9 @@ def score(
         if limits := workspace.model_info().limits:
             console.print(f"[yellow]Note:[/] {escape(limits)}")
         with progress("Scoring") as update:
-            report = workspace.score(dataset_id, progress=update, suggestions=suggestions)
+            report = workspace.score(
+                dataset_id, progress=update, suggestions=suggestions, cluster=cluster
+            )
         if out is not None:
             rows = workspace.write_scores(dataset_id, out)
             console.print(f"{rows} rows written to {escape(str(out))}")
@@ -692,6 +720,11 @@ def bench(
         int | None,
         typer.Option(min=1, help="Measure instead so many curators at once over a real server."),
     ] = None,
+    ray: Annotated[
+        int | None,
+        typer.Option(min=200, metavar="PAIRS", help="Measure instead what Ray's workers do, on so "
+                     "many drawn pairs, and what large datasets would cost."),
+    ] = None,
     verdicts: Annotated[
         int, typer.Option(min=1, help="With --curators: verdicts that they give together.")
     ] = 2000,
@@ -718,6 +751,13 @@ def bench(
             with progress("Making pairs") as update:
                 load = bench_load(curators, verdicts, db, update)
             emit(load, as_json, load.table())
+            return
+        if ray is not None:
+            from backend.bench.cluster import bench_cluster
+
+            with progress("Measuring") as update:
+                found = bench_cluster(ray, progress=update)
+            emit(found, as_json, found.table())
             return
         from backend.bench.report import run_bench, table
 

@@ -37,6 +37,7 @@ from backend.pipeline import (
 from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.progress import progress_of
+from backend.pipeline.ray_scoring import Cluster
 from backend.pipeline.searching import Finder
 from backend.pipeline.team import Team
 from backend.scoring.protocol import ScorerInfo
@@ -544,9 +545,12 @@ class Workspace:
         dataset_id: int,
         progress: Progress = no_progress,
         suggestions: bool = True,
+        cluster: Cluster | None = None,
     ) -> ScoreReport:
         """See `backend.pipeline.scoring.score_dataset`."""
-        return scoring.score_dataset(self.store, self.engine, dataset_id, progress, suggestions)
+        return scoring.score_dataset(
+            self.store, self.engine, dataset_id, progress, suggestions, cluster
+        )
 
     def train(self, dataset_id: int, progress: Progress = no_progress) -> TrainReport:
         """See `backend.pipeline.training.train_candidate`."""

@@ -5,7 +5,7 @@ command resumes after a kill, and a second run finds nothing to do and changes n
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,8 @@ from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.noisy_copies import TrajectoryCache
 from backend.pipeline.pictures import encode_opened, open_ahead
+from backend.pipeline.ray_scoring import Cluster, trajectories_by_ray
+from backend.pipeline.ray_worker import trajectory_of
 from backend.pipeline.searching import image_file, remember_images, remember_meanings
 from backend.scoring.lemon import LemonScorer
 from backend.store import Store
@@ -73,8 +75,12 @@ def score_dataset(
     dataset_id: int,
     progress: Progress = no_progress,
     suggestions: bool = True,
+    cluster: Cluster | None = None,
 ) -> ScoreReport:
-    """Bring every pair of the dataset to the end of the line. Raises ModelUnavailable, NotFound."""
+    """Bring every pair of the dataset to the end of the line. Raises ModelUnavailable, NotFound.
+
+    `cluster`: where trajectories are computed, if not by this program itself.
+    """
     started = time.monotonic()
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
@@ -82,7 +88,10 @@ def score_dataset(
     root = Path(dataset.root)
     prepare_neighbours(store, engine, dataset_id, progress)
     run = _run(store, engine, dataset_id)
-    scored, unreadable = _trajectories(store, engine, run, root, total, progress)
+    if cluster is None:
+        scored, unreadable = _trajectories(store, engine, run, root, total, progress)
+    else:
+        scored, unreadable = _by_cluster(store, engine, run, root, total, cluster, progress)
     _concreteness(store, engine, dataset_id, total, progress)
     remember_meanings(store, engine, dataset_id, total, progress)
     report = _detect(store, engine, run, root, progress)
@@ -152,34 +161,74 @@ def _trajectories(
             [(states[pair.image_path], pair.caption) for pair in readable],
             [pair.id for pair in readable],
         )
-        with store.writing() as session:
-            trajectory_queries.save_trajectories(
-                session,
-                run.id,
-                [
-                    to_row(pair.id, trajectory)
-                    for pair, trajectory in zip(readable, trajectories, strict=True)
-                ],
-            )
+        _save(store, run, [pair.id for pair in readable], trajectories)
         scored += len(readable)
         unreadable += len(batch) - len(readable)
         progress(scored + unreadable, total, "Caption trajectories")
-    if problems:
-        with store.writing() as session:
-            known = {
-                p.file
-                for p in dataset_queries.list_problems(session, run.dataset_id or 0, 0, 10**6)
-            }
-            dataset_queries.add_problems(
-                session,
-                run.dataset_id or 0,
-                [
-                    NewProblem(name, None, "unreadable image", message)
-                    for name, message in problems.items()
-                    if name not in known
-                ],
-            )
+    _add_problems(store, run, problems)
     return scored, unreadable
+
+
+def _by_cluster(
+    store: Store,
+    engine: Engine,
+    run: RunRow,
+    root: Path,
+    total: int,
+    cluster: Cluster,
+    progress: Progress,
+) -> tuple[int, int]:
+    """`_trajectories`, computed by Ray's workers."""
+    scored = unreadable = 0
+    problems: dict[str, str] = {}
+    vectors = image_file(store, engine, run)
+    folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
+    waiting = (
+        (pair.id, pair.image_path, pair.caption)
+        for batch in _unscored(store, run)
+        for pair in batch
+    )
+    for part in trajectories_by_ray(
+        engine, cluster, folder / f"run-{run.id}", root, exploring_of(run), waiting
+    ):
+        readable = [row for row in part if row["problem"] is None]
+        problems |= {row["image"]: row["problem"] for row in part if row["problem"] is not None}
+        ids = [row["pair_id"] for row in readable]
+        if readable and readable[0]["image_embedding"] is not None:
+            seen = np.array([row["image_embedding"] for row in readable], np.float32)
+            remember_images(vectors, ids, seen)
+        _save(store, run, ids, [trajectory_of(row) for row in readable])
+        scored += len(readable)
+        unreadable += len(part) - len(readable)
+        progress(scored + unreadable, total, "Caption trajectories")
+    _add_problems(store, run, problems)
+    return scored, unreadable
+
+
+def _save(
+    store: Store, run: RunRow, pairs: Sequence[int], trajectories: Sequence[Trajectory]
+) -> None:
+    rows = [to_row(pair, one) for pair, one in zip(pairs, trajectories, strict=True)]
+    with store.writing() as session:
+        trajectory_queries.save_trajectories(session, run.id, rows)
+
+
+def _add_problems(store: Store, run: RunRow, problems: Mapping[str, str]) -> None:
+    """Images that could not be read, each told once."""
+    if not problems:
+        return
+    dataset_id = run.dataset_id or 0
+    with store.writing() as session:
+        known = {p.file for p in dataset_queries.list_problems(session, dataset_id, 0, 10**6)}
+        dataset_queries.add_problems(
+            session,
+            dataset_id,
+            [
+                NewProblem(name, None, "unreadable image", message)
+                for name, message in problems.items()
+                if name not in known
+            ],
+        )
 
 
 def _unscored(store: Store, run: RunRow) -> Iterator[list[PairRow]]:

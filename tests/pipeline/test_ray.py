@@ -1,0 +1,119 @@
+"""Scoring by Ray: the same numbers as by this program alone, whatever happens to the workers."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from backend.errors import SettingsError
+from backend.pipeline.ray_scoring import Cluster
+from backend.pipeline.scoring import scored_pairs
+from backend.scenes import demo
+from backend.settings import MODELS, load_settings
+from backend.workspace import Workspace
+from db.queries import runs
+from tests.trajectories.comparison import assert_same_trajectory
+
+PAIRS = 120
+
+
+@pytest.fixture(scope="module")
+def photographs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pairs to score, and one whose picture breaks after the import."""
+    folder = tmp_path_factory.mktemp("ray") / "pairs"
+    demo.write(folder, PAIRS, 0, 96, seed=6)
+    return folder
+
+
+def opened(state: Path, photographs: Path) -> tuple[Workspace, int]:
+    workspace = Workspace(
+        load_settings(
+            {
+                "data_directory": str(state), "model": str(MODELS / "scenes-blip-itm"),
+                "detector": "logistic",
+            },
+            {},
+        )
+    )  # fmt: skip
+    whole = sorted((photographs / "images").iterdir())[5]
+    kept = whole.read_bytes()
+    dataset = workspace.import_dataset(photographs).dataset_id
+    whole.write_bytes(kept[:40])
+    return workspace, dataset
+
+
+def same(one: tuple[Workspace, int], other: tuple[Workspace, int]) -> None:
+    found = []
+    for workspace, dataset in (one, other):
+        with workspace.store.reading() as session:
+            run = runs.latest_run(session, dataset, "score")
+        assert run is not None
+        found.append(scored_pairs(workspace.store, run))
+    assert [pair.external_id for pair in found[0][0]] == [pair.external_id for pair in found[1][0]]
+    assert len(found[0][0]) == PAIRS - 1
+    for local, distant in zip(found[0][1], found[1][1], strict=True):
+        assert_same_trajectory(distant, local, 1e-5)
+    shown = [[pair.p_error for pair in pairs] for pairs, _ in found]
+    np.testing.assert_allclose(np.array(shown[0], float), np.array(shown[1], float), atol=1e-3)
+
+
+def workers() -> list[int]:
+    listed = subprocess.run(
+        ["pgrep", "-f", "^ray::MapWorker"], capture_output=True, text=True, check=False
+    )
+    return [int(line) for line in listed.stdout.split()]
+
+
+def test_workers_give_the_same_numbers_and_one_may_die(
+    photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = sorted((photographs / "images").iterdir())[5].read_bytes()
+    local = opened(tmp_path / "local", photographs)
+    report = local[0].score(local[1], suggestions=False)
+    assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
+    sorted((photographs / "images").iterdir())[5].write_bytes(whole)
+
+    monkeypatch.setattr("backend.pipeline.ray_scoring.BATCH", 8)
+    distant = opened(tmp_path / "distant", photographs)
+    killed: list[int] = []
+
+    def kill_one() -> None:
+        """As soon as results come, in the middle of the next batches."""
+        results = tmp_path / "distant/ray"
+        for _ in range(1200):
+            if list(results.rglob("part-*.parquet")) and (found := workers()):
+                os.kill(found[0], signal.SIGKILL)
+                killed.append(found[0])
+                return
+            time.sleep(0.05)
+
+    killer = threading.Thread(target=kill_one)
+    killer.start()
+    report = distant[0].score(distant[1], suggestions=False, cluster=Cluster(workers=2))
+    killer.join()
+    assert killed
+    assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
+    same(local, distant)
+    parts = sorted((tmp_path / "distant/ray").rglob("part-*.parquet"))
+    ids = [row for part in parts for row in pq.read_table(part)["pair_id"].to_pylist()]
+    assert len(ids) == len(set(ids)) == PAIRS
+    (problem,) = [one for one in distant[0].problems(distant[1]) if one.kind == "unreadable image"]
+    assert "scene-0005" in problem.message
+    again = distant[0].score(distant[1], suggestions=False, cluster=Cluster(workers=1))
+    assert (again.scored, again.unreadable) == (0, 1)
+    for workspace, _ in (local, distant):
+        workspace.store.close()
+
+
+def test_a_cluster_that_is_not_there_is_told(photographs: Path, tmp_path: Path) -> None:
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
+    dataset = workspace.import_dataset(photographs).dataset_id
+    with pytest.raises(SettingsError, match=r"No Ray cluster answers at 127\.0\.0\.1:1"):
+        workspace.score(dataset, suggestions=False, cluster=Cluster("127.0.0.1:1"))
+    workspace.store.close()
