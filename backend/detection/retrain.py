@@ -51,8 +51,6 @@ def retrain(
     trajectories: Sequence[Trajectory],
     labels: Sequence[int | None],
     score: ScoreCaptions,
-    current: Classifier | None = None,
-    current_p_error: Sequence[float | None] | None = None,
     groups: Sequence[Hashable] | None = None,
     maximum_pairs: int = 2000,
     progress: Ticker | None = None,
@@ -108,39 +106,32 @@ def retrain(
         "noisy_copies": len(copies.owners),
         "verdicts_wrong": int(verdict_labels.sum()),
         "verdicts_right": int(len(decided) - verdict_labels.sum()),
-        **_before_and_after(current, current_p_error, p_error, originals, decided, verdict_labels),
     }
     return Retrained(classifier, p_error, report)
 
 
-def _before_and_after(
-    current: Classifier | None,
-    current_p_error: Sequence[float | None] | None,
-    p_error: np.ndarray,
-    originals: np.ndarray,
-    decided: Sequence[int],
-    verdict_labels: np.ndarray,
+def compare(
+    before: np.ndarray | None, after: np.ndarray, verdicts: Sequence[tuple[int, int]]
 ) -> dict[str, Any]:
-    """AUC on the verdicts (by a classifier that had not seen them) and how the ranking moves."""
+    """What a candidate changes: AUC on the verdicts, and how the ranking moves.
+
+    `before`, `after`: probability of error of all pairs, by the classifier in use (None: there is
+    none) and by the candidate, where it was trained by others that had not seen the pair;
+    `verdicts`: (row, 1 wrong or 0 right).
+    """
     found: dict[str, Any] = {}
-    before: np.ndarray | None = None
-    if current_p_error is not None and all(p is not None for p in current_p_error):
-        before = np.array(current_p_error, np.float64)
-    elif current is not None:
-        before = current.predict(originals)
-    both_kinds = 0 < verdict_labels.sum() < len(verdict_labels)
+    decided, labels = [row for row, _ in verdicts], [label for _, label in verdicts]
+    both_kinds = 0 < sum(labels) < len(labels)
     if both_kinds:
-        after_auc = float(roc_auc_score(verdict_labels, p_error[list(decided)]))
-        found["verdict_auc_after"] = round(after_auc, 4)
+        found["verdict_auc_after"] = round(float(roc_auc_score(labels, after[decided])), 4)
     if before is None:
         return found
     if both_kinds:
-        before_auc = float(roc_auc_score(verdict_labels, before[list(decided)]))
-        found["verdict_auc_before"] = round(before_auc, 4)
+        found["verdict_auc_before"] = round(float(roc_auc_score(labels, before[decided])), 4)
     first = min(TOP, len(before))
-    old, new = (set(np.argsort(-p, kind="stable")[:first].tolist()) for p in (before, p_error))
+    old, new = (set(np.argsort(-p, kind="stable")[:first].tolist()) for p in (before, after))
     found["first_places"] = first
     found["new_in_first_places"] = len(new - old)
-    if len(before) > 2 and np.ptp(before) > 0 and np.ptp(p_error) > 0:
-        found["rank_correlation"] = round(float(spearmanr(before, p_error).statistic), 4)
+    if len(before) > 2 and np.ptp(before) > 0 and np.ptp(after) > 0:
+        found["rank_correlation"] = round(float(spearmanr(before, after).statistic), 4)
     return found

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 from PIL import Image
+from sqlalchemy.orm import Session
 
 from backend.captions import Caption
 from backend.correction import judge
@@ -58,6 +59,9 @@ from db.queries.trajectories import TrajectoryRow
 
 #: Pairs encoded, scored and committed together: what a kill can cost at most.
 BATCH = 48
+
+#: Pairs read from the store together where no model is asked.
+AT_ONCE = 500
 
 #: Pairs that a cold start trains on; more brings little and costs a score each.
 COLD_START_PAIRS = 2000
@@ -273,25 +277,20 @@ def _detect(
     classifier in use, so that a curator's adopted one is never replaced behind their back.
     """
     dataset_id = run.dataset_id or 0
-    pairs, trajectories = scored_pairs(store, run)
-    if not pairs:
-        return {}
     with store.reading() as session:
         active = classifier_queries.active(session, dataset_id)
-        judged = active is not None and all(
-            (found := detection_queries.get_detection(session, pair.id)) is not None
-            and found.run_id == run.id
-            for pair in pairs
-        )
+        drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
+        judged = active is not None and trajectory_queries.is_all_judged(session, run.id)
+    if not drawn:
+        return {}
     if judged and active is not None:
         return dict(active.report)
-    _show(store, run, pairs, trajectories)
     classifier = classifier_in_use(store, dataset_id) if active is not None else None
     if classifier is not None and active is not None and active.report.get("run") == run.id:
-        p_errors = probabilities(classifier, trajectories)
         classifier_id, report = active.id, dict(active.report)
     else:
         progress(0, 0, "Training the detector on injected noise")
+        pairs, trajectories = scored_pairs(store, run, drawn)
         keyed = [(pair.id, pair.image_path) for pair in pairs]
         cache = TrajectoryCache(engine, root, keyed, exploring_of(run))
         result = cold_start(
@@ -303,7 +302,7 @@ def _detect(
             progress=progress,
             detector=engine.settings.detector,
         )
-        p_errors = [float(p) for p in result.p_error]
+        classifier = result.classifier
         report = {**result.report, "run": run.id, "verdicts": 0}
         with store.writing() as session:
             row = classifier_queries.add_classifier(
@@ -316,21 +315,29 @@ def _detect(
                 report=report,
             )
             classifier_queries.activate(session, row.id)
+            # With the classifier: these are judged by others that had not seen them, and a program
+            # that is killed here could not find out any more by which.
+            _judge(session, run, row.id, pairs, trajectories, result.p_error.tolist())
         classifier_id = row.id
-    save_detections(store, run, classifier_id, pairs, trajectories, p_errors)
+    for pairs, trajectories in _unjudged(store, run, classifier_id):
+        p_errors = probabilities(classifier, trajectories)
+        with store.writing() as session:
+            _judge(session, run, classifier_id, pairs, trajectories, p_errors)
     return report
 
 
-def _show(store: Store, run: RunRow, pairs: list[PairRow], trajectories: list[Trajectory]) -> None:
-    """Set the pairs' s_0 and gain to those of this run: another run may have been shown before."""
-    rows = [
-        to_row(pair.id, t)
-        for pair, t in zip(pairs, trajectories, strict=True)
-        if (pair.s_0, pair.gain) != (float(t.scores[0]), float(t.scores.max()) - float(t.scores[0]))
-    ]
-    for first in range(0, len(rows), 500):
-        with store.writing() as session:
-            trajectory_queries.save_trajectories(session, run.id, rows[first : first + 500])
+def _unjudged(
+    store: Store, run: RunRow, classifier_id: int
+) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
+    """Batches of what this classifier has not judged yet from this run's trajectories."""
+    for pairs, trajectories in scored_batches(store, run):
+        with store.reading() as session:
+            done = detection_queries.judged(
+                session, [pair.id for pair in pairs], run.id, classifier_id
+            )
+        left = [row for row, pair in enumerate(pairs) if pair.id not in done]
+        if left:
+            yield [pairs[row] for row in left], [trajectories[row] for row in left]
 
 
 def _disagreement(store: Store, dataset_id: int) -> None:
@@ -354,25 +361,21 @@ def _disagreement(store: Store, dataset_id: int) -> None:
 
 def _suggestions(store: Store, engine: Engine, run: RunRow, root: Path, progress: Progress) -> int:
     """Corrections for the pairs most likely to be wrong that have none yet."""
-    classifier = classifier_in_use(store, run.dataset_id or 0)
-    pairs, trajectories = scored_pairs(store, run)
-    likely = sorted(
-        (
-            (pair.p_error, pair, trajectory)
-            for pair, trajectory in zip(pairs, trajectories, strict=True)
-            if pair.p_error is not None and pair.p_error >= SUGGEST_ABOVE
-        ),
-        key=lambda item: -(item[0] or 0),
-    )[:SUGGEST_AT_MOST]
+    dataset_id = run.dataset_id or 0
+    classifier = classifier_in_use(store, dataset_id)
+    with store.reading() as session:
+        likely = pair_queries.most_likely_wrong(session, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
     offered = 0
-    for done, (p_error, pair, trajectory) in enumerate(likely, 1):
+    for done, pair in enumerate(likely, 1):
         with store.reading() as session:
             known = suggestion_queries.list_suggestions(session, pair.id, run.id)
-        if not known:
+            stored = trajectory_queries.trajectories_of(session, run.id, [pair.id])
+        if not known and pair.id in stored:
             try:
                 image = load_image(locate(root, pair.image_path))
             except (ImageError, UnsafePath, OSError):
                 continue
+            p_error, trajectory = pair.p_error, to_trajectory(pair.caption, stored[pair.id])
             suspects = suspect_words(trajectory, p_error)
             offered += suggest_for(
                 store, engine, run.id, pair.id, image, trajectory, suspects, p_error, classifier,
@@ -426,51 +429,69 @@ def exploring_of(run: RunRow) -> Exploring:
     return Exploring.recorded(run.explorer, run.parameters)
 
 
-def scored_pairs(store: Store, run: RunRow) -> tuple[list[PairRow], list[Trajectory]]:
-    """All pairs that have a trajectory under this run, with it, in import order."""
-    with store.reading() as session:
-        rows = {r.pair_id: r for r in trajectory_queries.iterate_trajectories(session, run.id)}
-        pairs = [
-            pair
-            for pair in pair_queries.iterate_pairs(session, run.dataset_id or 0)
-            if pair.id in rows
-        ]
-    return pairs, [to_trajectory(pair.caption, rows[pair.id]) for pair in pairs]
+def scored_pairs(
+    store: Store, run: RunRow, pair_ids: Sequence[int]
+) -> tuple[list[PairRow], list[Trajectory]]:
+    """Those of the pairs that have a trajectory under this run, with it, in import order."""
+    pairs: list[PairRow] = []
+    trajectories: list[Trajectory] = []
+    for first in range(0, len(pair_ids), AT_ONCE):
+        part = pair_ids[first : first + AT_ONCE]
+        with store.reading() as session:
+            rows = trajectory_queries.trajectories_of(session, run.id, part)
+            found = [pair for pair in pair_queries.pairs_of(session, part) if pair.id in rows]
+        pairs += found
+        trajectories += [to_trajectory(pair.caption, rows[pair.id]) for pair in found]
+    return pairs, trajectories
 
 
-def save_detections(
-    store: Store,
+def scored_batches(store: Store, run: RunRow) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
+    """All pairs that have a trajectory under this run, in import order, a few at a time: memory
+    does not grow with the dataset."""
+    after = 0
+    while True:
+        with store.reading() as session:
+            batch = pair_queries.pairs_after(session, run.dataset_id or 0, after, AT_ONCE)
+        if not batch:
+            return
+        after = batch[-1].id
+        found = scored_pairs(store, run, [pair.id for pair in batch])
+        if found[0]:
+            yield found
+
+
+def _judge(
+    session: Session,
     run: RunRow,
     classifier_id: int,
-    pairs: list[PairRow],
-    trajectories: list[Trajectory],
-    p_errors: list[float],
+    pairs: Sequence[PairRow],
+    trajectories: Sequence[Trajectory],
+    p_errors: Sequence[float],
 ) -> None:
-    """Write p_error and suspect words of all pairs, in batches."""
-    for first in range(0, len(pairs), 500):
-        batch = [
-            (
-                pair,
-                DetectionRow(
-                    pair.id,
-                    p_error,
-                    tuple((s.start, s.end, s.score) for s in suspect_words(trajectory, p_error)),
-                    run.id,
-                    classifier_id,
-                ),
-            )
-            for pair, trajectory, p_error in zip(
-                pairs[first : first + 500],
-                trajectories[first : first + 500],
-                p_errors[first : first + 500],
-                strict=True,
-            )
-        ]
-        with store.writing() as session:
-            detection_queries.save_detections(session, [row for _, row in batch])
-            signal_queries.save_suspect_words(
-                session, {pair.id: _most_suspect(pair.caption, row) for pair, row in batch}
-            )
+    """Write p_error and suspect words; s_0 and gain as well where another run was shown before."""
+    shown = [
+        to_row(pair.id, t)
+        for pair, t in zip(pairs, trajectories, strict=True)
+        if (pair.s_0, pair.gain) != (float(t.scores[0]), float(t.scores.max()) - float(t.scores[0]))
+    ]
+    trajectory_queries.save_trajectories(session, run.id, shown)
+    batch = [
+        (
+            pair,
+            DetectionRow(
+                pair.id,
+                p_error,
+                tuple((s.start, s.end, s.score) for s in suspect_words(trajectory, p_error)),
+                run.id,
+                classifier_id,
+            ),
+        )
+        for pair, trajectory, p_error in zip(pairs, trajectories, p_errors, strict=True)
+    ]
+    detection_queries.save_detections(session, [row for _, row in batch])
+    signal_queries.save_suspect_words(
+        session, {pair.id: _most_suspect(pair.caption, row) for pair, row in batch}
+    )
 
 
 def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | None]:

@@ -4,22 +4,37 @@ A newly trained classifier is a *candidate*: stored, with its figures beside tho
 use, and not used until somebody adopts it. Earlier ones stay and can be adopted again.
 """
 
+import math
+from array import array
 from pathlib import Path
+from typing import Any
 
-from backend.detection.retrain import retrain
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.detection.classifier import Classifier
+from backend.detection.retrain import Retrained, compare, retrain
 from backend.engine import Engine
 from backend.errors import TrainingError
 from backend.pipeline import Progress, no_progress
 from backend.pipeline.classifiers import classifier_in_use, probabilities, stored_classifier
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.noisy_copies import TrajectoryCache
-from backend.pipeline.scoring import COLD_START_PAIRS, exploring_of, scored_pairs
+from backend.pipeline.scoring import (
+    AT_ONCE,
+    COLD_START_PAIRS,
+    exploring_of,
+    scored_batches,
+    scored_pairs,
+)
 from backend.store import Store
 from backend.views import TrainReport
 from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
 from db.queries import detections as detection_queries
+from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
+from db.queries import trajectories as trajectory_queries
 from db.queries.runs import RunRow
 
 #: What a verdict says about the caption: 1 wrong, 0 right. *Abstract* captions describe no image,
@@ -37,9 +52,11 @@ def train_candidate(
     """
     run = scored_by_this_model(store, engine, dataset_id)
     prepare_neighbours(store, engine, dataset_id, progress)
-    pairs, trajectories = scored_pairs(store, run)
     with store.reading() as session:
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
+        decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
+    pairs, trajectories = scored_pairs(store, run, sorted({*drawn, *decided}))
     labels = [LABELS.get(pair.decision or "") for pair in pairs]
     verdicts = sum(label is not None for label in labels)
     progress(0, 0, "Training on verdicts and injected noise")
@@ -50,15 +67,15 @@ def train_candidate(
         TrajectoryCache(
             engine, root, [(p.id, p.image_path) for p in pairs], exploring_of(run)
         ).score,
-        current=classifier_in_use(store, dataset_id),
-        current_p_error=[pair.p_error for pair in pairs],
         groups=[pair.image_path for pair in pairs],
         maximum_pairs=COLD_START_PAIRS,
         progress=progress,
         detector=engine.settings.detector,
     )
-    report = {**result.report, "run": run.id, "verdicts": verdicts}
+    moved = _compared(store, run, result, [pair.id for pair in pairs], labels)
+    report = {**result.report, **moved, "run": run.id, "verdicts": verdicts}
     with store.writing() as session:
+        dataset_queries.lock(session, dataset_id)  # so that no two get the same number
         number = len(classifier_queries.list_classifiers(session, dataset_id))
         row = classifier_queries.add_classifier(
             session,
@@ -81,17 +98,49 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
     row, classifier = stored_classifier(store, classifier_id)
     with store.reading() as session:
         run = run_queries.get_run(session, int(row.report["run"]))
-    pairs, trajectories = scored_pairs(store, run)
-    p_errors = probabilities(classifier, trajectories)
+    ids, p_errors, _ = _ranked(store, run, classifier)
     with store.writing() as session:
         classifier_queries.activate(session, classifier_id)
-        detection_queries.save_probabilities(
-            session,
-            classifier_id,
-            {pair.id: p_error for pair, p_error in zip(pairs, p_errors, strict=True)},
-        )
-    progress(len(pairs), len(pairs), "Ranked")
-    return len(pairs)
+        for first in range(0, len(ids), AT_ONCE):
+            part = slice(first, first + AT_ONCE)
+            detection_queries.save_probabilities(
+                session,
+                classifier_id,
+                dict(zip(ids[part].tolist(), p_errors[part].tolist(), strict=True)),
+            )
+    progress(len(ids), len(ids), "Ranked")
+    return len(ids)
+
+
+def _ranked(
+    store: Store, run: RunRow, classifier: Classifier
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """All scored pairs with their probability by this classifier, and as shown so far (NaN: none).
+
+    Three numbers a pair: even of many millions all fit into memory.
+    """
+    ids, after, before = array("q"), array("d"), array("d")
+    for pairs, trajectories in scored_batches(store, run):
+        ids.extend(pair.id for pair in pairs)
+        after.extend(probabilities(classifier, trajectories))
+        before.extend(math.nan if pair.p_error is None else pair.p_error for pair in pairs)
+    return np.array(ids, np.int64), np.array(after), np.array(before)
+
+
+def _compared(
+    store: Store, run: RunRow, result: Retrained, trained_on: list[int], labels: list[int | None]
+) -> dict[str, Any]:
+    """What the candidate changes, over all pairs; see `detection.retrain.compare`."""
+    ids, after, before = _ranked(store, run, result.classifier)
+    rows = np.searchsorted(ids, trained_on)
+    after[rows] = result.p_error  # by classifiers that had not seen them
+    if np.isnan(before).any():
+        current = classifier_in_use(store, run.dataset_id or 0)
+        before = _ranked(store, run, current)[1] if current is not None else before
+    verdicts = [
+        (int(row), label) for row, label in zip(rows, labels, strict=True) if label is not None
+    ]
+    return compare(None if np.isnan(before).any() else before, after, verdicts)
 
 
 def scored_by_this_model(store: Store, engine: Engine, dataset_id: int) -> RunRow:

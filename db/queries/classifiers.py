@@ -8,7 +8,8 @@ from sqlalchemy import insert, select, update
 from sqlalchemy.orm import Session
 
 from db.errors import MissingRow
-from db.models import Classifier, Dataset
+from db.models import Classifier
+from db.queries.datasets import lock
 from db.queries.statements import record
 
 
@@ -70,8 +71,7 @@ def get_classifier(session: Session, classifier_id: int) -> ClassifierRow:
 def activate(session: Session, classifier_id: int) -> ClassifierRow:
     """Make a classifier the one its dataset uses, instead of the one before."""
     dataset_id = get_classifier(session, classifier_id).dataset_id
-    # The dataset's row is the lock: two curators who adopt at once do it one after the other.
-    session.execute(select(Dataset.id).where(Dataset.id == dataset_id).with_for_update())
+    lock(session, dataset_id)  # two curators who adopt at once do it one after the other
     session.execute(
         update(Classifier)
         .where(Classifier.dataset_id == dataset_id, Classifier.active)

@@ -102,6 +102,11 @@ def get_dataset(session: Session, name_or_id: str | int) -> DatasetRow:
     return record(DatasetRow, row)
 
 
+def lock(session: Session, dataset_id: int) -> None:
+    """Let others who want the same wait until this transaction ends."""
+    session.execute(select(Dataset.id).where(Dataset.id == dataset_id).with_for_update())
+
+
 def set_overlap(session: Session, dataset_id: int, share: float, people: int) -> None:
     """A share of the pairs is handed to so many people each. ValueError if that makes no sense."""
     if not 0 <= share <= 1 or people < 2:

@@ -97,6 +97,18 @@ def get_detection(session: Session, pair_id: int) -> DetectionRow | None:
     )
 
 
+def judged(session: Session, pair_ids: Sequence[int], run_id: int, classifier_id: int) -> set[int]:
+    """Which of the pairs this classifier has judged, from this run's trajectories."""
+    found = session.execute(
+        select(Detection.pair_id).where(
+            Detection.pair_id.in_(pair_ids),
+            Detection.run_id == run_id,
+            Detection.classifier_id == classifier_id,
+        )
+    ).scalars()
+    return set(found)
+
+
 def _set_on_pairs(session: Session, probabilities: Mapping[int, float | None]) -> None:
     pairs = table_of(Pair)
     session.connection().execute(

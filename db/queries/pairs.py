@@ -194,6 +194,35 @@ def pairs_after(
     return [record(PairRow, row) for row in rows]
 
 
+def pairs_of(session: Session, pair_ids: Sequence[int]) -> list[PairRow]:
+    """The pairs of these ids, in import order."""
+    rows = session.execute(select(*_COLUMNS).where(Pair.id.in_(pair_ids)).order_by(Pair.id))
+    return [record(PairRow, row) for row in rows]
+
+
+def most_likely_wrong(
+    session: Session, dataset_id: int, above: float, at_most: int
+) -> list[PairRow]:
+    """Pairs at least so likely to be wrong, the likeliest first."""
+    rows = session.execute(
+        select(*_COLUMNS)
+        .where(Pair.dataset_id == dataset_id, Pair.p_error >= above)
+        .order_by(Pair.p_error.desc(), Pair.id)
+        .limit(at_most)
+    )
+    return [record(PairRow, row) for row in rows]
+
+
+def decided_pairs(session: Session, dataset_id: int, decisions: Sequence[str]) -> list[int]:
+    """Ids of the pairs with one of these verdicts, in import order."""
+    found = session.execute(
+        select(Pair.id)
+        .where(Pair.dataset_id == dataset_id, Pair.decision.in_(decisions))
+        .order_by(Pair.id)
+    ).scalars()
+    return list(found)
+
+
 def iterate_pairs(
     session: Session,
     dataset_id: int,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, bindparam, select, update
+from sqlalchemy import Row, bindparam, exists, select, update
 from sqlalchemy.orm import Session
 
 from db.blobs import (
@@ -16,7 +16,7 @@ from db.blobs import (
     encode_integers,
     encode_texts,
 )
-from db.models import Pair, Run, Trajectory
+from db.models import Detection, Pair, Run, Trajectory
 from db.queries.runs import NEWEST_FIRST
 from db.queries.statements import insert_for, table_of
 
@@ -133,6 +133,39 @@ def get_trajectory(
         query = query.where(Trajectory.run_id == run_id)
     row = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).one_or_none()
     return None if row is None else _unpack(row)
+
+
+def trajectories_of(
+    session: Session, run_id: int, pair_ids: Sequence[int]
+) -> dict[int, TrajectoryRow]:
+    """Those of the pairs that have one under the run, by pair."""
+    rows = session.execute(
+        select(*_COLUMNS).where(Trajectory.run_id == run_id, Trajectory.pair_id.in_(pair_ids))
+    )
+    return {row.pair_id: _unpack(row) for row in rows}
+
+
+def draw_scored(session: Session, run_id: int, dataset_id: int, size: int) -> list[int]:
+    """Pairs with a trajectory under the run: all, or so many drawn by lot; in import order."""
+    drawn = session.execute(
+        select(Pair.id)
+        .where(
+            Pair.dataset_id == dataset_id,
+            exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id),
+        )
+        .order_by(Pair.lot, Pair.id)
+        .limit(size)
+    ).scalars()
+    return sorted(drawn)
+
+
+def is_all_judged(session: Session, run_id: int) -> bool:
+    """Whether each trajectory of the run has a detection that was made from it."""
+    waiting = exists().where(
+        Trajectory.run_id == run_id,
+        ~exists().where(Detection.pair_id == Trajectory.pair_id, Detection.run_id == run_id),
+    )
+    return not session.execute(select(waiting)).scalar_one()
 
 
 def iterate_trajectories(

@@ -8,7 +8,7 @@ from backend.detection.classifier import Classifier
 from backend.detection.cold_start import ColdStart, cold_start
 from backend.detection.features import feature_matrix
 from backend.detection.localisation import suspect_words, word_scores
-from backend.detection.retrain import retrain
+from backend.detection.retrain import compare, retrain
 from backend.errors import TrainingError
 from tests.detection.made_trajectories import World, trajectory
 
@@ -77,17 +77,17 @@ def test_captions_that_allow_no_noise_are_ranked_by_s_0() -> None:
 
 def test_verdicts_teach(world: World, cold: ColdStart) -> None:
     labels = [int(wrong) if i % 2 else None for i, wrong in enumerate(world.wrong)]
-    result = retrain(
-        world.captions, world.trajectories, labels, world.score,
-        current=cold.classifier, current_p_error=cold.p_error.tolist(),
-    )  # fmt: skip
+    result = retrain(world.captions, world.trajectories, labels, world.score)
     unseen = np.arange(0, 240, 2)
     auc = roc_auc_score(world.wrong[unseen], result.p_error[unseen])
     assert auc > roc_auc_score(world.wrong[unseen], cold.p_error[unseen]) - 0.03
     assert result.report["verdicts_wrong"] == sum(label == 1 for label in labels)
-    assert 0.5 < result.report["verdict_auc_after"] <= 1
-    assert 0 <= result.report["new_in_first_places"] <= result.report["first_places"] == 100
-    assert -1 <= result.report["rank_correlation"] <= 1
+    verdicts = [(row, label) for row, label in enumerate(labels) if label is not None]
+    moved = compare(cold.p_error, result.p_error, verdicts)
+    assert 0.5 < moved["verdict_auc_after"] <= 1
+    assert 0 <= moved["new_in_first_places"] <= moved["first_places"] == 100
+    assert -1 <= moved["rank_correlation"] <= 1
+    assert set(compare(None, result.p_error, verdicts)) == {"verdict_auc_after"}
 
 
 def test_verdicts_of_one_kind_are_enough_to_train(world: World) -> None:
@@ -95,7 +95,8 @@ def test_verdicts_of_one_kind_are_enough_to_train(world: World) -> None:
     for i in np.flatnonzero(world.wrong)[:6]:
         labels[int(i)] = 1
     result = retrain(world.captions, world.trajectories, labels, world.score)
-    assert "verdict_auc_after" not in result.report
+    of_one_kind = [(row, label) for row, label in enumerate(labels) if label is not None]
+    assert "verdict_auc_after" not in compare(None, result.p_error, of_one_kind)
     assert roc_auc_score(world.wrong, result.p_error) > 0.8
 
 

@@ -17,7 +17,7 @@ from PIL import Image
 
 from backend.detection.features import feature_matrix
 from backend.pipeline.classifiers import classifier_in_use
-from backend.pipeline.scoring import scored_pairs
+from backend.pipeline.scoring import scored_batches
 from backend.scenes import demo
 from backend.settings import MODELS, load_settings
 from backend.views import ExportChoice
@@ -229,7 +229,7 @@ class Retraining(Scenario):
         if active[0].basis == "verdicts":
             classifier = classifier_in_use(opened.store, dataset)
             assert classifier is not None
-            listed, paths = scored_pairs(opened.store, run)
+            ((listed, paths),) = scored_batches(opened.store, run)
             shown = [pair.p_error for pair in listed]
             np.testing.assert_allclose(
                 np.array(shown, float), classifier.predict(feature_matrix(paths)), atol=1e-6

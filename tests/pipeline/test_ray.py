@@ -13,7 +13,7 @@ import pytest
 
 from backend.errors import SettingsError
 from backend.pipeline.ray_scoring import Cluster
-from backend.pipeline.scoring import scored_pairs
+from backend.pipeline.scoring import scored_batches
 from backend.scenes import demo
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
@@ -54,7 +54,8 @@ def same(one: tuple[Workspace, int], other: tuple[Workspace, int]) -> None:
         with workspace.store.reading() as session:
             run = runs.latest_run(session, dataset, "score")
         assert run is not None
-        found.append(scored_pairs(workspace.store, run))
+        ((pairs, trajectories),) = scored_batches(workspace.store, run)
+        found.append((pairs, trajectories))
     assert [pair.external_id for pair in found[0][0]] == [pair.external_id for pair in found[1][0]]
     assert len(found[0][0]) == PAIRS - 1
     for local, distant in zip(found[0][1], found[1][1], strict=True):
