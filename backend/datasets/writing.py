@@ -1,7 +1,8 @@
 """Exports: whole or not at all.
 
 Everything is written into a temporary folder beside the target and renamed when it is complete; a
-killed export leaves the target as it was. A folder is replaced only if it is an earlier export.
+killed export leaves the target as it was, and one in shards goes on at its next start. A folder is
+replaced only if it is an earlier export.
 """
 
 import csv
@@ -41,6 +42,8 @@ from db.processes import is_running
 FORMATS = (
     "imagefolder", "csv", "jsonl", "parquet", "webdataset", "parquet-images", "huggingface",
 )  # fmt: skip
+#: Forms in shards: a stopped export goes on with the next one.
+_RESUMABLE = ("webdataset", "parquet-images", "huggingface")
 _ROW_GROUP = 5_000
 
 log = logging.getLogger(__name__)
@@ -70,15 +73,15 @@ def write_dataset(
     if format not in FORMATS:
         raise ExportError(f"'{format}' is no export format; use one of: {', '.join(FORMATS)}.")
     out = out.expanduser().absolute()
-    _clear_up(out)
     _check_target(out, overwrite)
     root = source_root.resolve()
     if out.resolve() == root or root.is_relative_to(out.resolve()):
         raise ExportError(f"{out} holds the dataset itself. Choose another folder.")
-    part = _beside(out, "part")
+    part = _beside(out, f"part.{format.replace('-', '_')}")
+    is_resumable = format in _RESUMABLE
     try:
-        shutil.rmtree(part, ignore_errors=True)
-        part.mkdir(parents=True)
+        _clear_up(out, part if is_resumable else None)
+        part.mkdir(parents=True, exist_ok=True)
         (part / MARK).write_text("Written by TRACED Curator. Safe to overwrite by it.\n")
         (part / "README.md").write_text(card, encoding="utf-8")
         for name, text in (files or {}).items():
@@ -91,12 +94,17 @@ def write_dataset(
             )
         _write_checksums(part)
         _put_in_place(part, out)
-    except OSError as problem:
+    except Exception as problem:
+        shutil.rmtree(part, ignore_errors=True)
+        if not isinstance(problem, OSError):
+            raise
         raise ExportError(
             f"{out} could not be written: {problem.strerror or problem}. Nothing was kept."
         ) from problem
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+    except BaseException:  # stopped by its user: as good as killed
+        if not is_resumable:
+            shutil.rmtree(part, ignore_errors=True)
+        raise
     return written
 
 
@@ -116,19 +124,28 @@ def _beside(out: Path, what: str) -> Path:
     return out.with_name(f".{out.name}.{what}-{os.getpid()}-{socket.gethostname()}")
 
 
-def _clear_up(out: Path) -> None:
-    """What exports into this place left that were killed: a half one goes, and an earlier one that
-    was about to be replaced comes back."""
+def _clear_up(out: Path, part: Path | None) -> None:
+    """What exports into this place left that were stopped: an earlier one that was about to be
+    replaced comes back; a half one becomes `part`, to go on with, or goes."""
     for left in out.parent.glob(f".{glob.escape(out.name)}.*-*-*"):
         what, process, host = left.name.removeprefix(f".{out.name}.").split("-", 2)
-        if host != socket.gethostname() or not process.isdigit() or is_running(int(process)):
+        if host != socket.gethostname() or not process.isdigit():
+            continue
+        if int(process) != os.getpid() and is_running(int(process)):
             continue
         if what == "old" and not out.exists():
             left.rename(out)
-            log.warning("%s: the earlier export, put back after one that was killed", out)
+            log.warning("%s: the earlier export, put back after one that was stopped", out)
+        elif (
+            part is not None
+            and part.name.startswith(f".{out.name}.{what}-")
+            and (left == part or not part.exists())
+        ):
+            left.rename(part)
+            log.warning("%s: going on with what an export had written that was stopped", out)
         else:
             shutil.rmtree(left, ignore_errors=True)
-            log.warning("%s: what a killed export had left is cleared away", left)
+            log.warning("%s: what a stopped export had left is cleared away", left)
 
 
 def _write_checksums(part: Path) -> None:

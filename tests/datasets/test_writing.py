@@ -1,13 +1,18 @@
 """Exports: whole or not at all, and readable again."""
 
 import json
+import os
+import tarfile
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from backend.datasets import shard_writing
 from backend.datasets.card import dataset_card
 from backend.datasets.export_row import ExportRow
 from backend.datasets.reading import read_dataset
@@ -128,3 +133,64 @@ def test_the_card_says_what_was_removed_and_why() -> None:
     assert "left out, decided: wrong, drop | 3" in card
     assert "- Model: scenes-blip-itm" in card
     assert "<b>" not in card
+
+
+@pytest.mark.parametrize("format", ["webdataset", "parquet-images", "huggingface"])
+def test_an_export_in_shards_that_is_stopped_goes_on(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
+) -> None:
+    monkeypatch.setattr(shard_writing, "SHARD", 1)
+    read: list[str] = []
+    whole = shard_writing.image_and_ending
+
+    def counted(image: Any) -> tuple[bytes, str]:
+        read.append(str(image))
+        return whole(image)
+
+    monkeypatch.setattr(shard_writing, "image_and_ending", counted)
+
+    def stopped() -> Iterator[ExportRow]:
+        yield from rows(source)[:2]
+        raise KeyboardInterrupt
+
+    out = tmp_path / "o"
+    with pytest.raises(KeyboardInterrupt):
+        write_dataset(stopped(), out, format=format, card="", source_root=source)
+    assert not out.exists()
+    assert len(read) == 2
+    # As if another program had been killed: its number is given to none that runs.
+    (half,) = (p for p in tmp_path.iterdir() if p.name.startswith("."))
+    half.rename(half.with_name(half.name.replace(f"-{os.getpid()}-", "-999999999-")))
+    every = rows(source)
+    assert write_dataset(every, out, format=format, card="", source_root=source) == len(every)
+    assert len(read) == len(every)  # none of them twice
+    names = {path.name for path in out.rglob("*")}
+    assert not [name for name in names if name.endswith((".half", ".finished"))]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source"]
+    fresh = tmp_path / "fresh"
+    write_dataset(every, fresh, format=format, card="", source_root=source)
+    sums = [(f / "SHA256SUMS").read_text().splitlines() for f in (out, fresh)]
+    # Hugging Face's library gives every dataset that it writes a fingerprint of its own.
+    one, other = ([line for line in of if "state.json" not in line] for of in sums)
+    assert one == other
+
+
+def test_what_has_changed_since_is_written_anew(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shard_writing, "SHARD", 1)
+
+    def stopped() -> Iterator[ExportRow]:
+        yield from rows(source)
+        raise KeyboardInterrupt
+
+    out = tmp_path / "o"
+    with pytest.raises(KeyboardInterrupt):
+        write_dataset(stopped(), out, format="webdataset", card="", source_root=source)
+    fewer = [replace(rows(source)[0], caption="Another caption.")]
+    write_dataset(fewer, out, format="webdataset", card="", source_root=source)
+    (shard,) = out.glob("*.tar")
+    with tarfile.open(shard) as archive:
+        text = archive.extractfile("000000000.txt")
+        assert text is not None
+        assert text.read() == b"Another caption."
