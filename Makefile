@@ -16,7 +16,7 @@ run: install
 	$(BIN)/python app.py serve --port $(PORT)
 
 test: install-dev system-packages check
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
 
 check: install-dev
 	$(BIN)/ruff check .

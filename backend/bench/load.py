@@ -224,7 +224,7 @@ def _curate(address: str, name: str, tally: _Tally) -> None:
                 tally.waited["verdict"].append(said - handed)
 
 
-class Refused(TracedError):
+class Refused(Exception):
     """The server gave an error instead of an answer."""
 
 

@@ -21,6 +21,8 @@ from backend.errors import ImageError
 
 #: Larger pictures are refused; a scorer sees a few hundred pixels a side.
 MOST_PIXELS = 200_000_000
+#: … and larger files, which take a decoder half a minute to find out that they are nothing.
+MOST_BYTES = 250_000_000
 #: What Pillow itself can decode and datasets hold. Not EPS and its like, for which it would start
 #: another program on a stranger's file.
 _WANTED = (
@@ -111,8 +113,12 @@ def _decoding(path: ImageFile) -> Iterator[Image.Image]:
 
 def _open(path: ImageFile) -> Image.Image:
     try:
+        if isinstance(path, Path) and path.stat().st_size > MOST_BYTES:
+            raise ImageError(f"'{path.name}' is larger than {MOST_BYTES // 10**6} megabytes.")
         source = path if isinstance(path, Path) else io.BytesIO(path.read())
         image = Image.open(source, formats=FORMATS)
+    except ImageError:
+        raise
     except FileNotFoundError as problem:
         raise ImageError(f"There is no file '{path.name}'.") from problem
     except IsADirectoryError as problem:

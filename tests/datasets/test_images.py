@@ -66,7 +66,7 @@ def test_half_a_gigabyte_of_anything_is_told_at_once(tmp_path: Path) -> None:
     with (tmp_path / "x.jpg").open("wb") as file:
         file.write(b"\xff\xd8\xff\xe0" + bytes(range(256)) * 64)
         file.truncate(500_000_000)
-    with pytest.raises(ImageError, match=r"x\.jpg"):
+    with pytest.raises(ImageError, match=r"x\.jpg.*megabytes"):
         load_image(tmp_path / "x.jpg")
 
 

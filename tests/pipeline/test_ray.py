@@ -20,7 +20,7 @@ from backend.workspace import Workspace
 from db.queries import runs
 from tests.trajectories.comparison import assert_same_trajectory
 
-PAIRS = 120
+PAIRS = 72
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +80,7 @@ def test_workers_give_the_same_numbers_and_one_may_die(
     assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
     sorted((photographs / "images").iterdir())[5].write_bytes(whole)
 
-    monkeypatch.setattr("backend.pipeline.ray_scoring.BATCH", 8)
+    monkeypatch.setattr("backend.pipeline.ray_scoring.BATCH", 6)
     distant = opened(tmp_path / "distant", photographs)
     killed: list[int] = []
 

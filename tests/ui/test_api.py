@@ -29,7 +29,7 @@ def served(workspace: Workspace, **options: Any) -> Iterator[str]:
     while not server.started:
         time.sleep(0.05)
     yield f"http://127.0.0.1:{port}/"
-    server.should_exit = True
+    server.should_exit = server.force_exit = True  # without waiting for clients to go away
     thread.join(20)
 
 

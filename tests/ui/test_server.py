@@ -58,8 +58,8 @@ def test_the_app_is_there_and_its_listeners_are_private(client: TestClient) -> N
     assert "TRACED Curator" in client.get("/").text
     information = client.get("/gradio_api/info").json()
     assert sorted(information["named_endpoints"]) == [
-        "/check", "/datasets", "/decide", "/pair", "/progress", "/queue", "/redo", "/similar",
-        "/suggest", "/undo",
+        "/check", "/datasets", "/decide", "/next", "/pair", "/progress", "/queue", "/redo",
+        "/similar", "/suggest", "/undo",
     ]  # fmt: skip
 
 
