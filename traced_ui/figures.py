@@ -44,12 +44,13 @@ def trajectory_figure(trajectory: Trajectory, step: int = 0) -> Any:
     curves: list[dict[str, Any]] = [
         {
             "x": steps, "y": trajectory.similarities.tolist(), "name": "c, similarity",
+            "legendrank": 2,
             "type": "scatter", "mode": "lines+markers", "yaxis": "y2", "customdata": told,
             "line": {"color": C_COLOUR, "dash": "dot", "width": 2}, "marker": {"size": 5},
             "hovertemplate": "step %{x}: c %{y:.3f}<br>%{customdata}<extra></extra>",
         },
         {
-            "x": steps, "y": trajectory.scores.tolist(), "name": "s, match",
+            "x": steps, "y": trajectory.scores.tolist(), "name": "s, match", "legendrank": 1,
             "type": "scatter", "mode": "lines+markers", "customdata": told,
             "line": {"color": S_COLOUR, "width": 3}, "marker": {"size": 7},
             "hovertemplate": "step %{x}: s %{y:.3f}<br>%{customdata}<extra></extra>",
@@ -63,13 +64,15 @@ def trajectory_figure(trajectory: Trajectory, step: int = 0) -> Any:
     if trajectory.second is not None:
         # The other score of the same model, a cosine as c is.
         curves.insert(0, {
-            "x": steps, "y": trajectory.second.scores.tolist(), "name": "second opinion",
+            "x": steps, "y": trajectory.second.scores.tolist(), "name": "second",
+            "legendrank": 3,
             "type": "scatter", "mode": "lines", "yaxis": "y2",
             "line": {"color": MARK, "dash": "dash", "width": 2},
-            "hovertemplate": "step %{x}: second opinion %{y:.3f}<extra></extra>",
+            "hovertemplate": "second opinion at step %{x}: %{y:.3f}<extra></extra>",
         })  # fmt: skip
     layout: dict[str, Any] = {
-        **_look(250, {"l": 44, "r": 44, "t": 8, "b": 36}, 1.16),
+        **_look(250, {"l": 44, "r": 44, "t": 38, "b": 36}, 1.02),
+        "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0},
         "template": None,
         "xaxis": {
             **_AXIS,
