@@ -16,7 +16,7 @@ from backend.bench.measure import measure
 from backend.engine import Engine
 from backend.pipeline import Progress, no_progress
 from backend.pipeline.pictures import encode_images
-from backend.pipeline.ray_scoring import Cluster, trajectories_by_ray
+from backend.pipeline.ray_scoring import BATCH, Cluster, trajectories_by_ray
 from backend.scenes import demo
 from backend.settings import load_settings
 from backend.trajectories.exploring import Exploring
@@ -24,7 +24,6 @@ from backend.trajectories.exploring import Exploring
 #: Datasets whose cost is told, and the size of the cluster for which the days are.
 SIZES, CORES = (1_000_000, 100_000_000, 1_000_000_000), 1000
 _PUBLISHED = ("clip", "blip-itc", "blip-itm")
-_BATCH = 48
 
 
 @dataclass(frozen=True)
@@ -113,8 +112,8 @@ def _alone(engine: Engine, root: Path, asked: list[tuple[int, str, str]]) -> Rat
     started = time.monotonic()
     engine.scorer  # noqa: B018  (loads it)
     loaded = time.monotonic()
-    for first in range(0, len(asked), _BATCH):
-        part = asked[first : first + _BATCH]
+    for first in range(0, len(asked), BATCH):
+        part = asked[first : first + BATCH]
         states, _ = encode_images(engine, root, [image for _, image, _ in part])
         engine.trajectories([(states[image], caption) for _, image, caption in part])
     return Rate(

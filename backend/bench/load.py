@@ -112,7 +112,7 @@ def bench_load(
             names = [f"Curator {number + 1}" for number in range(curators)]
             for name in names:
                 workspace.team.add(name, _PASSWORD)
-            tally, started = _Tally(verdicts), time.monotonic()
+            tally = _Tally(verdicts)
             with served(folder, url) as (address, process):
                 started = time.monotonic()
                 with ThreadPoolExecutor(curators) as pool:

@@ -55,6 +55,15 @@ POSITIONS = np.linspace(0.0, 1.0, 11)
 #: T of the longest trajectory that the paper's columns hold; what is longer is cut there.
 LONGEST = 40
 
+#: What `_deletions` reads off the gains of single deletions.
+DELETIONS = (
+    "largest deletion gain",
+    "second largest deletion gain",
+    "mean deletion gain",
+    "smallest deletion gain",
+    "spread of the deletion gains",
+    "share of words whose deletion helps",
+)
 SUMMARY: tuple[str, ...] = (
     "s_0",
     "log-odds of s_0",
@@ -76,12 +85,7 @@ SUMMARY: tuple[str, ...] = (
     "words removed until the peak",
     "sum of the rises",
     "gain per word until the peak",
-    "largest deletion gain",
-    "second largest deletion gain",
-    "mean deletion gain",
-    "smallest deletion gain",
-    "spread of the deletion gains",
-    "share of words whose deletion helps",
+    *DELETIONS,
     "words",
 )
 PAPER: tuple[str, ...] = (
@@ -99,12 +103,7 @@ SECOND: tuple[str, ...] = tuple(
         "mean s",
         "sum of the rises",
         "position of the peak",
-        "largest deletion gain",
-        "second largest deletion gain",
-        "mean deletion gain",
-        "smallest deletion gain",
-        "spread of the deletion gains",
-        "share of words whose deletion helps",
+        *DELETIONS,
     )
 )
 NAMES = SUMMARY + PAPER + SECOND

@@ -170,10 +170,7 @@ def judge(
 ) -> Judged:
     """Train on the pairs outside `test` with their labels, judge those in it without."""
     half = training_half(features, wrong, groups, test, seed)
-    chosen = choose(
-        half.features, half.labels, half.weights, half.folds, labelled=True, detector=detector
-    )
-    classifier = _fitted(chosen, half)
+    classifier = _detector(half, detector)
     length = Linear("s_0 and length", (*S_0.columns, _LENGTH))
     length = length.fit(half.features, half.labels, half.weights)
     both = None
@@ -186,7 +183,7 @@ def judge(
     other = [text for text, is_test in zip(captions, test, strict=True) if is_test]
     blind = LogisticRegression(C=0.1, max_iter=500).fit(words.fit_transform(own), half.labels)
     return Judged(
-        chosen.model.kind,
+        classifier.kind,
         classifier,
         classifier.predict(features[test]),
         -features[test, 0],
@@ -196,7 +193,11 @@ def judge(
     )
 
 
-def _fitted(chosen: Chosen, half: Half) -> Classifier:
+def _detector(half: Half, name: str) -> Classifier:
+    """Chosen, trained and calibrated on the training half."""
+    chosen = choose(
+        half.features, half.labels, half.weights, half.folds, labelled=True, detector=name
+    )
     model = chosen.model.fit(half.features, half.labels, half.weights)
     calibration = calibrate(chosen.out_of_fold, half.labels, np.ones(len(half.labels)))
     return Classifier(model, calibration)
@@ -227,8 +228,8 @@ def figures_of(
     if judged.both_scores is not None:
         silent = features.copy()
         silent[:, _SECOND] = 0.0
-        alone = judge(silent, pairs.captions, pairs.wrong, pairs.groups, test, seed, detector)
-        without = metrics.auc(wrong, alone.p_error)
+        alone = _detector(training_half(silent, pairs.wrong, pairs.groups, test, seed), detector)
+        without = metrics.auc(wrong, alone.predict(silent[test]))
     single = metrics.auc(wrong, judged.s_0)
     words = localise(pairs, trajectories, test, gradients)
     rates = at_rates(wrong, judged.p_error, judged.s_0, seed)

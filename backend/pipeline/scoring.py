@@ -438,11 +438,18 @@ def scored_pairs(
     for first in range(0, len(pair_ids), AT_ONCE):
         part = pair_ids[first : first + AT_ONCE]
         with store.reading() as session:
-            rows = trajectory_queries.trajectories_of(session, run.id, part)
-            found = [pair for pair in pair_queries.pairs_of(session, part) if pair.id in rows]
-        pairs += found
-        trajectories += [to_trajectory(pair.caption, rows[pair.id]) for pair in found]
+            found = _with_trajectories(session, run, pair_queries.pairs_of(session, part))
+        pairs += found[0]
+        trajectories += found[1]
     return pairs, trajectories
+
+
+def _with_trajectories(
+    session: Session, run: RunRow, pairs: Sequence[PairRow]
+) -> tuple[list[PairRow], list[Trajectory]]:
+    rows = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
+    found = [pair for pair in pairs if pair.id in rows]
+    return found, [to_trajectory(pair.caption, rows[pair.id]) for pair in found]
 
 
 def scored_batches(store: Store, run: RunRow) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
@@ -452,10 +459,10 @@ def scored_batches(store: Store, run: RunRow) -> Iterator[tuple[list[PairRow], l
     while True:
         with store.reading() as session:
             batch = pair_queries.pairs_after(session, run.dataset_id or 0, after, AT_ONCE)
+            found = _with_trajectories(session, run, batch)
         if not batch:
             return
         after = batch[-1].id
-        found = scored_pairs(store, run, [pair.id for pair in batch])
         if found[0]:
             yield found
 
