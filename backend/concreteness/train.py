@@ -17,12 +17,14 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold, cross_val_predict
 
+from backend.concreteness import form
 from backend.concreteness.embedded import (
     GAMMA,
     HIGHEST_RATING,
     Embedded,
     Kernel,
     Linear,
+    Spread,
     Vector,
     inputs,
     save,
@@ -31,7 +33,7 @@ from backend.concreteness.scoring import score_captions
 from backend.embeddings import embed
 
 FOLDER = Path(__file__).parent
-STRENGTHS = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+STRENGTHS = (0.03, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 
 def read_captions() -> tuple[list[str], Vector]:
@@ -71,15 +73,18 @@ def fit_words() -> tuple[Linear, float]:
     return Linear(fitted.coef_, float(fitted.intercept_)), correlation
 
 
-def fit_captions(words: Linear) -> tuple[Kernel, Vector, Vector]:
-    """The regression over captions, its predictions for captions not fitted to, and the ratings."""
+def fit_captions(words: Linear) -> tuple[Embedded, Vector, Vector]:
+    """The whole, its predictions for captions not fitted to, and the ratings."""
     captions, ratings = read_captions()
-    features, mean = inputs(captions, words), float(ratings.mean())
+    written = form.describe(captions)
+    usual = Spread(written.mean(0), np.maximum(written.std(0), 1e-6))
+    features, mean = inputs(captions, words, usual), float(ratings.mean())
     strength, predicted = held_out(
         lambda s: KernelRidge(alpha=s, kernel="rbf", gamma=GAMMA), features, ratings - mean
     )
     fitted = KernelRidge(alpha=strength, kernel="rbf", gamma=GAMMA).fit(features, ratings - mean)
-    return Kernel(features, fitted.dual_coef_, mean), predicted + mean, ratings
+    kernel = Kernel(features, fitted.dual_coef_, mean)
+    return Embedded(words, kernel, usual), predicted + mean, ratings
 
 
 def main() -> None:
@@ -88,14 +93,14 @@ def main() -> None:
     given = parser.parse_args()
     words, correlation = fit_words()
     print(f"words: cross-validated Pearson {correlation:.3f}")
-    captions, predicted, ratings = fit_captions(words)
+    model, predicted, ratings = fit_captions(words)
     print(f"{len(ratings)} captions: cross-validated Pearson {pearsonr(predicted, ratings)[0]:.3f}")
     for rating in sorted(set(ratings.tolist())):
         rows = predicted[ratings == rating]
         low, high = np.quantile(rows, (0.1, 0.9))
         print(f"  rated {rating * HIGHEST_RATING:.0f}: 10 % {low:.2f}, mean {rows.mean():.2f}, "
               f"90 % {high:.2f}")  # fmt: skip
-    save(Embedded(words, captions))
+    save(model)
     if given.measure:
         with given.measure.open(encoding="utf-8", newline="") as file:
             measured = list(csv.reader(file))[1:]
