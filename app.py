@@ -81,6 +81,27 @@ CONCRETENESS = Annotated[
     typer.Option(metavar="NAME_OR_DIR", help="Model for the concreteness of captions (ICC), such "
                  "as moranyanuka/icc. Default: the embedded one."),
 ]  # fmt: skip
+VLM = Annotated[
+    str | None,
+    typer.Option("--vlm", metavar="NAME_OR_DIR", help="Vision-language model that corrects: a "
+                 "directory or hub name (OpenGVLab/InternVL3-1B-hf, Qwen/Qwen2.5-VL-3B-Instruct, "
+                 "HuggingFaceTB/SmolVLM-256M-Instruct, …), or with --vlm-url the server's name of "
+                 "it. Default: none is asked."),
+]  # fmt: skip
+VLM_URL = Annotated[
+    str | None,
+    typer.Option("--vlm-url", metavar="URL", help="OpenAI-compatible server (vLLM, Ollama, LM "
+                 "Studio, a paid one), such as http://localhost:8000/v1. Its key: OPENAI_API_KEY."),
+]  # fmt: skip
+VLM_MODE = Annotated[
+    str | None,
+    typer.Option("--vlm-mode", help="What it is told: unguided (image and caption), words (and the "
+                 "suspect words), reasoning (and to go step by step) or trajectory (and every "
+                 "step). Default: words."),
+]  # fmt: skip
+QUANTISE = Annotated[
+    str | None, typer.Option(help="4bit or 8bit: a local --vlm quantised, on an accelerator.")
+]
 DEVICE = Annotated[str | None, typer.Option(help="cuda, mps or cpu. Default: the best there is.")]
 PRECISION = Annotated[
     str | None,
@@ -141,6 +162,10 @@ def serve(
     model: MODEL = None,
     scorer: KIND = None,
     captioner: CAPTIONER = None,
+    vlm: VLM = None,
+    vlm_url: VLM_URL = None,
+    vlm_mode: VLM_MODE = None,
+    quantise: QUANTISE = None,
     concreteness: CONCRETENESS = None,
     device: DEVICE = None,
     host: Annotated[
@@ -163,6 +188,8 @@ def serve(
     with reported(False):
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
+             "corrector": vlm, "corrector_url": vlm_url, "corrector_mode": vlm_mode,
+             "quantise": quantise,
              "concreteness": concreteness, "device": device, "host": host, "port": port,
              "author": author}
         )  # fmt: skip
@@ -445,6 +472,108 @@ def score(
             f"{report.unreadable} images unreadable, {report.truncated} captions longer than the "
             f"model reads; {report.seconds:.0f} s.",
         )  # fmt: skip
+
+
+@app.command()
+def correct(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, scored.")],
+    queue: Annotated[
+        str, typer.Option("--queue", help="Which pairs, as the part behind ? in the address of a "
+                          "queue: 'p_error_from=0.5&split=train'. Default: all unreviewed pairs, "
+                          "most likely wrong first."),
+    ] = "",
+    view: Annotated[str | None, typer.Option(help="Which pairs: a saved view, by name.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many pairs at most.")] = None,
+    vlm: VLM = None,
+    vlm_url: VLM_URL = None,
+    vlm_mode: VLM_MODE = None,
+    quantise: QUANTISE = None,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=64, help="Questions in flight at a server.")
+    ] = 4,
+    timeout: Annotated[
+        float | None, typer.Option(min=1, help="Seconds for an answer of the server. Default: 60.")
+    ] = None,
+    price_in: Annotated[
+        float, typer.Option(min=0, help="Price of a million tokens of questions.")
+    ] = 0.0,
+    price_out: Annotated[
+        float, typer.Option(min=0, help="Price of a million tokens of answers.")
+    ] = 0.0,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="Stop when this much is spent, at those prices.")
+    ] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Stop after so many tokens, in and out.")
+    ] = None,
+    budget_requests: Annotated[
+        int | None, typer.Option(min=0, help="Stop after so many questions.")
+    ] = None,
+    accept_p: Annotated[
+        float | None, typer.Option(min=0, max=1, help="With --accept-gain: accept, without a "
+                                   "person, suggestions whose probability of error is at most "
+                                   "this. The verdict's author is the rule.")
+    ] = None,
+    accept_gain: Annotated[
+        float | None, typer.Option(help="With --accept-p: and whose s rises by at least this.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be sent for the first pairs; send "
+                           "nothing.")
+    ] = False,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    captioner: CAPTIONER = None,
+    device: DEVICE = None,
+    precision: PRECISION = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Suggest corrections for a whole queue; they wait for a curator.
+
+    Without --vlm those that need no vision-language model. Stop it whenever you like: the same
+    command goes on where it was, and no question is paid for twice.
+    """
+    with reported(as_json):
+        from urllib.parse import parse_qsl
+
+        from backend.language_models import Budget, Prices
+        from backend.pipeline.correcting import Rule
+        from traced_ui.queue_filter import cleaned, from_fields
+
+        if (accept_p is None) != (accept_gain is None):
+            raise SettingsError("A rule has both: --accept-p and --accept-gain.")
+        if budget is not None and not (price_in or price_out):
+            raise SettingsError("A budget in money needs prices: --price-in and --price-out.")
+        rule = Rule(accept_p, accept_gain) if accept_p is not None and accept_gain else None
+        settings = load_settings(
+            {"database": db, "model": model, "kind": scorer, "captioner": captioner,
+             "device": device, "precision": precision, "corrector": vlm, "corrector_url": vlm_url,
+             "corrector_mode": vlm_mode, "quantise": quantise, "corrector_timeout": timeout}
+        )  # fmt: skip
+        workspace = open_workspace(settings)
+        dataset_id = workspace.find(dataset)
+        fields = dict(parse_qsl(queue.lstrip("?"), keep_blank_values=False))
+        if view is not None:
+            saved = {row.name: row.fields for row in workspace.saved_views(dataset_id)}
+            if view not in saved:
+                raise SettingsError(f"There is no view '{view}'; there are: {', '.join(saved)}.")
+            fields = dict(saved[view])
+        fields = cleaned(fields)
+        among = workspace.search(dataset_id, fields.get("meaning", ""), fields.get("like", ""))
+        filter = from_fields(dataset_id, fields, among)
+        spending = workspace.engine.spending
+        spending.prices = Prices(price_in, price_out)
+        spending.budget = Budget(budget, budget_tokens, budget_requests)
+        if dry_run:
+            found = workspace.dry_run(filter)
+            emit(found, as_json, dry_run_summary(found))
+            return
+        with progress("Correcting") as update:
+            report = workspace.correct(
+                filter, rule, limit, at_once if vlm_url else 1, progress=update
+            )
+        emit(report, as_json, correction_summary(report))
 
 
 @app.command()
@@ -815,6 +944,32 @@ def backup(
         target = workspace.store.backup(out.expanduser().resolve())
         made = BackupReport(str(target), target.stat().st_size)
         emit(made, as_json, f"{target}: {target.stat().st_size:,} bytes")
+
+
+def correction_summary(report: Any) -> str:
+    outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
+    lines = [f"{report.proposer}: {report.looked_at} pairs; {outcomes or 'none left'}."]
+    if report.requests or report.answers_kept:
+        lines.append(
+            f"{report.requests} questions sent, {report.answers_kept} answered before; "
+            f"{report.tokens_in} tokens in, {report.tokens_out} out"
+            + (f"; cost {report.cost:.4f}." if report.cost else ".")
+        )
+    if report.rule is not None:
+        lines.append(f"{report.accepted} accepted by the {report.rule}.")
+    return "\n".join([*lines, *([report.stopped] if report.stopped else [])])
+
+
+def dry_run_summary(found: Any) -> str:
+    parts = [
+        f"--- pair {one.external_id}: a JPEG of {one.image_bytes} bytes, and\n[system]\n"
+        f"{one.system}\n[user]\n{one.user}\n"
+        for one in found.questions
+    ]
+    return "\n".join(
+        [*parts, f"{found.proposer}: {found.pairs} pairs in this queue, roughly "
+         f"{found.tokens_each} tokens a question. Nothing was sent."]
+    )  # fmt: skip
 
 
 def training_summary(report: Any, adopted: bool) -> str:

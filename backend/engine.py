@@ -11,9 +11,12 @@ from PIL import Image
 
 from backend import concreteness
 from backend.captions import Caption
+from backend.concreteness.contributions import Contribution, contributions
+from backend.correction.by_language_model import Corrector
 from backend.correction.captioner import Captioner, load_captioner
 from backend.embeddings import embed
 from backend.errors import ModelUnavailable
+from backend.language_models import ChatEndpoint, ChatModel, Spending
 from backend.scoring.loading import load_scorer
 from backend.scoring.protocol import FloatArray, ImageState, Scorer
 from backend.settings import Settings
@@ -35,6 +38,9 @@ class Engine:
     _scorer: Scorer | None = None
     _captioner: Captioner | None = None
     _captioner_problem: str = ""
+    #: What a corrector's questions have cost, and what they may cost.
+    spending: Spending = field(default_factory=Spending)
+    _corrector: Corrector | None = None
 
     @property
     def scorer(self) -> Scorer:
@@ -70,6 +76,28 @@ class Engine:
             return self._captioner
 
     @property
+    def corrector(self) -> Corrector | None:
+        """The vision-language model that corrects, or None if none is named: nobody is asked
+        anything unless a person has said whom. Raises ModelUnavailable."""
+        with self.lock:
+            if self._corrector is None and self.settings.corrector:
+                self._corrector = Corrector(self._language_model(), self.settings.corrector_mode)  # type: ignore[arg-type]  # checked by load_settings
+            return self._corrector
+
+    def _language_model(self) -> ChatModel:
+        name, answers = str(self.settings.corrector), self.settings.data_directory / "answers"
+        if self.settings.corrector_url:
+            return ChatEndpoint(
+                self.settings.corrector_url, name, cache=answers,
+                timeout=self.settings.corrector_timeout, spending=self.spending,
+            )  # fmt: skip
+        from backend.language_models.local import load_local
+
+        return load_local(
+            name, self.scorer.info.device, self.settings.quantise, answers, self.spending  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    @property
     def captioner_problem(self) -> str:
         return self._captioner_problem
 
@@ -87,6 +115,11 @@ class Engine:
         """ICC of each caption in [0, 1]; higher is more concrete."""
         with self.lock:
             return concreteness.score_captions(list(captions), self.settings.concreteness)
+
+    def why_abstract(self, caption: str) -> tuple[float, tuple[Contribution, ...]]:
+        """The caption's ICC, and what each word adds to it."""
+        with self.lock:
+            return contributions(caption, self.settings.concreteness)
 
     def trajectories(
         self,

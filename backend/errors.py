@@ -8,6 +8,8 @@
     ├── UnsafePath               a path leaves the dataset's root
     ├── ModelUnavailable         a model cannot be loaded: name, directory or file is wrong
     ├── ModelMismatch            it loads, but is not the kind of model that was asked for
+    ├── Unreadable               a model's answer is not in the form that was asked for
+    ├── BudgetSpent              the budget allows no further question to a model
     ├── TrainingError            a classifier cannot be trained on what there is
     ├── ExportError              an export cannot be written; nothing was left behind
     ├── StoreError               the database cannot be opened, or is newer than the program
@@ -57,6 +59,16 @@ class ModelUnavailable(TracedError):
 
 class ModelMismatch(ModelUnavailable):
     title = "This is not the kind of model that is needed here"
+
+
+class Unreadable(TracedError):
+    title = "The model's answer cannot be read"
+    exit_status = 4
+
+
+class BudgetSpent(TracedError):
+    title = "The budget is spent"
+    exit_status = 4
 
 
 class TrainingError(TracedError):

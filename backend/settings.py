@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from backend.correction.modes import MODES
 from backend.detection.types import DETECTORS
 from backend.errors import SettingsError
 from backend.trajectories.exploring import Exploring
+from db.authors import is_reserved
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 MODELS = ASSETS / "models"
@@ -23,6 +25,7 @@ DEMO = ASSETS / "demo"
 #: Names under TRACED_ that are not settings of the program: the tests', and an account's password.
 _RESERVED = ("TEST_", "PASSWORD")
 _NUMBERS = {"port", "steps", "top", "candidates", "seed"}
+_DECIMALS = {"corrector_timeout"}
 
 
 def default_data_directory() -> Path:
@@ -41,6 +44,11 @@ class Settings:
     kind: str | None = None  #: clip, blip-itc or blip-itm; None: as the checkpoint says
     captioner: str | None = None  #: None: the embedded one beside the embedded scorer
     concreteness: str | None = None  #: None: the embedded ICC
+    corrector: str | None = None  #: vision-language model that corrects; None: none is asked
+    corrector_url: str | None = None  #: the OpenAI-compatible server that has it; None: local
+    corrector_mode: str = "words"  #: unguided, words, reasoning or trajectory
+    corrector_timeout: float = 60.0  #: seconds for an answer of that server
+    quantise: str | None = None  #: 4bit or 8bit, for a local corrector on an accelerator
     device: str | None = None  #: cuda, mps, cpu; None: the best there is
     precision: str | None = None  #: float32 or bfloat16; None: as the device prefers
     lemon: str = "fix"  #: LEMoN's weights: fix, or opt (fitted to verdicts)
@@ -109,9 +117,9 @@ def load_settings(
             raise SettingsError(f"There is no setting '{key}'.")
         if value is not None:
             values[key] = value
-    for key in values.keys() & _NUMBERS:
+    for key in values.keys() & (_NUMBERS | _DECIMALS):
         try:
-            values[key] = int(values[key])
+            values[key] = float(values[key]) if key in _DECIMALS else int(values[key])
         except ValueError as problem:
             raise SettingsError(f"The {key} '{values[key]}' is not a number.") from problem
     if (detector := values.get("detector", "best")) not in DETECTORS:
@@ -123,7 +131,17 @@ def load_settings(
     if "data_directory" in values:
         values["data_directory"] = Path(values["data_directory"]).expanduser().resolve()
     settings = replace(Settings(data_directory=default_data_directory()), **values)
+    if settings.corrector_mode not in MODES:
+        raise SettingsError(
+            f"There is no mode '{settings.corrector_mode}'; use {', '.join(MODES)}."
+        )
+    if settings.quantise not in (None, "4bit", "8bit"):
+        raise SettingsError(f"quantise must be '4bit' or '8bit', not '{settings.quantise}'.")
+    if settings.corrector_url and not settings.corrector:
+        raise SettingsError("Name the server's model as well: --vlm NAME beside --vlm-url.")
     if settings.lemon not in ("fix", "opt"):
         raise SettingsError(f"lemon must be 'fix' or 'opt', not '{settings.lemon}'.")
+    if is_reserved(settings.author):
+        raise SettingsError(f"'{settings.author}' is how rules are called, not people.")
     settings.exploring  # noqa: B018  (refuses impossible settings here, not in mid-run)
     return settings

@@ -35,6 +35,16 @@ class DatasetSummary:
 
 
 @dataclass(frozen=True)
+class Abstractness:
+    """`words`: (start, end, gain) in characters; what the caption's ICC would lose without them.
+    Below 0: the word makes the caption more abstract."""
+
+    caption: str
+    icc: float
+    words: tuple[tuple[int, int, float], ...]
+
+
+@dataclass(frozen=True)
 class SuggestionView:
     """One correction on offer; higher s and lower p are better."""
 
@@ -45,6 +55,10 @@ class SuggestionView:
     s_after: float
     p_before: float | None
     p_after: float | None
+    words_changed: int = 0
+    similarity: float | None = None
+    #: What a vision-language model has seen for each suspect word: (word, seen, wrong).
+    steps: tuple[tuple[str, str, bool], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -105,6 +119,8 @@ class PairView:
     wrong_words: tuple[tuple[int, int], ...] = ()
     likeness: Likeness | None = None
     disagreement: float | None = None
+    #: The vision-language model that may be asked for a correction of this pair; "": none.
+    may_ask: str = ""
 
 
 @dataclass(frozen=True)
@@ -222,6 +238,7 @@ class PlaygroundResult:
     suggestions: tuple[SuggestionView, ...]
     scored_by: str
     limits: str
+    abstractness: Abstractness
 
 
 @dataclass(frozen=True)
@@ -260,6 +277,47 @@ class ScoreReport:
     run_id: int
     #: How the detector was made: figures by name, see `backend.detection.cold_start`.
     detector: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CorrectionReport:
+    """`outcomes`: how many pairs ended as *offered*, *no better*, *unchanged*, *refused*,
+    *unreadable*, *asked before*, *not scored*, *image unreadable*. `accepted`: by the rule.
+    `stopped`: why it ended before the queue did."""
+
+    dataset_id: int
+    proposer: str
+    looked_at: int
+    outcomes: dict[str, int]
+    accepted: int
+    rule: str | None
+    requests: int
+    answers_kept: int
+    tokens_in: int
+    tokens_out: int
+    cost: float
+    stopped: str = ""
+
+
+@dataclass(frozen=True)
+class DryRunQuestion:
+    """What would be sent for one pair; the picture as its size in bytes."""
+
+    pair_id: int
+    external_id: str
+    system: str
+    user: str
+    image_bytes: int
+
+
+@dataclass(frozen=True)
+class DryRun:
+    """`pairs`: in the queue; `tokens_each`: a rough guess at one question."""
+
+    proposer: str
+    pairs: int
+    tokens_each: int
+    questions: tuple[DryRunQuestion, ...]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from PIL import Image
 from backend import concreteness
 from backend.captions import Caption
 from backend.correction import judge
+from backend.correction.ranking import words_changed
 from backend.correction.suggestion import Case, Suggestion
 from backend.datasets import images
 from backend.datasets.containers import ImageFile, locate
@@ -27,6 +28,7 @@ from backend.errors import DatasetNotFound, ImageError, NotFound, SettingsError,
 from backend.jobs import JobRunner
 from backend.pipeline import (
     Progress,
+    correcting,
     exporting,
     importing,
     no_progress,
@@ -36,6 +38,7 @@ from backend.pipeline import (
 )
 from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
+from backend.pipeline.offers import in_order
 from backend.pipeline.progress import progress_of
 from backend.pipeline.ray_scoring import Cluster
 from backend.pipeline.searching import Finder
@@ -48,9 +51,12 @@ from backend.trajectories.trajectory import Trajectory
 from backend.views import (
     DECISIONS,
     WRONG,
+    Abstractness,
     CaptionCheck,
     ClassifierView,
+    CorrectionReport,
     DatasetSummary,
+    DryRun,
     ExportChoice,
     ExportCounts,
     ExportReport,
@@ -80,6 +86,7 @@ from db.queries import verdicts as verdict_queries
 from db.queries import views as view_queries
 from db.queries import word_marks as word_mark_queries
 from db.queries.queue import Cursor, QueueFilter, QueuePage, Range
+from db.queries.suggestions import SuggestionRow
 from db.queries.verdicts import Decided
 from db.queries.views import ViewRow
 
@@ -90,6 +97,8 @@ LONGEST_EDIT = 20_000
 LONGEST_NAME = 80
 #: Where pages end counting a queue: of very many only that is told.
 MOST_COUNTED = 10_000
+#: Seconds that a page waits for the models before it does without.
+PATIENCE = 0.3
 #: Pairs of a dataset whose totals are not counted at every key, and for how many seconds.
 LARGE, TOTALS_HOLD = 50_000, 3.0
 
@@ -297,7 +306,10 @@ class Workspace:
             wrong_words=() if blind else tuple(marks),
             likeness=Likeness(word, kind, *alike),
             disagreement=pair.disagreement,
-            suggestions=tuple(_suggestion(row) for row in offers),
+            may_ask=self._may_ask(offers),
+            suggestions=tuple(
+                _suggestion(pair.caption, row) for row in in_order(pair.caption, offers)
+            ),
             basis=_basis(pair.p_error, classifier),
             scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
             limits=str(run.parameters.get("limits", "")) if run is not None else "",
@@ -307,6 +319,11 @@ class Workspace:
                 if not blind
             ),
         )
+
+    def _may_ask(self, offers: Sequence[SuggestionRow]) -> str:
+        """The session's corrector, unless it has offered something already."""
+        name = Path(self.settings.corrector or "").name
+        return "" if any(one.proposer.startswith(name[:40]) for one in offers if name) else name
 
     def image_path(self, pair_id: int) -> ImageFile:
         """The pair's image, checked to lie inside its dataset's root."""
@@ -430,7 +447,8 @@ class Workspace:
         return self.engine.scorer.info
 
     def suggest(self, pair_id: int) -> tuple[SuggestionView, ...]:
-        """Corrections for one pair: those in the store, or computed now and stored."""
+        """Corrections for one pair: those in the store, or computed now and stored; those of a
+        vision-language model as well, if this session has been given one."""
         view = self.open_pair(pair_id)
         with self.store.reading() as session:
             run = run_queries.latest_run(session, view.dataset_id, "score")
@@ -450,8 +468,10 @@ class Workspace:
                 classifier_in_use(self.store, view.dataset_id),
                 scoring.exploring_of(run),
             )
-            view = self.open_pair(pair_id)
-        return view.suggestions
+        if (corrector := self.engine.corrector) is not None:
+            only = QueueFilter(view.dataset_id, among=(pair_id,))
+            correcting.correct(self.store, self.engine, only, corrector)
+        return self.open_pair(pair_id).suggestions
 
     def check_caption(self, pair_id: int, caption: str) -> CaptionCheck:
         """Score the curator's own edit of a pair's caption."""
@@ -470,6 +490,19 @@ class Workspace:
             icc=self.engine.concreteness([caption])[0],
             suspects=suspect_words(trajectory, p_error),
         )
+
+    def why_abstract(self, pair_id: int) -> Abstractness | None:
+        """What each word does to the concreteness of a pair's caption; None while the models are
+        busy with something else: a page does not wait for that."""
+        with self.store.reading() as session:
+            caption = pair_queries.get_pair(session, pair_id).caption
+        if not self.engine.lock.acquire(timeout=PATIENCE):
+            return None
+        try:
+            icc, found = self.engine.why_abstract(caption)
+        finally:
+            self.engine.lock.release()
+        return _abstractness(caption, icc, found)
 
     def _exploring(self, dataset_id: int) -> Exploring | None:
         """How the dataset's trajectories were made; None if it has none yet."""
@@ -500,7 +533,7 @@ class Workspace:
                 (lambda ts: probabilities(classifier, ts)) if classifier else None,
                 exploring=self.engine.exploring,
             )
-            icc = self.engine.concreteness([caption])[0]
+            icc, words = self.engine.why_abstract(caption)
         info = self.model_info()
         return PlaygroundResult(
             caption=caption,
@@ -512,9 +545,10 @@ class Workspace:
             truncated=trajectory.truncated,
             suspects=suspects,
             trajectory=trajectory,
-            suggestions=tuple(_offer(number, offer) for number, offer in enumerate(offers)),
+            suggestions=tuple(_offer(caption, n, offer) for n, offer in enumerate(offers)),
             scored_by=f"{info.kind} · {Path(info.model).name}",
             limits=info.limits,
+            abstractness=_abstractness(caption, icc, words),
         )
 
     def _opened(self, pair_id: int) -> Image.Image:
@@ -551,6 +585,26 @@ class Workspace:
         return scoring.score_dataset(
             self.store, self.engine, dataset_id, progress, suggestions, cluster
         )
+
+    def correct(
+        self,
+        filter: QueueFilter,
+        rule: correcting.Rule | None = None,
+        limit: int | None = None,
+        at_once: int = 1,
+        progress: Progress = no_progress,
+    ) -> CorrectionReport:
+        """See `backend.pipeline.correcting.correct`; by the session's corrector, if it has one."""
+        return correcting.correct(
+            self.store, self.engine, filter, self.engine.corrector, rule, limit, at_once, progress
+        )
+
+    def dry_run(self, filter: QueueFilter, shown: int = 3) -> DryRun:
+        """What would be sent to the session's corrector."""
+        corrector = self.engine.corrector
+        if corrector is None:
+            raise SettingsError("Name a vision-language model: --vlm NAME. Nothing else is sent.")
+        return correcting.dry_run(self.store, self.engine, filter, corrector, shown)
 
     def train(self, dataset_id: int, progress: Progress = no_progress) -> TrainReport:
         """See `backend.pipeline.training.train_candidate`."""
@@ -675,17 +729,26 @@ def _basis(p_error: float | None, classifier: Any) -> str:
     return str((classifier.report).get("basis_note") or "injected noise, no verdicts yet")
 
 
-def _suggestion(row: Any) -> SuggestionView:
+def _suggestion(caption: str, row: SuggestionRow) -> SuggestionView:
+    seen = (row.provenance or {}).get("steps", ())
     return SuggestionView(
-        row.id, row.caption, row.proposer, row.s_before, row.s_after, row.p_before, row.p_after
-    )
+        row.id, row.caption, row.proposer, row.s_before, row.s_after, row.p_before, row.p_after,
+        words_changed(Caption.parse(caption), row.caption), row.similarity,
+        tuple((str(word), str(told), bool(wrong)) for word, told, wrong in seen),
+    )  # fmt: skip
 
 
-def _offer(number: int, offer: Suggestion) -> SuggestionView:
+def _offer(caption: str, number: int, offer: Suggestion) -> SuggestionView:
     return SuggestionView(
         number, offer.caption, offer.proposer, offer.s_before, offer.s_after, offer.p_before,
-        offer.p_after,
+        offer.p_after, words_changed(Caption.parse(caption), offer.caption), offer.similarity,
     )  # fmt: skip
+
+
+def _abstractness(
+    caption: str, icc: float, words: Sequence[concreteness.Contribution]
+) -> Abstractness:
+    return Abstractness(caption, icc, tuple((w.start, w.end, w.gain) for w in words))
 
 
 def _figures(result: Any) -> dict[str, Any]:

@@ -273,6 +273,22 @@ class Suggestion(Base):
     p_after: Mapped[float | None] = mapped_column(Double)
     run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
+    similarity: Mapped[float | None] = mapped_column(Double)
+    #: Model, way of asking, prompt's version, the model's steps; None of those made without one.
+    provenance: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
+
+
+class CorrectionAttempt(Base):
+    """That a model was asked to correct a pair, and what came of it: nobody is asked twice."""
+
+    __tablename__ = "correction_attempts"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    proposer: Mapped[str] = mapped_column(String(64), primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    outcome: Mapped[str] = mapped_column(String(16))
+    told: Mapped[str] = mapped_column(String(255))
+    created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
 
 class Verdict(Base):

@@ -9,6 +9,7 @@ from PIL import Image
 from backend.errors import SettingsError
 from backend.views import PlaygroundResult
 from backend.workspace import QueueFilter, Workspace
+from traced_ui.abstractness import explained_abstractness
 from traced_ui.differences import difference
 from traced_ui.figures import trajectory_figure
 from traced_ui.highlighting import highlighted_caption
@@ -42,17 +43,25 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             )
             chart = gr.Plot(show_label=False, container=False, visible=False)
             steps = gr.HTML()
+            abstract = gr.HTML()
 
     @guarded
-    def check(picture: Image.Image | None, text: str | None) -> tuple[str, Any, str]:
+    def check(picture: Image.Image | None, text: str | None) -> tuple[str, Any, str, str]:
         if picture is None:
             raise SettingsError("Choose a picture first.")
         found = workspace.playground(picture, text or "")
         chart = gr.Plot(trajectory_figure(found.trajectory), visible=True)
-        return result_html(found), chart, steps_list(found.trajectory)
+        why = "<h3>What makes it concrete</h3>" + explained_abstractness(found.abstractness)
+        return result_html(found), chart, steps_list(found.trajectory), why
 
     options: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": 2}
-    gr.on([run.click, caption.submit], check, [image, caption], [result, chart, steps], **options)
+    gr.on(
+        [run.click, caption.submit],
+        check,
+        [image, caption],
+        [result, chart, steps, abstract],
+        **options,
+    )
 
 
 def result_html(found: PlaygroundResult) -> str:

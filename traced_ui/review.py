@@ -15,10 +15,11 @@ from typing import Any
 
 import gradio as gr
 
-from backend.errors import SettingsError
+from backend.errors import SettingsError, TracedError
 from backend.views import DECISIONS, DatasetSummary, PairView
 from backend.workspace import MOST_COUNTED, QueueFilter, Workspace
 from traced_ui import review_page
+from traced_ui.abstractness import explained_abstractness
 from traced_ui.figures import trajectory_figure
 from traced_ui.keyboard import help_overlay, key_table
 from traced_ui.markup import safe
@@ -65,6 +66,7 @@ class Seat:
     #: Queue and pair from which "more like this" led away.
     came_from: tuple[dict[str, str], int | None] | None = None
     chart: Any = None  # as the last key left it
+    abstract: int | None = None  # the pair on the page, if its caption looks abstract
     lock: threading.RLock = field(default_factory=threading.RLock)
 
 
@@ -106,6 +108,7 @@ def build(
         with gr.Column(elem_id="traced-right", scale=3):
             chart = gr.Plot(elem_id="traced-chart", show_label=False, container=False)
             steps = gr.HTML(elem_id="traced-steps")
+            abstract = gr.HTML(elem_id="traced-abstract")
     bus = gr.HTML(
         f'<span data-keys="{safe(json.dumps(key_table()))}" '
         f'data-decisions="{" ".join(review_page.DECISIONS)}"></span>',
@@ -120,8 +123,11 @@ def build(
         desk.seats.of(request).chart = drawn[2]
         return (*drawn[:2], *drawn[3:])
 
-    def on_chart(request: gr.Request) -> Any:
-        return desk.seats.of(request).chart
+    def on_chart(request: gr.Request) -> tuple[Any, str]:
+        return desk.seats.of(request).chart, desk.why_abstract(request)
+
+    def on_abstract(request: gr.Request) -> str:
+        return desk.why_abstract(request)
 
     def on_load(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         return desk.open(dataset_id, request)
@@ -134,10 +140,10 @@ def build(
     # The chart follows: drawing it takes as long as all the rest, and a verdict shows before it.
     at_once = [queue, stage, steps, toast, check]
     bus.keypress(on_bus, [dataset], at_once, queue=False, trigger_mode="multiple", **shared).then(
-        on_chart, None, [chart], queue=False, **shared
+        on_chart, None, [chart, abstract], queue=False, **shared
     )
-    blocks.load(on_load, [dataset], outputs, **shared)
-    dataset.change(on_load, [dataset], outputs, **shared)
+    for opened in (blocks.load, dataset.change):
+        opened(on_load, [dataset], outputs, **shared).then(on_abstract, None, [abstract], **shared)
 
     def on_job_end(dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
         return desk.refresh(dataset_id, request)
@@ -182,6 +188,20 @@ class Desk:
                 return self._all(seat, "")
             except Exception as error:
                 return self._message(note(explained(error), "error"))
+
+    def why_abstract(self, request: gr.Request) -> str:
+        """The words that make the caption on the page abstract; nothing for one that is not."""
+        seat = self.seats.of(request)
+        pair_id = seat.abstract
+        if pair_id is None or pair_id != seat.pair_id or seat.grid:
+            return ""
+        try:
+            found = self.workspace.why_abstract(pair_id)
+        except TracedError:
+            return ""  # the page has said already what is wrong with the pair or the model
+        if found is None:
+            return '<div class="abstractness"><small>The models are busy.</small></div>'
+        return explained_abstractness(found)
 
     def _follow(self, asked: dict[str, str], seat: Seat) -> None:
         """Set the queue that an address names; one that makes no sense is no queue."""
@@ -524,6 +544,7 @@ class Desk:
         if view.limits:
             stage += note(view.limits, "warning")
         seat.waiting = view.p_error is None
+        seat.abstract = view.pair_id if view.looks_abstract else None
         if view.trajectory is None:
             waiting = review_page.empty("Not scored yet", "Scores appear when the job is done.")
             return stage, _chart(None), waiting + review_page.beside(view)

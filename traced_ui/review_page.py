@@ -330,28 +330,44 @@ def _suggestions(view: PairView, suggestions: Sequence[SuggestionView]) -> str:
         )
     else:
         head = ""
-    if not suggestions:
+    ask = ""
+    if view.trajectory is not None and (view.may_ask or not suggestions):
+        told = f"Ask {safe(view.may_ask)}" if view.may_ask else "Suggest corrections"
         ask = (
             '<button type="button" class="t-button small" data-action="suggest"><kbd>S</kbd>'
-            "Suggest corrections</button>"
-            if view.trajectory is not None
-            else ""
+            f"{told}</button>"
         )
+    if not suggestions:
         return head + ask
     items = "".join(_suggestion(view, n, offer) for n, offer in enumerate(suggestions[:3], 1))
-    return head + f'<ol class="suggestions" aria-label="Suggested corrections">{items}</ol>'
+    return head + f'<ol class="suggestions" aria-label="Suggested corrections">{items}</ol>' + ask
 
 
 def _suggestion(view: PairView, place: int, offer: SuggestionView) -> str:
     p = ""
     if offer.p_before is not None and offer.p_after is not None:
         p = f" · p {percent(offer.p_before)} → {percent(offer.p_after)}"
+    words = f" · {offer.words_changed} word{'s' if offer.words_changed != 1 else ''}"
+    alike = f" · c {offer.similarity:.2f}" if offer.similarity is not None else ""
+    worse = "" if offer.s_after > offer.s_before else " · matches no better"
     return (
         f'<li><button type="button" data-action="suggestion-{place}"><kbd>{place}</kbd>'
         f'<span dir="auto">{difference(view.caption, offer.caption)}</span>'
-        f"<small>{safe(offer.proposer)}<br>s {offer.s_before:.3f} → {offer.s_after:.3f}{p}</small>"
-        "</button></li>"
+        f"<small title='c: how like the caption it stays, by the scorer'>{safe(offer.proposer)}"
+        f"{words}{alike}<br>s {offer.s_before:.3f} → {offer.s_after:.3f}{p}{worse}</small>"
+        f"</button>{_seen(offer)}</li>"
     )
+
+
+def _seen(offer: SuggestionView) -> str:
+    """What the model says it has seen for each suspect word."""
+    if not offer.steps:
+        return ""
+    rows = "".join(
+        f"<li><b>{safe(word[:60])}</b> {'✕ wrong' if wrong else '✓ right'}: {safe(told[:300])}</li>"
+        for word, told, wrong in offer.steps[:10]
+    )
+    return f'<details class="edit"><summary>How it came to this</summary><ul>{rows}</ul></details>'
 
 
 def _edit(view: PairView) -> str:

@@ -2,12 +2,14 @@
 
     scoring    any Hugging Face sequence-classification model, or the embedded regression
     embedded   regression on sentence embeddings: the default, without a download
+    contributions  which words make a caption abstract
     train      `python -m backend.concreteness.train` fits it on captions written for it
 
 The measure is that of "ICC: Quantifying Image Caption Concreteness" (§1, §2); the published model
 is `moranyanuka/icc`.
 """
 
+from backend.concreteness.contributions import Contribution, contributions
 from backend.concreteness.scoring import ABSTRACT_THRESHOLD, score_captions
 
-__all__ = ["ABSTRACT_THRESHOLD", "score_captions"]
+__all__ = ["ABSTRACT_THRESHOLD", "Contribution", "contributions", "score_captions"]

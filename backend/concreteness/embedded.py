@@ -89,9 +89,7 @@ def inputs(captions: Sequence[str], words: Linear, usual: Spread) -> Vector:
     """Shape [captions, embedding + 4 + form]: unit embedding, word ratings, form."""
     vectors = embed(captions).astype(np.float64)
     written = usual(form.describe(captions))
-    return np.concatenate(
-        [vectors, _word_ratings(captions, words), FORM_SCALE * written], axis=1
-    )
+    return np.concatenate([vectors, _word_ratings(captions, words), FORM_SCALE * written], axis=1)
 
 
 #: How much the form weighs against the embedding in a distance, and how fast likeness falls with

@@ -49,7 +49,8 @@ class Case:
 @dataclass(frozen=True)
 class Suggestion:
     """A corrected caption; `s_*` in the scorer's units (higher is better), `p_*` probabilities of
-    error (lower is better), None where there is no trained detector."""
+    error (lower is better), None where there is no trained detector; `similarity` to the caption
+    that it corrects, the cosine c of the scorer's text vectors."""
 
     caption: str
     proposer: str
@@ -57,3 +58,4 @@ class Suggestion:
     s_after: float
     p_before: float | None = None
     p_after: float | None = None
+    similarity: float | None = None

@@ -1,8 +1,22 @@
-"""Chat models behind OpenAI-compatible servers (vLLM, Ollama, LM Studio, paid ones).
+"""Language models that answer one question at a time, with or without a picture.
 
-endpoint    one question, one answer; retries, time-outs, answers kept by their content
+question       what is asked and answered, what any model is to the rest of the program
+endpoint       a model behind an OpenAI-compatible server (vLLM, Ollama, LM Studio, paid ones)
+local          a vision-language model from a directory or the hub, in this process
+kept_answers   answers by what was asked: nothing is paid for twice
+spending       what was asked and what it cost; the end of a budget
 """
 
-from backend.language_models.endpoint import Answer, ChatEndpoint, Question
+from backend.language_models.endpoint import ChatEndpoint
+from backend.language_models.question import Answer, ChatModel, Question
+from backend.language_models.spending import Budget, Prices, Spending
 
-__all__ = ["Answer", "ChatEndpoint", "Question"]
+__all__ = [
+    "Answer",
+    "Budget",
+    "ChatEndpoint",
+    "ChatModel",
+    "Prices",
+    "Question",
+    "Spending",
+]

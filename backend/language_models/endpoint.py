@@ -1,47 +1,25 @@
-"""One question to a chat model, one answer; every answer is kept by what was asked.
+"""A chat model behind an OpenAI-compatible server.
 
-The same question to the same model is not paid for twice: answers lie in a folder, a file each,
-named by a hash of all that was asked. Nothing is sent anywhere but to the address that was given.
+Nothing is sent anywhere but to the address that was given.
 """
 
-import hashlib
-import json
+import base64
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from backend.errors import ModelUnavailable, SettingsError
+from backend.language_models.kept_answers import KeptAnswers
+from backend.language_models.question import Answer, Question
+from backend.language_models.spending import Spending
 
 #: Environment variable with the key, unless another is named. Never written into any file.
 KEY = "OPENAI_API_KEY"
 
 
-@dataclass(frozen=True)
-class Question:
-    """`seed` tells repetitions of one question apart, and goes to servers that know seeds."""
-
-    system: str
-    user: str
-    temperature: float = 1.0
-    seed: int = 0
-    longest_answer: int = 2000
-
-
-@dataclass(frozen=True)
-class Answer:
-    """`finished`: False where the server cut the answer off; tokens 0 where it did not say."""
-
-    text: str
-    finished: bool
-    tokens_in: int
-    tokens_out: int
-    kept: bool = False
-
-
 class ChatEndpoint:
-    """`ask` it; `tokens_in`, `tokens_out`, `requests` and `from_cache` count what that took."""
+    """`ask` it; `spending` counts what that took."""
 
     def __init__(
         self,
@@ -51,6 +29,7 @@ class ChatEndpoint:
         cache: Path | None = None,
         timeout: float = 60.0,
         retries: int = 4,
+        spending: Spending | None = None,
     ) -> None:
         """`base_url` as the server documents it, mostly ending in /v1. `key` None: from the
         environment; servers that want none get a placeholder. `retries`: of lost connections,
@@ -61,8 +40,9 @@ class ChatEndpoint:
             raise SettingsError(
                 f"'{base_url}' is no address of a server; give one like http://localhost:8000/v1."
             )
-        self.base_url, self.model, self.cache = base_url, model, cache
-        self.requests = self.from_cache = self.tokens_in = self.tokens_out = 0
+        self.base_url, self.model = base_url, model
+        self.spending = spending or Spending()
+        self._kept = KeptAnswers(cache, {"url": base_url, "model": model})
         self._openai = openai
         self._client = openai.OpenAI(
             base_url=base_url,
@@ -71,17 +51,21 @@ class ChatEndpoint:
             max_retries=retries,
         )
 
+    @property
+    def name(self) -> str:
+        return self.model
+
     def ask(self, question: Question) -> Answer:
-        """Raises ModelUnavailable, naming server and model, if there is no answer to be had."""
-        kept = self._read(question)
+        """Raises ModelUnavailable, naming server and model, if there is no answer to be had;
+        BudgetSpent."""
+        kept = self._kept.read(question)
         if kept is not None:
-            self.from_cache += 1
+            self.spending.kept += 1
             return kept
+        self.spending.check()
         answer = self._answer(question)
-        self.requests += 1
-        self.tokens_in += answer.tokens_in
-        self.tokens_out += answer.tokens_out
-        self._write(question, answer)
+        self.spending.add(answer.tokens_in, answer.tokens_out)
+        self._kept.write(question, answer)
         return answer
 
     def _answer(self, question: Question) -> Answer:
@@ -90,7 +74,7 @@ class ChatEndpoint:
                 model=self.model,
                 messages=[
                     {"role": "system", "content": question.system},
-                    {"role": "user", "content": question.user},
+                    {"role": "user", "content": _content(question)},
                 ],
                 temperature=question.temperature,
                 seed=question.seed,
@@ -136,26 +120,14 @@ class ChatEndpoint:
                 f"{where} answered with status {problem.status_code}: {problem.message}"
             ) from problem
 
-    def _path(self, question: Question) -> Path | None:
-        if self.cache is None:
-            return None
-        asked = {"url": self.base_url, "model": self.model, **asdict(question)}
-        key = json.dumps(asked, sort_keys=True, ensure_ascii=True)
-        return self.cache / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"
 
-    def _read(self, question: Question) -> Answer | None:
-        path = self._path(question)
-        try:
-            value = json.loads(path.read_text("utf-8")) if path is not None else None
-            return None if value is None else Answer(**{**value, "kept": True})
-        except (OSError, ValueError, TypeError):
-            return None  # not there, or not ours: ask again
-
-    def _write(self, question: Question, answer: Answer) -> None:
-        path = self._path(question)
-        if path is None:
-            return
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(f".part-{os.getpid()}")
-        beside.write_text(json.dumps(asdict(answer), ensure_ascii=False), "utf-8")
-        beside.replace(path)
+def _content(question: Question) -> Any:
+    """Text alone, or the picture before it as the protocol's data address."""
+    if question.image is None:
+        return question.user
+    kind = "png" if question.image.startswith(b"\x89PNG") else "jpeg"
+    address = f"data:image/{kind};base64,{base64.b64encode(question.image).decode()}"
+    return [
+        {"type": "image_url", "image_url": {"url": address}},
+        {"type": "text", "text": question.user},
+    ]

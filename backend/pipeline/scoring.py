@@ -31,6 +31,7 @@ from backend.pipeline import Progress, no_progress
 from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.noisy_copies import TrajectoryCache
+from backend.pipeline.offers import to_save
 from backend.pipeline.pictures import encode_opened, open_ahead
 from backend.pipeline.ray_scoring import Cluster, trajectories_by_ray
 from backend.pipeline.ray_worker import trajectory_of
@@ -54,7 +55,6 @@ from db.queries.datasets import NewProblem
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
-from db.queries.suggestions import NewSuggestion
 from db.queries.trajectories import TrajectoryRow
 
 #: Pairs encoded, scored and committed together: what a kill can cost at most.
@@ -413,14 +413,8 @@ def suggest_for(
     with store.writing() as session:
         suggestion_queries.save_suggestions(
             session,
-            [
-                NewSuggestion(
-                    pair_id, o.proposer, o.caption, o.s_before, o.s_after, o.p_before, o.p_after,
-                    run_id,
-                )
-                for o in offers
-            ],
-        )  # fmt: skip
+            [to_save(pair_id, offer, run_id) for offer in offers],
+        )
     return len(offers)
 
 

@@ -9,6 +9,7 @@ from backend.store import Store
 from backend.team.agreement import agreement, check_overlap
 from backend.team.passwords import hashed, is_right
 from backend.views import AccountView, DisputeView, OpinionView, TeamView
+from db.authors import is_reserved
 from db.models import ROLES
 from db.queries import claims as claim_queries
 from db.queries import curators as curator_queries
@@ -43,6 +44,8 @@ class Team:
     def add(self, name: str, password: str, role: str = "curator") -> AccountView:
         """A new account. Raises SettingsError for a name that is taken or a password too short."""
         name = " ".join(name.split())
+        if is_reserved(name):
+            raise SettingsError(f"'{name}' is how rules are called, not people.")
         if not name or len(name) > LONGEST_NAME or not name.isprintable():
             raise SettingsError(f"A name has 1 to {LONGEST_NAME} printable characters.")
         _check_role(role)

@@ -28,13 +28,16 @@ from backend.pipeline.scoring import (
     scored_pairs,
 )
 from backend.store import Store
+from backend.trajectories.trajectory import Trajectory
 from backend.views import TrainReport
+from db.authors import is_rule
 from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
 from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
+from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 
 #: What a verdict says about the caption: 1 wrong, 0 right. *Abstract* captions describe no image,
@@ -56,7 +59,7 @@ def train_candidate(
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
-    pairs, trajectories = scored_pairs(store, run, sorted({*drawn, *decided}))
+    pairs, trajectories = _decided_by_people(*scored_pairs(store, run, sorted({*drawn, *decided})))
     labels = [LABELS.get(pair.decision or "") for pair in pairs]
     verdicts = sum(label is not None for label in labels)
     progress(0, 0, "Training on verdicts and injected noise")
@@ -125,6 +128,19 @@ def _ranked(
         after.extend(probabilities(classifier, trajectories))
         before.extend(math.nan if pair.p_error is None else pair.p_error for pair in pairs)
     return np.array(ids, np.int64), np.array(after), np.array(before)
+
+
+def _decided_by_people(
+    pairs: list[PairRow], trajectories: list[Trajectory]
+) -> tuple[list[PairRow], list[Trajectory]]:
+    """Without the pairs that a rule has decided: a detector learns nothing from what a detector's
+    own numbers have led to, and they are not undecided either."""
+    kept = [
+        (pair, trajectory)
+        for pair, trajectory in zip(pairs, trajectories, strict=True)
+        if not is_rule(pair.decided_by)
+    ]
+    return [pair for pair, _ in kept], [trajectory for _, trajectory in kept]
 
 
 def _compared(

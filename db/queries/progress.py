@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Date, cast, func, or_, select
 from sqlalchemy.orm import Session
 
+from db.authors import RULE
 from db.models import ERROR_DECISIONS, Pair, Verdict
 
 
@@ -54,10 +55,15 @@ def pace(session: Session, dataset_id: int) -> list[Pace]:
 
 
 def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, str]]:
-    """(probability of error, decision) of every decided pair, in the order of the decisions."""
+    """(probability of error, decision) of every pair that a person has decided, in the order of
+    the decisions: a rule that decides by the probability tells nothing about it."""
     rows = session.execute(
         select(Pair.p_error, Pair.decision)
-        .where(Pair.dataset_id == dataset_id, Pair.decision.is_not(None))
+        .where(
+            Pair.dataset_id == dataset_id,
+            Pair.decision.is_not(None),
+            or_(Pair.decided_by.is_(None), ~Pair.decided_by.startswith(RULE, autoescape=True)),
+        )
         .order_by(Pair.decided_at, Pair.id)
         .execution_options(yield_per=2000)
     )

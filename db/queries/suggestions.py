@@ -4,11 +4,12 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from hashlib import blake2b
+from typing import Any
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from db.models import Suggestion
+from db.models import CorrectionAttempt, Suggestion
 from db.queries.statements import check_number, check_text, insert_for, record
 from db.types import now
 
@@ -26,6 +27,8 @@ class NewSuggestion:
     p_before: float | None = None
     p_after: float | None = None
     run_id: int | None = None
+    similarity: float | None = None
+    provenance: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,19 @@ class SuggestionRow:
     p_after: float | None
     run_id: int | None
     created_at: datetime
+    similarity: float | None
+    provenance: dict[str, Any] | None
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """`outcome`: offered, no better, unchanged, refused, unreadable."""
+
+    pair_id: int
+    proposer: str
+    run_id: int
+    outcome: str
+    told: str = ""
 
 
 def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
@@ -47,7 +63,7 @@ def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
     scores."""
     for suggestion in batch:
         check_text(suggestion.caption, f"A suggestion for pair {suggestion.pair_id}")
-        for name in ("s_before", "s_after", "p_before", "p_after"):
+        for name in ("s_before", "s_after", "p_before", "p_after", "similarity"):
             check_number(getattr(suggestion, name), f"{name} of a suggestion")
     if not batch:
         return
@@ -56,7 +72,15 @@ def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
         index_elements=["pair_id", "proposer", "caption_digest"],
         set_={
             name: insert.excluded[name]
-            for name in ("s_before", "s_after", "p_before", "p_after", "run_id")
+            for name in (
+                "s_before",
+                "s_after",
+                "p_before",
+                "p_after",
+                "run_id",
+                "similarity",
+                "provenance",
+            )
         },
     )
     session.connection().execute(
@@ -89,11 +113,39 @@ def list_suggestions(
             Suggestion.p_after,
             Suggestion.run_id,
             Suggestion.created_at,
+            Suggestion.similarity,
+            Suggestion.provenance,
         )
         .where(Suggestion.pair_id == pair_id, *([of_run] if run_id is not None else []))
         .order_by(Suggestion.s_after.desc(), Suggestion.id)
     )
     return [record(SuggestionRow, row) for row in rows]
+
+
+def save_attempt(session: Session, attempt: Attempt) -> None:
+    """Keep what came of asking; asked again, the newer outcome stands."""
+    values = asdict(attempt) | {"told": attempt.told[:255], "created_at": now()}
+    insert = insert_for(session, CorrectionAttempt)
+    session.execute(
+        insert.values(**values).on_conflict_do_update(
+            index_elements=["pair_id", "proposer", "run_id"],
+            set_={name: insert.excluded[name] for name in ("outcome", "told", "created_at")},
+        )
+    )
+
+
+def attempted(
+    session: Session, pair_ids: Sequence[int], proposer: str, run_id: int
+) -> dict[int, str]:
+    """Outcome by pair, of those that this proposer was asked about under this run."""
+    rows = session.execute(
+        select(CorrectionAttempt.pair_id, CorrectionAttempt.outcome).where(
+            CorrectionAttempt.pair_id.in_(pair_ids),
+            CorrectionAttempt.proposer == proposer,
+            CorrectionAttempt.run_id == run_id,
+        )
+    )
+    return {row.pair_id: row.outcome for row in rows}
 
 
 def _digest(caption: str) -> bytes:

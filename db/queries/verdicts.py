@@ -30,6 +30,7 @@ from typing import Any
 from sqlalchemy import CursorResult, Select, func, insert, select, update
 from sqlalchemy.orm import Session, aliased
 
+from db.authors import is_rule
 from db.errors import MissingRow, PairState, VersionConflict
 from db.models import DECISIONS, Pair, Suggestion, Verdict
 from db.queries import opinions
@@ -409,7 +410,8 @@ def _write(
         return None
     values = {name: getattr(act, name) for name in _ACT}
     verdict_id = session.execute(insert(Verdict).values(values).returning(Verdict.id)).scalar_one()
-    opinions.keep(session, act.pair_id, act.author, act.settles)
+    if not is_rule(act.author):  # agreement is told between people
+        opinions.keep(session, act.pair_id, act.author, act.settles)
     if commit:
         session.commit()
     return VerdictRow(id=verdict_id, **values)

@@ -3,7 +3,7 @@
 import pytest
 
 from backend.captions import Caption
-from backend.correction.judge import _ranked, share_lost
+from backend.correction.ranking import ranked, share_lost, words_changed
 
 WRONG = Caption.parse("A red dog on a beach by the sea.")
 EDIT = "A brown dog on a beach by the sea."
@@ -11,7 +11,12 @@ ANEW = "Two boats on a lake."
 
 
 def first(*offered: tuple[float, str]) -> str:
-    return _ranked(offered, WRONG, 0.2)[0][1]
+    return order(*offered)[0]
+
+
+def order(*offered: tuple[float, str]) -> list[str]:
+    found = ranked(offered, WRONG, 0.2, text_of=lambda one: one[1], s_of=lambda one: one[0])
+    return [text for _, text in found]
 
 
 def test_an_edit_goes_before_another_caption_that_matches_a_little_better() -> None:
@@ -24,7 +29,16 @@ def test_where_an_edit_helps_little_another_caption_goes_first() -> None:
 
 def test_among_edits_of_the_same_words_the_score_decides() -> None:
     assert first((0.5, EDIT), (0.6, EDIT.replace("brown", "black"))).startswith("A black")
-    assert _ranked([], WRONG, 0.2) == []
+    assert order() == []
+
+
+def test_among_equals_the_smallest_edit_wins_and_what_does_not_improve_goes_last() -> None:
+    shorter = "A dog on a beach by the sea."
+    both = "A brown cat on a beach by the sea."
+    assert order((0.80, both), (0.8, EDIT)) == [EDIT, both]
+    assert order((0.1, shorter), (0.2, both), (0.5, EDIT)) == [EDIT, both, shorter]
+    assert words_changed(WRONG, shorter) == 1
+    assert words_changed(WRONG, ANEW) > 4
 
 
 def test_the_share_of_words_lost() -> None:

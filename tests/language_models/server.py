@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-#: From the request's JSON: (status, text of the answer).
+#: From the request's JSON: (status, text of the answer). A text that ends with CUT is sent as one
+#: that reached its longest length.
 Respond = Callable[[dict[str, Any]], tuple[int, str]]
+CUT = "[cut]"
 
 
 @dataclass
@@ -35,8 +37,10 @@ def chat_server(respond: Respond) -> Iterator[Served]:
             if status == 200:
                 answer = {
                     "id": "1", "object": "chat.completion", "created": 0, "model": body["model"],
-                    "choices": [{"index": 0, "finish_reason": "stop",
-                                 "message": {"role": "assistant", "content": text}}],
+                    "choices": [{"index": 0,
+                                 "finish_reason": "length" if text.endswith(CUT) else "stop",
+                                 "message": {"role": "assistant",
+                                             "content": text.removesuffix(CUT)}}],
                     "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
                 }  # fmt: skip
             sent = json.dumps(answer).encode()

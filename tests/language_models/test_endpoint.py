@@ -28,8 +28,8 @@ def test_a_question_is_sent_as_asked_and_paid_for_once(tmp_path: Path) -> None:
     assert (first.kept, second.kept, other.kept) == (False, True, False)
     assert [body["messages"][1]["content"] for body in served.asked] == ["Hi", "Hi"]
     assert served.keys == ["Bearer secret"] * 2
-    assert (endpoint.requests, endpoint.from_cache) == (2, 1)
-    assert (endpoint.tokens_in, endpoint.tokens_out) == (14, 6)
+    assert (endpoint.spending.requests, endpoint.spending.kept) == (2, 1)
+    assert (endpoint.spending.tokens_in, endpoint.spending.tokens_out) == (14, 6)
     assert "secret" not in "".join(path.read_text() for path in tmp_path.iterdir())
 
 
@@ -65,4 +65,4 @@ def test_a_broken_kept_answer_is_asked_for_again(tmp_path: Path) -> None:
         (path,) = tmp_path.iterdir()
         path.write_text("{half")
         assert endpoint.ask(Question("", "x")).text == "Yes."
-    assert endpoint.requests == 2
+    assert endpoint.spending.requests == 2

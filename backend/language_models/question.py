@@ -1,0 +1,46 @@
+"""What is asked of a chat model, and what comes back."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from backend.language_models.spending import Spending
+
+
+@dataclass(frozen=True)
+class Question:
+    """`image`: an encoded picture (JPEG or PNG) that the question is about. `seed` tells
+    repetitions of one question apart, and goes to servers that know seeds."""
+
+    system: str
+    user: str
+    temperature: float = 1.0
+    seed: int = 0
+    longest_answer: int = 2000
+    image: bytes | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """`finished`: False where the answer was cut off; tokens 0 where nobody counted them."""
+
+    text: str
+    finished: bool
+    tokens_in: int
+    tokens_out: int
+    kept: bool = False
+
+
+class ChatModel(Protocol):
+    """Anything that answers questions; `spending` counts what that took."""
+
+    spending: Spending
+
+    @property
+    def name(self) -> str:
+        """Which model answers, for people and for provenance."""
+        ...
+
+    def ask(self, question: Question) -> Answer:
+        """Raises ModelUnavailable if no answer is to be had, BudgetSpent before the first
+        question that the budget does not allow."""
+        ...
