@@ -777,6 +777,14 @@ def evaluate(
         int, typer.Option(min=0, help="Correct so many wrong captions a run and judge that.")
     ] = 0,
     captioner: CAPTIONER = None,
+    vlm: VLM = None,
+    vlm_url: VLM_URL = None,
+    vlm_mode: Annotated[
+        list[str] | None,
+        typer.Option(help="With --corrections and --vlm: unguided, words, reasoning, trajectory; "
+                     "may be given several times. Default: all four."),
+    ] = None,
+    quantise: QUANTISE = None,
     times: Annotated[
         int, typer.Option(min=0, help="Time so many pairs with and without trajectories.")
     ] = 0,
@@ -796,19 +804,34 @@ def evaluate(
 ) -> None:  # fmt: skip
     """Does it find errors? Noise of known truth, judged on held-out pairs beside its controls."""
     with reported(as_json):
+        from dataclasses import replace
+
+        from backend.correction.by_language_model import Corrector
+        from backend.correction.modes import MODES
+        from backend.engine import Engine
         from backend.evaluation.evaluate import NOISES, Plan
         from backend.evaluation.evaluate import evaluate as run
         from backend.evaluation.page import page as html_page
         from backend.evaluation.tables import markdown as tables
         from backend.trajectories.exploring import Exploring
 
+        if vlm is not None and not corrections:
+            raise SettingsError("Say how many captions it corrects: --corrections N.")
+        correctors: list[Corrector] = []
+        if vlm is not None:
+            named = {"corrector": vlm, "corrector_url": vlm_url, "device": device,
+                     "quantise": quantise}  # fmt: skip
+            found = Engine(load_settings(named)).corrector
+            correctors = (
+                [replace(found, mode=_mode(mode)) for mode in vlm_mode or MODES] if found else []
+            )
         plan = Plan(
             dataset=dataset, image_root=image_root, scorers=scorer or ["blip-itm"], model=model,
             embedded=embedded or [MODELS], captioner=captioner,
             explorers=[Exploring(name) for name in explorer or ["elimination"]],  # type: ignore[arg-type]
             noises=NOISES if noise == "all" else [noise], seeds=seeds, first_seed=first_seed,
             pairs=pairs, detector=detector or "best", compare=compare, corrections=corrections,
-            times=times, device=device, precision=precision, cache=cache,
+            correctors=correctors, times=times, device=device, precision=precision, cache=cache,
         )  # fmt: skip
         for target in (markdown, page):
             if target is not None and not target.absolute().parent.is_dir():
@@ -944,6 +967,14 @@ def backup(
         target = workspace.store.backup(out.expanduser().resolve())
         made = BackupReport(str(target), target.stat().st_size)
         emit(made, as_json, f"{target}: {target.stat().st_size:,} bytes")
+
+
+def _mode(name: str) -> Any:
+    from backend.correction.modes import MODES
+
+    if name not in MODES:
+        raise SettingsError(f"There is no mode '{name}'; use {', '.join(MODES)}.")
+    return name
 
 
 def correction_summary(report: Any) -> str:

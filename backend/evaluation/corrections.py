@@ -3,6 +3,10 @@
 A correction *restores* if it says what the caption said before it was made wrong: word for word,
 or, of drawn scenes, if it claims the same. It is *true* if everything that it claims holds. *Harm*
 is the share of the right words that it changed or left out.
+
+Every proposer is judged by itself, on the same captions: by its best suggestion that improves s (a
+vision-language model by what it says, improving or not). Beside them what a curator gets of those
+that need no such model.
 """
 
 import difflib
@@ -12,8 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from backend.captions import Caption
+from backend.correction.by_language_model import Corrector, propose
 from backend.correction.captioner import Captioner
-from backend.correction.judge import suggest
+from backend.correction.judge import judge, model_free
 from backend.correction.suggestion import Case, Suggestion
 from backend.detection.localisation import suspect_words
 from backend.evaluation.labelled import LabelledPairs
@@ -29,13 +34,13 @@ FIRST, ANY = "first", "any of those offered"
 
 @dataclass(frozen=True)
 class CorrectionFigures:
-    """Means over the captions for which there was such a suggestion.
-
-    `offered`: the share of captions with one; `restored`, `true` (None where only wording tells),
-    `harm`, the rise of s and of the probability of error (below 0 is better).
-    """
+    """`offered`: the share of captions with such a suggestion; `restored_of_all`: the share of all
+    captions that it restores. The rest are means over the captions with one: `restored`, `true`
+    (None where only wording tells), `harm`, the rise of s and of the probability of error (below 0
+    is better)."""
 
     offered: float
+    restored_of_all: float
     restored: float
     true: float | None
     harm: float
@@ -61,10 +66,12 @@ def correction_quality(
     rows: Sequence[int],
     probability_of: ProbabilityOf,
     exploring: Exploring,
+    correctors: Sequence[Corrector] = (),
 ) -> dict[str, CorrectionFigures]:
     """By proposer, for the suggestion offered first, and for the best that a curator could pick.
 
-    `rows`: the wrong pairs to ask for, none of which the detector has trained on.
+    `rows`: the wrong pairs to ask for, none of which the detector has trained on. Raises
+    ModelUnavailable where a corrector cannot be reached.
     """
     by_name: dict[str, list[_Judged]] = {}
     for row in rows:
@@ -77,11 +84,18 @@ def correction_quality(
             suspect_words(trajectories[row], float(p_error)),
             float(p_error),
         )
-        offered = suggest(scorer, case, captioner, probability_of, exploring=exploring)
+        proposals = model_free(case, captioner)
+        for name in dict.fromkeys(proposals.values()):
+            own = {caption: who for caption, who in proposals.items() if who == name}
+            for offer in judge(scorer, case, own, probability_of, 1, exploring):
+                by_name.setdefault(name, []).append(_judge(pairs, row, offer))
+        for corrector in correctors:
+            answer = propose(case, corrector)
+            own = {answer.caption: corrector.proposer} if answer.caption is not None else {}
+            for offer in judge(scorer, case, own, probability_of, 1, exploring, keep=True):
+                by_name.setdefault(corrector.proposer, []).append(_judge(pairs, row, offer))
+        offered = judge(scorer, case, proposals, probability_of, exploring=exploring)
         judged = [_judge(pairs, row, one) for one in offered]
-        for name in dict.fromkeys(one.proposer for one in offered):
-            place = next(i for i, one in enumerate(offered) if one.proposer == name)
-            by_name.setdefault(name, []).append(judged[place])
         if judged:
             by_name.setdefault(FIRST, []).append(judged[0])
             best = max(judged, key=lambda one: (one.restored, bool(one.true), -one.harm))
@@ -135,6 +149,7 @@ def _figures(found: Sequence[_Judged], asked: int) -> CorrectionFigures:
     changes = [one.change for one in found if one.change is not None]
     return CorrectionFigures(
         offered=len(found) / asked,
+        restored_of_all=sum(one.restored for one in found) / asked,
         restored=float(np.mean([one.restored for one in found])),
         true=float(np.mean(true)) if true else None,
         harm=float(np.mean([one.harm for one in found])),

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.correction.by_language_model import Corrector
 from backend.correction.captioner import Captioner, load_captioner
 from backend.detection.features import feature_matrix
 from backend.detection.types import DETECTORS
@@ -91,7 +92,8 @@ class Plan:
 
     * `embedded`: folders with embedded models; seed k takes the k-th, the last for all further.
     * `detector`: one of DETECTORS; `compare`: also each family by itself, and the ablations;
-    * `corrections`: so many wrong pairs a run are corrected and judged; `times`: so many pairs are
+    * `corrections`: so many wrong pairs a run are corrected and judged, by `correctors` as well;
+      `times`: so many pairs are
       timed with and without trajectories.
     """
 
@@ -109,6 +111,7 @@ class Plan:
     detector: str = "best"
     compare: bool = False
     corrections: int = 0
+    correctors: Sequence[Corrector] = ()
     times: int = 0
     device: str | None = None
     precision: str | None = None
@@ -199,6 +202,7 @@ def _run(
         return correction_quality(
             scorer, _captioner(plan, seed), pairs, trajectories, rows,
             lambda found: judged.classifier.predict(feature_matrix(found)).tolist(), exploring,
+            plan.correctors,
         )  # fmt: skip
 
     figures = figures_of(

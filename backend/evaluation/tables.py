@@ -235,7 +235,8 @@ def _by_kind(report: EvaluationReport) -> Rows:
     return rows
 
 
-_CORRECTED = ["scorer", "explorer", "suggestion", "offered", "restores", "is true",
+_CORRECTED = ["scorer", "explorer", "suggestion", "offered", "restores (of all)",
+              "restores (of those offered)", "is true",
               "right words lost", "rise of s", "change of p"]  # fmt: skip
 
 
@@ -249,6 +250,7 @@ def _corrected(report: EvaluationReport) -> Rows:
             rows.append(
                 [scorer, explorer, name,
                  _told(mean_of([one.offered for one in found]), 2),
+                 _told(mean_of([one.restored_of_all for one in found]), 2),
                  _told(mean_of([one.restored for one in found]), 2),
                  _told(mean_of(true) if true else None, 2),
                  _told(mean_of([one.harm for one in found]), 2),

@@ -1,10 +1,13 @@
 """Corrections are judged by the truth: restored, true, harmless, or not."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from backend.correction.by_language_model import Corrector
 from backend.correction.captioner import load_captioner
 from backend.correction.suggestion import Suggestion
 from backend.detection.classifier import Classifier
@@ -13,9 +16,11 @@ from backend.evaluation.corrections import ANY, FIRST, _judge, correction_qualit
 from backend.evaluation.figures import judge, test_half
 from backend.evaluation.labelled import LabelledPairs, from_scenes
 from backend.evaluation.scored import trajectories_of
+from backend.language_models import ChatEndpoint
 from backend.scoring.loading import load_scorer
 from backend.settings import MODELS
 from backend.trajectories.exploring import Exploring
+from tests.language_models.server import chat_server
 
 
 def offered(caption: str) -> Suggestion:
@@ -53,15 +58,28 @@ def test_quality_with_the_embedded_models(pairs: LabelledPairs, tmp_path: Path) 
     judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, 0, "logistic")
     classifier: Classifier = judged.classifier
     rows = np.flatnonzero(test & pairs.wrong)[:8].tolist()
-    figures = correction_quality(
-        scorer, captioner, pairs, found, rows,
-        lambda some: classifier.predict(feature_matrix(some)).tolist(), Exploring(),
-    )  # fmt: skip
-    assert {"guided infill", FIRST, ANY} <= figures.keys()
+
+    def knowing(body: dict[str, Any]) -> tuple[int, str]:
+        """A model that knows every caption as it was."""
+        text = body["messages"][1]["content"][1]["text"]
+        place = next(row for row in rows if f"<caption>{pairs.captions[row]}</caption>" in text)
+        return 200, json.dumps({"caption": pairs.originals[place]})
+
+    with chat_server(knowing) as served:
+        corrector = Corrector(ChatEndpoint(served.url, "vlm"), "trajectory")
+        figures = correction_quality(
+            scorer, captioner, pairs, found, rows,
+            lambda some: classifier.predict(feature_matrix(some)).tolist(), Exploring(),
+            [corrector],
+        )  # fmt: skip
+    assert {"guided infill", "described anew", FIRST, ANY, corrector.proposer} <= figures.keys()
+    told = figures.pop(corrector.proposer)
+    assert (told.offered, told.restored_of_all) == (1.0, 1.0)
+    assert told.harm < 0.1
     for one in figures.values():
         assert 0 < one.offered <= 1
         assert one.true is not None
-        assert 0 <= one.restored <= one.true <= 1
+        assert 0 <= one.restored_of_all <= one.restored <= one.true <= 1
         assert one.rise_of_s > 0
         assert one.change_of_p is not None
     assert figures[ANY].restored >= figures[FIRST].restored
