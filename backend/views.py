@@ -280,6 +280,51 @@ class ScoreReport:
 
 
 @dataclass(frozen=True)
+class PlaneCell:
+    """Pairs in a cell of the plane; cells count from 0 at probability 0 and at ICC 0."""
+
+    p_error: int
+    icc: int
+    pairs: int
+    undecided: int
+
+
+@dataclass(frozen=True)
+class PlanePoint:
+    pair_id: int
+    p_error: float
+    icc: float
+    decision: str | None
+
+
+@dataclass(frozen=True)
+class ThresholdView:
+    """See `backend.progress.thresholds`. `at`: a probability of error (and above), or an ICC (and
+    below); `waiting`: undecided pairs beyond it."""
+
+    wanted: float
+    at: float
+    precision: float
+    low: float
+    high: float
+    decided: int
+    found: float
+    waiting: int
+
+
+@dataclass(frozen=True)
+class PlaneView:
+    """`size` cells a side; `points`: pairs drawn by lot; `wrong`, `abstract`: thresholds chosen
+    from verdicts, one for each precision that can be had."""
+
+    cells: tuple[PlaneCell, ...]
+    size: int
+    points: tuple[PlanePoint, ...]
+    wrong: tuple[ThresholdView, ...]
+    abstract: tuple[ThresholdView, ...]
+
+
+@dataclass(frozen=True)
 class CorrectionReport:
     """`outcomes`: how many pairs ended as *offered*, *no better*, *unchanged*, *refused*,
     *unreadable*, *asked before*, *not scored*, *image unreadable*. `accepted`: by the rule.

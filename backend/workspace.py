@@ -39,6 +39,7 @@ from backend.pipeline import (
 from backend.pipeline.classifiers import classifier_in_use, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.offers import in_order
+from backend.pipeline.plane import plane_of
 from backend.pipeline.progress import progress_of
 from backend.pipeline.ray_scoring import Cluster
 from backend.pipeline.searching import Finder
@@ -64,6 +65,7 @@ from backend.views import (
     JobView,
     Likeness,
     PairView,
+    PlaneView,
     PlaygroundResult,
     ProblemView,
     ProgressView,
@@ -629,6 +631,10 @@ class Workspace:
     def progress(self, dataset_id: int) -> ProgressView:
         """Pace, precision, calibration, and how many errors remain."""
         return progress_of(self.store, dataset_id)
+
+    def plane(self, dataset_id: int) -> PlaneView:
+        """Probability of error and concreteness at once, with thresholds for both."""
+        return plane_of(self.store, dataset_id)
 
     def export_counts(self, dataset_id: int, choice: ExportChoice) -> ExportCounts:
         return exporting.count(self.store, dataset_id, choice)

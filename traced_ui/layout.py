@@ -5,7 +5,7 @@ from typing import Any
 import gradio as gr
 
 from backend.workspace import Workspace
-from traced_ui import api, datasets, export, playground, progress, retrain, review, team
+from traced_ui import api, datasets, export, plane, playground, progress, retrain, review, team
 from traced_ui.jobs import job_html
 from traced_ui.markup import safe
 
@@ -33,15 +33,19 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
                 datasets.build(workspace, dataset)
             with gr.Tab("Progress", id="progress") as progress_tab:
                 look = progress.build(workspace, dataset)
+            with gr.Tab("Plane", id="plane") as plane_tab:
+                survey = plane.build(workspace, dataset)
             with gr.Tab("Team", id="team") as team_tab:
                 gather = team.build(workspace, dataset)
             with gr.Tab("Retrain", id="retrain"):
                 retrain.build(workspace, dataset)
             with gr.Tab("Export", id="export") as export_tab:
                 refresh = export.build(workspace, dataset)
-        for tab, shown in ((export_tab, refresh), (progress_tab, look), (team_tab, gather)):
+        for tab, shown in (
+            (export_tab, refresh), (progress_tab, look), (plane_tab, survey), (team_tab, gather),
+        ):  # fmt: skip
             tab.select(*shown, api_visibility="private", show_progress="hidden")
-        for shown in (look, gather):
+        for shown in (look, survey, gather):
             dataset.change(*shown, api_visibility="private", show_progress="hidden")
         _strip(workspace, blocks, running, redraw)
 

@@ -19,7 +19,7 @@ from backend.workspace import QueueFilter, Workspace
 from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
 
 SIZES = {"wide": (1440, 900), "tablet": (820, 1180)}
-PAGES = ("Review", "Playground", "Datasets", "Progress", "Team", "Retrain", "Export")
+PAGES = ("Review", "Playground", "Datasets", "Progress", "Plane", "Team", "Retrain", "Export")
 #: Verdicts given before the pictures are taken: from the top of the queue, and by lot.
 TOP, DRAWN = 60, 60
 

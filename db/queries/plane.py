@@ -1,0 +1,70 @@
+"""Pairs by two numbers at once: probability of error and concreteness."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Integer, case, cast, func, literal_column, or_, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from db.authors import RULE
+from db.models import Pair
+
+
+@dataclass(frozen=True)
+class Cell:
+    """How many pairs lie in a cell; cells are counted from 0 in both directions."""
+
+    p_error: int
+    icc: int
+    pairs: int
+    undecided: int
+
+
+def grid(session: Session, dataset_id: int, cells: int) -> list[Cell]:
+    """Cells that hold a pair, of a square of so many by so many over [0, 1]."""
+
+    # SQLite cuts where PostgreSQL rounds, and only the latter is sure to have floor().
+    cut = (lambda n: n) if session.get_bind().dialect.name == "sqlite" else func.floor
+
+    def cell_of(column: InstrumentedAttribute[float | None]) -> ColumnElement[int]:
+        number = cast(cut(column * cells), Integer)
+        return case((number >= cells, cells - 1), else_=number)
+
+    across, up = cell_of(Pair.p_error), cell_of(Pair.icc)
+    pairs, decided_pairs = func.count(Pair.id), func.count(Pair.decision)
+    known = (Pair.dataset_id == dataset_id, Pair.p_error.is_not(None), Pair.icc.is_not(None))
+    # Grouped by their places: PostgreSQL takes equal expressions with parameters for different.
+    rows = session.execute(
+        select(across, up, pairs, pairs - decided_pairs)
+        .where(*known)
+        .group_by(literal_column("1"), literal_column("2"))
+    )
+    return [Cell(*(int(value) for value in row)) for row in rows]
+
+
+def sample(
+    session: Session, dataset_id: int, limit: int
+) -> list[tuple[int, float, float, str | None]]:
+    """(pair, p_error, icc, decision) of pairs drawn by lot, the same ones every time."""
+    rows = session.execute(
+        select(Pair.id, Pair.p_error, Pair.icc, Pair.decision)
+        .where(Pair.dataset_id == dataset_id, Pair.p_error.is_not(None), Pair.icc.is_not(None))
+        .order_by(Pair.lot, Pair.id)
+        .limit(limit)
+    )
+    return [(pair, float(p or 0), float(icc or 0), decision) for pair, p, icc, decision in rows]
+
+
+def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, float | None, str]]:
+    """(p_error, icc, decision) of every pair that a person has decided."""
+    rows = session.execute(
+        select(Pair.p_error, Pair.icc, Pair.decision)
+        .where(
+            Pair.dataset_id == dataset_id,
+            Pair.decision.is_not(None),
+            or_(Pair.decided_by.is_(None), ~Pair.decided_by.startswith(RULE, autoescape=True)),
+        )
+        .execution_options(yield_per=2000)
+    )
+    for p_error, icc, decision in rows:
+        yield p_error, icc, str(decision)
