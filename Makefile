@@ -32,7 +32,7 @@ $(VENV)/installed: requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
 
-$(VENV)/installed-dev: requirements.txt requirements-ray.txt requirements-dev.txt
+$(VENV)/installed-dev: requirements.txt requirements-ray.txt requirements-training.txt requirements-dev.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	touch $(VENV)/installed $@

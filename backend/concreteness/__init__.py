@@ -2,6 +2,8 @@
 
     scoring    any Hugging Face sequence-classification model, or the embedded regression
     embedded   regression on sentence embeddings: the default, without a download
+    agreement   correlation with people's ratings
+    making/     the paper's pipeline, from foundation models to a scorer
     contributions  which words make a caption abstract
     train      `python -m backend.concreteness.train` fits it on captions written for it
 

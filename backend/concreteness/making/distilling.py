@@ -1,0 +1,77 @@
+"""A small text encoder learns the combined score from the text alone (ICC §2, A.2).
+
+What comes out is a sequence classifier with one output in the hub's form: `--concreteness FOLDER`
+takes it as it takes the published one.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import backend.torchvision_compat  # noqa: F401  (before transformers' models)
+from backend.errors import ModelUnavailable
+
+BATCH, LEARNING_RATE, EPOCHS = 32, 5e-5, 3
+_LONGEST = 128
+
+
+def distil(
+    captions: Sequence[str],
+    scores: Sequence[float],
+    encoder: str,
+    out: Path,
+    epochs: int = EPOCHS,
+    learning_rate: float = LEARNING_RATE,
+    device: str = "cpu",
+    seed: int = 0,
+    progress: Callable[[int, int, str], None] = lambda done, total, what: None,
+) -> list[float]:
+    """Fine-tune `encoder` (hub name or directory, such as distilroberta-base) with mean squared
+    error and write it to `out`; the mean loss of each epoch. Raises ModelUnavailable."""
+    model, tokenizer = _load(encoder, device, seed)
+    optimiser = torch.optim.AdamW(model.parameters(), lr=learning_rate)
+    order = torch.Generator().manual_seed(seed)
+    steps = epochs * -(-len(captions) // BATCH)
+    losses, done = [], 0
+    model.train()
+    for _ in range(epochs):
+        found = []
+        shuffled = torch.randperm(len(captions), generator=order).tolist()
+        for first in range(0, len(shuffled), BATCH):
+            rows = shuffled[first : first + BATCH]
+            inputs = tokenizer(
+                [captions[row] for row in rows], padding=True, truncation=True,
+                max_length=_LONGEST, return_tensors="pt",
+            ).to(device)  # fmt: skip
+            wanted = torch.tensor([scores[row] for row in rows], device=device)
+            loss = torch.nn.functional.mse_loss(model(**inputs).logits[:, 0], wanted.float())
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            found.append(float(loss.detach()))
+            done += 1
+            progress(done, steps, "Distilling")
+        losses.append(sum(found) / len(found))
+    model.eval().save_pretrained(out)
+    tokenizer.save_pretrained(out)
+    return losses
+
+
+def _load(encoder: str, device: str, seed: int) -> tuple[Any, Any]:
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    torch.manual_seed(seed)
+    try:
+        model = AutoModelForSequenceClassification.from_pretrained(
+            encoder, num_labels=1, problem_type="regression", dtype=torch.float32
+        )
+        tokenizer = AutoTokenizer.from_pretrained(encoder)
+    except (OSError, ValueError, KeyError) as problem:
+        raise ModelUnavailable(
+            f"The text encoder '{encoder}' could not be loaded: "
+            f"{str(problem).strip().splitlines()[0][:200]} Give a directory or hub name, such as "
+            "distilroberta-base."
+        ) from problem
+    return model.to(device), tokenizer

@@ -1,0 +1,30 @@
+"""A word's contribution is what the caption's ICC loses without it."""
+
+import pytest
+
+from backend.concreteness.contributions import MOST_WORDS, contributions
+from backend.concreteness.scoring import score_captions
+from tests.concreteness.test_concreteness import ABSTRACT, CONCRETE
+
+
+def test_contributions_are_differences_and_point_at_the_words() -> None:
+    caption = "What a wonderful brown dog, a true friend for life!"
+    icc, words = contributions(caption)
+    assert icc == pytest.approx(score_captions([caption])[0])
+    told = {caption[word.start : word.end]: word.gain for word in words}
+    assert told["dog"] > 0.02
+    assert told["life"] < -0.02
+    without = caption.replace("brown ", "")
+    assert told["brown"] == pytest.approx(icc - score_captions([without])[0], abs=1e-3)
+
+
+@pytest.mark.parametrize("caption", [*CONCRETE, *ABSTRACT, "dog", "word " * 500, "犬が走る"])
+def test_every_caption_has_them(caption: str) -> None:
+    icc, words = contributions(caption)
+    assert 0 <= icc <= 1
+    assert len(words) <= MOST_WORDS
+    assert all(caption[word.start : word.end].strip() for word in words)
+
+
+def test_an_empty_caption_has_none() -> None:
+    assert contributions("  ") == (0.0, ())
