@@ -584,6 +584,68 @@ def correct(
 
 
 @app.command()
+def distill(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, with corrections.")],
+    student: Annotated[
+        str, typer.Option(metavar="NAME_OR_DIR", help="Small vision-language model to train, such "
+                          "as OpenGVLab/InternVL3-1B-hf or HuggingFaceTB/SmolVLM-256M-Instruct."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the instructions and the model.")],
+    teacher: Annotated[
+        str | None, typer.Option(metavar="NAME_OR_DIR", help="Large model to compare with, and "
+                                 "with --taught to learn from (OpenGVLab/InternVL3-14B-hf, …)."),
+    ] = None,
+    teacher_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="OpenAI-compatible server that has it.")
+    ] = None,
+    taught: Annotated[
+        int, typer.Option(min=0, help="Undecided pairs whose corrections the teacher gives.")
+    ] = 0,
+    mode: Annotated[str, typer.Option(help="unguided, words or trajectory.")] = "words",
+    epochs: Annotated[int, typer.Option(min=1)] = 3,
+    rank: Annotated[int, typer.Option(min=1, help="Of LoRA.")] = 16,
+    learning_rate: Annotated[float, typer.Option()] = 2e-4,
+    batch: Annotated[int, typer.Option(min=1)] = 8,
+    train_also: Annotated[
+        str, typer.Option(help="Modules trained whole, by comma: a new model's embeddings and "
+                          "head (embed_tokens,lm_head).")
+    ] = "",
+    held_out: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="Share of the pictures to examine on.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option()] = 0,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    device: DEVICE = None,
+    quantise: QUANTISE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Train a small corrector on corrections that people accepted; use it by --vlm OUT/model."""
+    with reported(as_json):
+        from backend.correction.fine_tuning import Recipe
+        from backend.engine import Engine
+        from backend.language_models.local import load_local
+
+        settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
+        workspace = open_workspace(settings)
+        dataset_id = workspace.find(dataset)
+        asked = None
+        if teacher is not None:
+            named = {"corrector": teacher, "corrector_url": teacher_url, "device": device}
+            found = Engine(load_settings(named)).corrector
+            asked = found.model if found else None
+        small = load_local(student, device or "cpu", quantise)  # type: ignore[arg-type]
+        modules = tuple(name.strip() for name in train_also.split(",") if name.strip())
+        recipe = Recipe(rank, 2 * rank, epochs, learning_rate, batch, modules, seed)
+        with progress("Distilling a corrector") as update:
+            report = workspace.distil(
+                dataset_id, small, out, asked, _mode(mode), taught, held_out, recipe, update
+            )
+        emit(report, as_json, distillation_summary(report))
+
+
+@app.command()
 def train(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
     adopt: Annotated[bool, typer.Option(help="Put the new classifier to use at once.")] = False,
@@ -1132,6 +1194,24 @@ def dry_run_summary(found: Any) -> str:
     return "\n".join(
         [*parts, f"{found.proposer}: {found.pairs} pairs in this queue, roughly "
          f"{found.tokens_each} tokens a question. Nothing was sent."]
+    )  # fmt: skip
+
+
+def distillation_summary(report: Any) -> str:
+    def told(name: str, one: Any) -> str:
+        rise = "–" if one.rise_of_s is None else f"{one.rise_of_s:+.3f}"
+        return (
+            f"{name}: {one.readable:.0%} readable, {one.corrected:.0%} corrected, "
+            f"{one.same:.0%} as people did, s {rise}"
+        )
+
+    rows = [told("before", report.untrained), told("after", report.student)]
+    if report.teacher is not None:
+        rows.append(told("teacher", report.teacher))
+    return "\n".join(
+        [f"Learnt from {report.examples} examples ({report.from_teacher} of the teacher's), loss "
+         f"{report.losses[0]:.3f} to {report.losses[-1]:.3f}. On {report.held_out} held out:",
+         *rows, f"Use it: --vlm {report.model}"]
     )  # fmt: skip
 
 

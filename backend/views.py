@@ -366,6 +366,35 @@ class DryRun:
 
 
 @dataclass(frozen=True)
+class CorrectorFigures:
+    """Of captions that people have corrected: the share with a readable answer, with a correction,
+    and with the very correction that was accepted; the mean rise of s, words changed."""
+
+    model: str
+    readable: float
+    corrected: float
+    same: float
+    rise_of_s: float | None
+    words_changed: float | None
+
+
+@dataclass(frozen=True)
+class DistillationReport:
+    """`examples` learnt from, of which so many were the teacher's answers; `held_out`: corrections
+    that all three were examined on."""
+
+    dataset_id: int
+    examples: int
+    from_teacher: int
+    held_out: int
+    losses: tuple[float, ...]
+    untrained: CorrectorFigures
+    student: CorrectorFigures
+    teacher: CorrectorFigures | None
+    model: Path
+
+
+@dataclass(frozen=True)
 class ClassifierView:
     """A trained classifier; `report` holds its cross-validated figures."""
 

@@ -57,6 +57,7 @@ from backend.views import (
     ClassifierView,
     CorrectionReport,
     DatasetSummary,
+    DistillationReport,
     DryRun,
     ExportChoice,
     ExportCounts,
@@ -600,6 +601,12 @@ class Workspace:
         return correcting.correct(
             self.store, self.engine, filter, self.engine.corrector, rule, limit, at_once, progress
         )
+
+    def distil(self, dataset_id: int, *arguments: Any) -> DistillationReport:
+        """See `backend.pipeline.distilling.distil`."""
+        from backend.pipeline.distilling import distil  # peft and torch's trainers: only here
+
+        return distil(self.store, self.engine, dataset_id, *arguments)
 
     def dry_run(self, filter: QueueFilter, shown: int = 3) -> DryRun:
         """What would be sent to the session's corrector."""

@@ -2,7 +2,7 @@
 
 A word's contribution is what the caption's ICC loses without it: ICC(caption) - ICC(caption without
 the word). Below 0: the caption would be more concrete without it. Exact for any model, because it
-only asks the model.
+only asks the model; what is shown of ICC ends at 0 and 1, the differences do not.
 """
 
 from dataclasses import dataclass
@@ -33,8 +33,8 @@ def contributions(
     parsed = Caption.parse(caption)
     spans = parsed.spans[:MOST_WORDS]
     without = [parsed.without([index]) for index in range(len(spans))]
-    whole, *others = score_captions([caption, *without], model, device)
-    return whole, tuple(
+    whole, *others = score_captions([caption, *without], model, device, clipped=False)
+    return min(1.0, max(0.0, whole)), tuple(
         Contribution(start, end, whole - other)
         for (start, end), other in zip(spans, others, strict=True)
     )

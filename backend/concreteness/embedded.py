@@ -79,10 +79,10 @@ class Embedded:
     form: Spread
 
     def __call__(self, captions: Sequence[str]) -> list[float]:
+        """Around [0, 1]; captions more extreme than any that were rated lie outside."""
         if not captions:
             return []
-        rated = self.captions(inputs(captions, self.words, self.form))
-        return [float(value) for value in np.clip(rated, 0.0, 1.0)]
+        return [float(v) for v in self.captions(inputs(captions, self.words, self.form))]
 
 
 def inputs(captions: Sequence[str], words: Linear, usual: Spread) -> Vector:

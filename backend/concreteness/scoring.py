@@ -18,17 +18,22 @@ _ADVICE = "Give a directory or hub name such as moranyanuka/icc, or leave it out
 
 
 def score_captions(
-    captions: list[str], model: str | None = None, device: str | None = None
+    captions: list[str],
+    model: str | None = None,
+    device: str | None = None,
+    clipped: bool = True,
 ) -> list[float]:
     """ICC of each caption; higher is more concrete, [0, 1].
 
     `model`: any sequence-classification model by hub name or directory with one output (a rating)
     or two (the second is *concrete*); None is the embedded one. An empty caption is 0: it describes
-    nothing. Raises ModelUnavailable or ModelMismatch.
+    nothing. `clipped` False: as the model says it, also below 0 and above 1, so that captions can
+    be told apart there. Raises ModelUnavailable or ModelMismatch.
     """
     filled = [caption for caption in captions if caption.strip()]
     rated = iter(embedded.load()(filled) if model is None else _by_model(filled, model, device))
-    return [next(rated) if caption.strip() else 0.0 for caption in captions]
+    scores = [next(rated) if caption.strip() else 0.0 for caption in captions]
+    return [min(1.0, max(0.0, score)) for score in scores] if clipped else scores
 
 
 @torch.inference_mode()
@@ -42,7 +47,7 @@ def _by_model(captions: Sequence[str], name: str, device: str | None) -> list[fl
         ).to(model.device)  # fmt: skip
         logits = model(**inputs).logits.float()
         rated = logits[:, 0] if logits.shape[1] == 1 else logits.softmax(-1)[:, 1]
-        found += rated.clamp(0, 1).tolist()
+        found += rated.tolist()
     return found
 
 

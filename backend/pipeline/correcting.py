@@ -96,7 +96,7 @@ def correct(
     says so, where the budget is spent; raises ModelUnavailable where the model is gone: what was
     done until then is kept.
     """
-    work = _Work(store, engine, filter.dataset_id, corrector)
+    work = Workbench(store, engine, filter.dataset_id, corrector)
     counts: Counter[str] = Counter()
     accepted = done = 0
     stopped = ""
@@ -135,7 +135,7 @@ def dry_run(
     store: Store, engine: Engine, filter: QueueFilter, corrector: Corrector, shown: int = 3
 ) -> DryRun:
     """What would be sent, to the letter, for the first pairs; nothing is sent."""
-    work = _Work(store, engine, filter.dataset_id, corrector)
+    work = Workbench(store, engine, filter.dataset_id, corrector)
     questions: list[DryRunQuestion] = []
     waiting = characters = 0
     for rows in _pages(store, filter, None):
@@ -163,7 +163,7 @@ def dry_run(
 # --------------------------------------------------------------------------------------- the work
 
 
-class _Work:
+class Workbench:
     """What all pairs of one command have in common."""
 
     def __init__(

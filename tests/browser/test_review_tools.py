@@ -160,3 +160,38 @@ def test_an_edit_is_scored_and_shaded_while_it_is_written(page: Page) -> None:
     page.keyboard.press("Escape")
     press(page, "j")
     expect(checked).to_have_count(0)
+
+
+def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
+    page.get_by_role("tab", name="Plane").click()
+    chart = page.locator("#plane-chart .js-plotly-plot")
+    expect(chart).to_be_visible(timeout=20_000)
+    expect(page.locator("#plane-thresholds")).to_contain_text("For abstract captions")
+    ground = chart.locator(".nsewdrag").first.bounding_box()
+    assert ground is not None
+    page.mouse.move(ground["x"] + ground["width"] * 0.5, ground["y"] + 5)
+    page.mouse.down()
+    page.mouse.move(
+        ground["x"] + ground["width"] * 0.98, ground["y"] + ground["height"] * 0.9, steps=5
+    )
+    page.mouse.up()
+    link = page.locator("#plane-link a")
+    expect(link).to_have_attribute("href", re.compile(r"p_error_from=0\.[45]"), timeout=10_000)
+    page.get_by_label("ICC to").fill("0.9")
+    page.get_by_label("ICC to").press("Tab")
+    expect(link).to_have_attribute("href", re.compile("icc_to=0.9"), timeout=10_000)
+    link.click()
+    page.wait_for_url(re.compile(r"p_error_from=0\.[45]"))
+    expect(page.locator("#traced-queue [data-filter=p_error_from]")).to_have_value(
+        re.compile(r"0\.[45]"), timeout=30_000
+    )
+
+
+def test_an_abstract_caption_says_which_words_make_it_so(page: Page) -> None:
+    page.locator("#traced-queue [data-filter=review]").select_option("all")
+    page.locator("#traced-queue [data-filter=order]").select_option("icc")
+    expect(page.locator("#traced-stage")).to_contain_text("looks abstract", timeout=20_000)
+    words = page.locator("#traced-abstract .traced-words .word")
+    expect(words.first).to_be_visible(timeout=20_000)
+    expect(words.first).to_have_attribute("title", re.compile("without this word ICC changes by"))
+    expect(page.locator("#traced-abstract")).to_contain_text("More abstract through")

@@ -26,5 +26,11 @@ def test_every_caption_has_them(caption: str) -> None:
     assert all(caption[word.start : word.end].strip() for word in words)
 
 
+def test_words_tell_apart_where_the_score_ends() -> None:
+    icc, words = contributions("Best day ever, no doubt about it.")
+    assert icc == 0
+    assert min(word.gain for word in words) < -0.02
+
+
 def test_an_empty_caption_has_none() -> None:
     assert contributions("  ") == (0.0, ())
