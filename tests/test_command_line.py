@@ -39,7 +39,10 @@ def as_json(environment: dict[str, str], *arguments: str) -> Any:
     return json.loads(out)
 
 
-@pytest.mark.parametrize("name", ["", "serve", "import", "score", "train", "export", "bench"])
+@pytest.mark.parametrize(
+    "name",
+    ["", "serve", "import", "score", "train", "export", "bench", "correct", "distill", "icc"],
+)
 def test_every_command_explains_itself(environment: dict[str, str], name: str) -> None:
     status, out, _ = command(environment, *([name] if name else []), "--help")
     assert status == 0
@@ -164,3 +167,39 @@ def _scored(path: Path) -> int:
             return int(connection.execute("select count(*) from trajectories").fetchone()[0])
     except sqlite3.Error:
         return 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("correct", "demo", "--accept-p", "0.1"), "--accept-gain"),
+        (("correct", "demo", "--budget", "5"), "--price-in"),
+        (("correct", "demo", "--vlm-mode", "loud"), "reasoning"),
+        (("correct", "demo", "--vlm-url", "http://localhost:1/v1"), "--vlm NAME"),
+        (("evaluate", "icc"), "--ratings"),
+        (("evaluate", "luck"), "detection"),
+    ],
+)
+def test_what_makes_no_sense_is_told_before_anything_is_done(
+    environment: dict[str, str], arguments: tuple[str, ...], told: str
+) -> None:
+    status, _, err = command(environment, *arguments)
+    assert status == 2
+    assert told in " ".join(err.split())
+
+
+def test_concreteness_is_held_against_ratings(environment: dict[str, str], tmp_path: Path) -> None:
+    ratings = tmp_path / "ratings.csv"
+    ratings.write_text(
+        "caption,rating\nA brown dog on a red sofa,3\nHope springs eternal,0\nPumpkin pie,2\n"
+        "Terms and conditions apply,0\nA man in a hat riding a horse,3\n"
+    )
+    report = as_json(environment, "evaluate", "icc", "--ratings", str(ratings))
+    measured, *published = report["rows"]
+    assert measured["agreement"]["pearson"] > 0.8
+    assert measured["agreement"]["count"] == 5
+    assert [row["agreement"]["pearson"] for row in published if row["model"] == "ICC"] == [0.69]
+    ratings.write_text("caption,rating\nA dog,very\n")
+    status, _, err = command(environment, "evaluate", "icc", "--ratings", str(ratings))
+    assert status == 3
+    assert "row 2" in " ".join(err.split())

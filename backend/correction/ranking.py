@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 #: Gains in s below this share of the scale are noise, not an improvement worth a click.
 SMALLEST_GAIN = 1e-3
-#: Losing all words weighs as much as the largest gain on offer. Chosen on 300 fine-grained errors of
-#: three trainings each (seeds 40 to 42): with 0.5, 1 and 2 the first suggestion restores 12, 16 and
-#: 17 of 100 captions (ITM; CLIP 10, 14, 18) and loses 13, 10 and 7 % of the right words. With 2 a
+#: Losing all words weighs as much as the largest gain on offer. Chosen on 300 fine-grained errors,
+#: three trainings (seeds 40 to 42): with 0.5, 1 and 2 the first suggestion restores 12, 16 and 17
+#: of 100 captions (ITM; CLIP 10, 14, 18) and loses 13, 10 and 7 % of the right words. With 2 a
 #: wholly wrong caption, which no edit saves, would get an edit first.
 COST_OF_WORDS = 1.0
 #: Worths that differ by less are equal.
