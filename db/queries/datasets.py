@@ -12,6 +12,7 @@ from db.errors import AlreadyExists, MissingRow
 from db.models import (
     Claim,
     Classifier,
+    CorrectionAttempt,
     Dataset,
     Detection,
     ImportProblem,
@@ -122,7 +123,9 @@ def delete_dataset(session: Session, dataset_id: int) -> None:
     """Delete a dataset and everything known about it, verdicts included. Images are not touched."""
     get_dataset(session, dataset_id)
     pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
-    for of_pair in (Verdict, Suggestion, Detection, Trajectory, WordMark, Opinion, Claim):
+    for of_pair in (
+        Verdict, Suggestion, CorrectionAttempt, Detection, Trajectory, WordMark, Opinion, Claim,
+    ):  # fmt: skip
         session.execute(
             delete(of_pair).where(of_pair.pair_id.in_(pairs)),
             execution_options={"synchronize_session": False},

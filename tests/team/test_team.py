@@ -1,13 +1,17 @@
 """Passwords, limits, agreement: the parts that need no database."""
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from backend.errors import SettingsError
+from backend.settings import load_settings
 from backend.team.agreement import agreement, check_overlap
 from backend.team.passwords import hashed, is_right
 from backend.team.throttle import Throttle
+from backend.workspace import Workspace
 
 
 def test_a_password_is_kept_as_a_salted_hash() -> None:
@@ -46,6 +50,16 @@ def test_guessing_has_to_wait_and_success_forgets() -> None:
     throttle.failed("Ada")
     throttle.succeeded("Ada")
     assert throttle.wait("Ada") == 0
+
+
+@pytest.mark.parametrize("name", ["rule: p <= 0.1", " Rule:x", "RULE:"])
+def test_nobody_is_called_as_rules_are(name: str, tmp_path: Path) -> None:
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
+    with pytest.raises(SettingsError, match="rules"):
+        workspace.team.add(name, "a long enough password")
+    workspace.store.close()
+    with pytest.raises(SettingsError, match="rules"):
+        load_settings({"author": name}, {})
 
 
 def test_the_throttle_does_not_grow_without_end() -> None:

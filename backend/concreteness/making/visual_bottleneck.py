@@ -63,7 +63,7 @@ def load_diffusion(name: str, device: str = "cpu", steps: int = STEPS) -> Diffus
     from diffusers import DiffusionPipeline
 
     try:
-        pipeline = DiffusionPipeline.from_pretrained(name).to(device)
+        pipeline = DiffusionPipeline.from_pretrained(name, use_safetensors=True).to(device)
     except Exception as problem:  # diffusers raises whatever its parts raise
         raise ModelUnavailable(
             f"The text-to-image model '{name}' could not be loaded: "
