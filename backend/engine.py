@@ -27,14 +27,16 @@ from backend.trajectories.trajectory import Trajectory
 
 @dataclass
 class Engine:
-    """Scorer, captioner and concreteness behind one lock.
+    """Scorer and captioner behind one lock, the small text models behind another.
 
     Models are not made for several threads, and two of them at once only fight for the same cores:
-    whoever holds `lock` computes.
+    whoever holds `lock` computes. What reads text alone (`text_lock`) takes milliseconds and need
+    not wait for a batch of trajectories. Nobody who holds `text_lock` asks for `lock`.
     """
 
     settings: Settings
     lock: threading.RLock = field(default_factory=threading.RLock)
+    text_lock: threading.RLock = field(default_factory=threading.RLock)
     _scorer: Scorer | None = None
     _captioner: Captioner | None = None
     _captioner_problem: str = ""
@@ -103,7 +105,7 @@ class Engine:
 
     def meanings(self, captions: Sequence[str]) -> FloatArray:
         """Sentence embeddings, unit vectors [captions, MEANING_WIDTH]."""
-        with self.lock:
+        with self.text_lock:
             return embed(captions)
 
     def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
@@ -113,12 +115,12 @@ class Engine:
 
     def concreteness(self, captions: Sequence[str]) -> list[float]:
         """ICC of each caption in [0, 1]; higher is more concrete."""
-        with self.lock:
+        with self.text_lock:
             return concreteness.score_captions(list(captions), self.settings.concreteness)
 
     def why_abstract(self, caption: str) -> tuple[float, tuple[Contribution, ...]]:
         """The caption's ICC, and what each word adds to it."""
-        with self.lock:
+        with self.text_lock:
             return contributions(caption, self.settings.concreteness)
 
     def trajectories(

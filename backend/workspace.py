@@ -101,7 +101,7 @@ LONGEST_NAME = 80
 #: Where pages end counting a queue: of very many only that is told.
 MOST_COUNTED = 10_000
 #: Seconds that a page waits for the models before it does without.
-PATIENCE = 0.3
+PATIENCE = 5.0
 #: Pairs of a dataset whose totals are not counted at every key, and for how many seconds.
 LARGE, TOTALS_HOLD = 50_000, 3.0
 
@@ -499,12 +499,12 @@ class Workspace:
         busy with something else: a page does not wait for that."""
         with self.store.reading() as session:
             caption = pair_queries.get_pair(session, pair_id).caption
-        if not self.engine.lock.acquire(timeout=PATIENCE):
+        if not self.engine.text_lock.acquire(timeout=PATIENCE):
             return None
         try:
             icc, found = self.engine.why_abstract(caption)
         finally:
-            self.engine.lock.release()
+            self.engine.text_lock.release()
         return _abstractness(caption, icc, found)
 
     def _exploring(self, dataset_id: int) -> Exploring | None:

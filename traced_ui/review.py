@@ -123,8 +123,8 @@ def build(
         desk.seats.of(request).chart = drawn[2]
         return (*drawn[:2], *drawn[3:])
 
-    def on_chart(request: gr.Request) -> tuple[Any, str]:
-        return desk.seats.of(request).chart, desk.why_abstract(request)
+    def on_chart(request: gr.Request) -> Any:
+        return desk.seats.of(request).chart
 
     def on_abstract(request: gr.Request) -> str:
         return desk.why_abstract(request)
@@ -140,8 +140,8 @@ def build(
     # The chart follows: drawing it takes as long as all the rest, and a verdict shows before it.
     at_once = [queue, stage, steps, toast, check]
     bus.keypress(on_bus, [dataset], at_once, queue=False, trigger_mode="multiple", **shared).then(
-        on_chart, None, [chart, abstract], queue=False, **shared
-    )
+        on_chart, None, [chart], queue=False, **shared
+    ).then(on_abstract, None, [abstract], queue=False, **shared)
     for opened in (blocks.load, dataset.change):
         opened(on_load, [dataset], outputs, **shared).then(on_abstract, None, [abstract], **shared)
 
