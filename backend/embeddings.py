@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+import backend.torchvision_compat  # noqa: F401  (before sentence-transformers' transformers)
+
 #: Numbers in a vector of the embedded model.
 MEANING_WIDTH = 384
 
@@ -31,7 +33,5 @@ def embedded_model() -> str:
 @lru_cache(maxsize=2)
 def _load(model: str | None) -> Any:
     from sentence_transformers import SentenceTransformer
-
-    import backend.torchvision_compat  # noqa: F401  (before transformers)
 
     return SentenceTransformer(model or embedded_model(), device="cpu")

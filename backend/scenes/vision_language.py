@@ -48,7 +48,7 @@ def make_vision_language_model(
     torch.manual_seed(seed)
     source = clip or MODELS / "scenes-clip"
     tower = CLIPModel.from_pretrained(source, dtype=torch.float32).vision_model
-    tokenizer = _tokenizer()
+    tokenizer = make_tokenizer(image_token="<image>")
     marks = {name: tokenizer.convert_tokens_to_ids(name) for name in _SPECIAL}
     configuration = LlavaConfig(
         vision_config=tower.config,
@@ -80,9 +80,9 @@ def make_vision_language_model(
     return folder
 
 
-def _tokenizer() -> Any:
+def make_tokenizer(**named: str) -> Any:
     """Byte pairs learnt from the prompts and from captions of drawn scenes: any text can be
-    written with it."""
+    written with it. `named`: a family's own special tokens, by the names that it knows them by."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -105,7 +105,7 @@ def _tokenizer() -> Any:
         tokenizer_object=built,
         pad_token="<pad>",
         eos_token="<|end|>",
-        extra_special_tokens={"image_token": "<image>"},
+        extra_special_tokens=named,
     )
 
 

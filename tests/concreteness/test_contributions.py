@@ -1,5 +1,8 @@
 """A word's contribution is what the caption's ICC loses without it."""
 
+import subprocess
+import sys
+
 import pytest
 
 from backend.concreteness.contributions import MOST_WORDS, contributions
@@ -34,3 +37,10 @@ def test_words_tell_apart_where_the_score_ends() -> None:
 
 def test_an_empty_caption_has_none() -> None:
     assert contributions("  ") == (0.0, ())
+
+
+def test_it_works_in_a_program_that_has_loaded_nothing_else() -> None:
+    """The order of imports matters to transformers: see `backend.torchvision_compat`."""
+    program = "from backend.concreteness.contributions import contributions; contributions('A dog')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()

@@ -10,6 +10,7 @@ from backend.language_models import Budget, Question, Spending
 from backend.language_models.local import load_local
 from backend.scenes.vision_language import make_vision_language_model
 from tests.checkpoints import drawn_pairs, random_captioner
+from tests.language_models.families import internvl
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +33,14 @@ def test_it_answers_and_remembers(folder: Path, tmp_path: Path) -> None:
     other = load_local(str(folder), spending=Spending(budget=Budget(requests=0)))
     with pytest.raises(BudgetSpent):
         other.ask(asked())
+
+
+def test_another_family_is_asked_the_same_way(tmp_path: Path) -> None:
+    model = load_local(str(internvl(tmp_path)))
+    answer = model.ask(asked())
+    assert answer.tokens_out == 8
+    without = model.ask(Question("Describe.", drawn_pairs(1)[0][1], 0.0, 0, 8))
+    assert answer.tokens_in > without.tokens_in
 
 
 def test_the_picture_is_seen(folder: Path) -> None:
