@@ -3,6 +3,7 @@
 Loading is lazy: the first page is there before the first model is.
 """
 
+import contextlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -122,6 +123,11 @@ class Engine:
         """The caption's ICC, and what each word adds to it."""
         with self.text_lock:
             return contributions(caption, self.settings.concreteness)
+
+    def warm_up(self) -> None:
+        """Load what reads text, if it can be loaded; who needs it in earnest is told why not."""
+        with contextlib.suppress(ModelUnavailable):
+            self.concreteness(["A dog"])
 
     def trajectories(
         self,

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import threading
 
 import fastapi
 import gradio as gr
@@ -80,4 +81,6 @@ def serve(
 ) -> None:
     """Serve until Ctrl-C."""
     app = create_app(workspace, dataset_id, login, mcp)
+    # The first abstract caption on a page should not wait for a model to load.
+    threading.Thread(target=workspace.engine.warm_up, daemon=True).start()
     uvicorn.run(app, host=settings.host, port=settings.port, log_level="warning")
