@@ -1250,7 +1250,7 @@ def emit(report: Any, as_json: bool, summary: str) -> None:
     if as_json:
         print(json.dumps(dataclasses.asdict(report), default=str, ensure_ascii=False))
     else:
-        console.print(escape(summary))
+        console.print(escape(summary), soft_wrap=True)  # tables stay tables
 
 
 class RateColumn(ProgressColumn):

@@ -105,10 +105,10 @@ def build(
             toast = gr.HTML(elem_id="traced-toast")
             stage = gr.HTML(elem_id="traced-stage")
             check = gr.HTML(elem_id="traced-check")
+            abstract = gr.HTML(elem_id="traced-abstract")
         with gr.Column(elem_id="traced-right", scale=3):
             chart = gr.Plot(elem_id="traced-chart", show_label=False, container=False)
             steps = gr.HTML(elem_id="traced-steps")
-            abstract = gr.HTML(elem_id="traced-abstract")
     bus = gr.HTML(
         f'<span data-keys="{safe(json.dumps(key_table()))}" '
         f'data-decisions="{" ".join(review_page.DECISIONS)}"></span>',
