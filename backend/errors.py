@@ -21,6 +21,8 @@ The message is written for the person who can act on it: what is wrong, where, w
 `explain` is the one place that turns an error into what a terminal or a page shows.
 """
 
+from pathlib import Path
+
 
 class TracedError(Exception):
     """Base of all errors raised on purpose. Its text is shown to people as it is."""
@@ -99,6 +101,19 @@ class VerdictConflict(TracedError):
 class SettingsError(TracedError):
     title = "This setting makes no sense"
     exit_status = 2
+
+
+def not_loaded(what: str, name: str, problem: BaseException, advice: str) -> ModelUnavailable:
+    """The error to raise where a model cannot be had: which, why by the first line of what its
+    library says, and what to give instead.
+
+    >>> str(not_loaded("The captioner", "blip", OSError(""), "Name another."))
+    "The captioner 'blip' (hub name) could not be loaded: OSError. Name another."
+    """
+    where = "directory" if Path(name).exists() else "hub name"
+    said = str(problem).strip().splitlines()
+    reason = said[0][:200].rstrip(" .:") if said else type(problem).__name__
+    return ModelUnavailable(f"{what} '{name}' ({where}) could not be loaded: {reason}. {advice}")
 
 
 def explain(error: BaseException) -> str:

@@ -353,4 +353,6 @@ def _suggestion(one: SuggestionView) -> dict[str, Any]:
         "s_after": one.s_after,
         "p_before": one.p_before,
         "p_after": one.p_after,
+        "words_changed": one.words_changed,
+        "similarity": one.similarity,
     }

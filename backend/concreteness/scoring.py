@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from backend.concreteness import embedded
-from backend.errors import ModelMismatch, ModelUnavailable
+from backend.errors import ModelMismatch, not_loaded
 
 #: Captions below this look abstract. In `captions.tsv`, cross-validated, nine of ten rated 0 lie
 #: below it and nine of ten rated 3 above.
@@ -61,11 +60,7 @@ def _load(name: str, device: str) -> tuple[Any, Any]:
         )
         tokenizer = AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError, KeyError) as problem:
-        where = "directory" if Path(name).exists() else "hub name"
-        raise ModelUnavailable(
-            f"The concreteness model '{name}' ({where}) could not be loaded: "
-            f"{str(problem).splitlines()[0][:200]} {_ADVICE}"
-        ) from problem
+        raise not_loaded("The concreteness model", name, problem, _ADVICE) from problem
     if report["missing_keys"] or model.config.num_labels > 2:
         raise ModelMismatch(f"'{name}' is no model with one rating or two classes. {_ADVICE}")
     return model.eval().to(device), tokenizer

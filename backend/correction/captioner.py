@@ -7,14 +7,13 @@ Real class: `BlipForConditionalGeneration`, by hub name or directory. The embedd
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
 from PIL import Image
 
 import backend.torchvision_compat  # noqa: F401  (before transformers' image processors)
-from backend.errors import ModelMismatch, ModelUnavailable
+from backend.errors import ModelMismatch, not_loaded
 
 
 @dataclass(frozen=True)
@@ -123,11 +122,7 @@ def load_captioner(model: str, device: str = "cpu") -> Captioner:
         )
         processor = BlipProcessor.from_pretrained(model)
     except (OSError, ValueError, KeyError) as problem:
-        where = "directory" if Path(model).exists() else "hub name"
-        raise ModelUnavailable(
-            f"The captioner '{model}' ({where}) could not be loaded: "
-            f"{str(problem).splitlines()[0][:200]}. {advice}"
-        ) from problem
+        raise not_loaded("The captioner", model, problem, advice) from problem
     if any(key.startswith("text_decoder") for key in report["missing_keys"]):
         raise ModelMismatch(f"'{model}' has no caption decoder. {advice}")
     return Captioner(model, loaded.eval().to(device), processor, device)

@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 import backend.torchvision_compat  # noqa: F401  (before transformers' image processors)
-from backend.errors import ModelMismatch, ModelUnavailable
+from backend.errors import ModelMismatch, ModelUnavailable, not_loaded
 from backend.language_models.kept_answers import KeptAnswers
 from backend.language_models.question import Answer, Question
 from backend.language_models.spending import Spending
@@ -120,11 +120,7 @@ def load_local(
         model = AutoModelForImageTextToText.from_pretrained(name, **options)
         processor = AutoProcessor.from_pretrained(name)
     except (OSError, ValueError, KeyError, ImportError) as problem:
-        where = "directory" if Path(name).exists() else "hub name"
-        raise ModelUnavailable(
-            f"The vision-language model '{name}' ({where}) could not be loaded: "
-            f"{str(problem).strip().splitlines()[0][:200]} {_ADVICE}"
-        ) from problem
+        raise not_loaded("The vision-language model", name, problem, _ADVICE) from problem
     if not getattr(processor, "chat_template", None):
         raise ModelMismatch(f"'{name}' has no chat template: it cannot be asked. {_ADVICE}")
     if quantisation is None:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 import backend.torchvision_compat  # noqa: F401  # before transformers' models
-from backend.errors import ModelMismatch, ModelUnavailable
+from backend.errors import ModelMismatch, not_loaded
 
 _BATCH = 32
 _LONGEST = 256
@@ -54,10 +54,11 @@ def load_consistency_model(name: str, device: str = "cpu") -> ConsistencyModel:
         model = AutoModelForSequenceClassification.from_pretrained(name)
         tokenizer = AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError) as problem:
-        reason = str(problem).strip().splitlines()[0]
-        raise ModelUnavailable(
-            f"The NLI model '{name}' could not be loaded: {reason} Give a directory with its "
-            "files, or a Hugging Face name and a connection."
+        raise not_loaded(
+            "The NLI model",
+            name,
+            problem,
+            "Give a directory or hub name, such as cross-encoder/nli-deberta-v3-base.",
         ) from problem
     labels = {str(label).lower(): int(i) for i, label in model.config.id2label.items()}
     found = [i for label, i in labels.items() if "entail" in label and "not" not in label]

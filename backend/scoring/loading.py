@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
+from backend.errors import ModelMismatch, ModelUnavailable, SettingsError, not_loaded
 from backend.scoring.blip import CONTEXT, BlipScorer
 from backend.scoring.clip import ClipScorer
 from backend.scoring.dual_encoder import DualEncoder
@@ -120,7 +120,7 @@ def _configuration(model: str) -> Any:
     try:
         return AutoConfig.from_pretrained(model)
     except (OSError, ValueError, KeyError) as problem:
-        raise ModelUnavailable(_could_not(model, problem)) from problem
+        raise not_loaded("The model", model, problem, ADVICE) from problem
 
 
 def _load_clip(model: str, device: str, precision: str) -> ClipScorer:
@@ -198,7 +198,7 @@ def _load_siglip(model: str, device: str, precision: str) -> SiglipScorer:
         image_processor = AutoImageProcessor.from_pretrained(model)
         tokenizer = AutoTokenizer.from_pretrained(model)
     except (OSError, ValueError, KeyError, RuntimeError) as problem:
-        raise ModelUnavailable(_could_not(model, problem)) from problem
+        raise not_loaded("The model", model, problem, ADVICE) from problem
     text = loaded.config.text_config
     # One token behind a caption, none before: two places less than its length, as `HubReader` cuts.
     reader = HubReader(tokenizer, int(text.max_position_embeddings) + 1, int(text.vocab_size))
@@ -217,7 +217,7 @@ def _load_open_clip(model: str, device: str, precision: str) -> OpenClipScorer:
         )
         tokenizer = open_clip.get_tokenizer(architecture)
     except Exception as problem:  # open_clip and the hub raise what they like
-        raise ModelUnavailable(_could_not(model, problem)) from problem
+        raise not_loaded("The model", model, problem, ADVICE) from problem
     if not pretrained and "hf-hub:" not in architecture and "local-dir:" not in architecture:
         known = ", ".join(open_clip.list_pretrained_tags_by_model(architecture)) or "none"
         raise ModelMismatch(
@@ -252,7 +252,7 @@ def _load(
     try:
         return loaded, processor_class.from_pretrained(model)
     except (OSError, ValueError, KeyError, RuntimeError) as problem:
-        raise ModelUnavailable(_could_not(model, problem)) from problem
+        raise not_loaded("The model", model, problem, ADVICE) from problem
 
 
 def _weights(model: str, model_class: Any, dispensable: tuple[str, ...]) -> Any:
@@ -262,7 +262,7 @@ def _weights(model: str, model_class: Any, dispensable: tuple[str, ...]) -> Any:
             model, output_loading_info=True, dtype=torch.float32
         )
     except (OSError, ValueError, KeyError, RuntimeError) as problem:
-        raise ModelUnavailable(_could_not(model, problem)) from problem
+        raise not_loaded("The model", model, problem, ADVICE) from problem
     missing = [key for key in report["missing_keys"] if not key.startswith(dispensable or "\0")]
     if missing:
         raise ModelMismatch(
@@ -285,9 +285,3 @@ def _info(
         precision=precision,
         second="ITC" if kind == "blip-itm" else "",
     )
-
-
-def _could_not(model: str, problem: BaseException) -> str:
-    where = "directory" if Path(model).exists() else "hub name"
-    reason = str(problem).strip().splitlines()[0][:200] if str(problem).strip() else ""
-    return f"'{model}' ({where}) could not be loaded: {reason or type(problem).__name__} {ADVICE}"

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 import backend.torchvision_compat  # noqa: F401  (before transformers' models)
-from backend.errors import ModelUnavailable
+from backend.errors import not_loaded
 
 BATCH, LEARNING_RATE, EPOCHS = 32, 5e-5, 3
 _LONGEST = 128
@@ -69,9 +69,10 @@ def _load(encoder: str, device: str, seed: int) -> tuple[Any, Any]:
         )
         tokenizer = AutoTokenizer.from_pretrained(encoder)
     except (OSError, ValueError, KeyError) as problem:
-        raise ModelUnavailable(
-            f"The text encoder '{encoder}' could not be loaded: "
-            f"{str(problem).strip().splitlines()[0][:200]} Give a directory or hub name, such as "
-            "distilroberta-base."
+        raise not_loaded(
+            "The text encoder",
+            encoder,
+            problem,
+            "Give a directory or hub name, such as distilroberta-base.",
         ) from problem
     return model.to(device), tokenizer

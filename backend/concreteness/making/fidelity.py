@@ -6,7 +6,7 @@ from typing import Any
 
 import backend.torchvision_compat  # noqa: F401  (before transformers' models)
 from backend.embeddings import embedded_model
-from backend.errors import ModelUnavailable
+from backend.errors import not_loaded
 
 _BATCH = 64
 
@@ -50,8 +50,9 @@ def _scorer(encoder: str) -> Any:
         layers = int(AutoConfig.from_pretrained(encoder).num_hidden_layers)
         return BERTScorer(model_type=encoder, num_layers=layers, lang=None)
     except (OSError, ValueError, KeyError, AttributeError) as problem:
-        raise ModelUnavailable(
-            f"The encoder '{encoder}' for BERTScore could not be loaded: "
-            f"{str(problem).splitlines()[0][:200]} Give a text encoder's directory or hub name, "
-            "such as microsoft/deberta-xlarge-mnli."
+        raise not_loaded(
+            "The encoder for BERTScore",
+            encoder,
+            problem,
+            "Give a text encoder, such as microsoft/deberta-xlarge-mnli.",
         ) from problem

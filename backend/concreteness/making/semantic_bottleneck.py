@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 
 import backend.torchvision_compat  # noqa: F401  (before transformers' models)
 from backend.concreteness.making.fidelity import edit_similarity
-from backend.errors import ModelUnavailable
+from backend.errors import not_loaded
 
 #: As published (§2, A.6).
 BATCH, LEARNING_RATE, WARM_UP, EPOCHS, BEAMS = 128, 2e-3, 0.03, 2, 5
@@ -82,10 +82,11 @@ def load_semantic_bottleneck(
         model = AutoModelForCausalLM.from_pretrained(language_model, dtype=torch.float32)
         tokenizer = AutoTokenizer.from_pretrained(language_model)
     except (OSError, ValueError, KeyError) as problem:
-        raise ModelUnavailable(
-            f"'{clip}' or '{language_model}' could not be loaded: "
-            f"{str(problem).strip().splitlines()[0][:200]} Give a CLIP model and a causal language "
-            "model, each by hub name or directory."
+        raise not_loaded(
+            "The CLIP model or the language model",
+            f"{clip}, {language_model}",
+            problem,
+            "Give a CLIP model and a causal language model, each by hub name or directory.",
         ) from problem
     if tokenizer.pad_token is None:
         tokenizer.pad_token = tokenizer.eos_token

@@ -15,7 +15,7 @@ from PIL import Image
 
 import backend.torchvision_compat  # noqa: F401  (before transformers' image processors)
 from backend.concreteness.making.fidelity import meaning_similarity
-from backend.errors import ModelMismatch, ModelUnavailable
+from backend.errors import ModelMismatch, not_loaded
 from backend.scoring.protocol import Scorer
 
 #: As published (A.6): guidance and steps of the text-to-image model, beams of the captioner.
@@ -65,10 +65,11 @@ def load_diffusion(name: str, device: str = "cpu", steps: int = STEPS) -> Diffus
     try:
         pipeline = DiffusionPipeline.from_pretrained(name, use_safetensors=True).to(device)
     except Exception as problem:  # diffusers raises whatever its parts raise
-        raise ModelUnavailable(
-            f"The text-to-image model '{name}' could not be loaded: "
-            f"{str(problem).strip().splitlines()[0][:200]} Give a directory or hub name, or "
-            "gallery:DATASET."
+        raise not_loaded(
+            "The text-to-image model",
+            name,
+            problem,
+            "Give a directory or hub name, or gallery:FOLDER.",
         ) from problem
     pipeline.set_progress_bar_config(disable=True)
     return Diffusion(pipeline, steps)
@@ -123,10 +124,11 @@ def load_picture_captioner(name: str, device: str = "cpu") -> PictureCaptioner:
         model = AutoModelForImageTextToText.from_pretrained(name, dtype=torch.float32)
         processor = AutoProcessor.from_pretrained(name)
     except (OSError, ValueError, KeyError) as problem:
-        raise ModelUnavailable(
-            f"The captioner '{name}' could not be loaded: "
-            f"{str(problem).strip().splitlines()[0][:200]} Give a directory or hub name, such as "
-            "Salesforce/blip-image-captioning-base."
+        raise not_loaded(
+            "The captioner",
+            name,
+            problem,
+            "Give a directory or hub name, such as Salesforce/blip-image-captioning-base.",
         ) from problem
     return PictureCaptioner(model.to(device).eval(), processor)
 
