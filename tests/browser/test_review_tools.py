@@ -190,7 +190,10 @@ def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
 
 def test_an_abstract_caption_says_which_words_make_it_so(page: Page) -> None:
     page.locator("#traced-queue [data-filter=review]").select_option("all")
+    expect(page).to_have_url(re.compile("review=all"))  # the queue is drawn anew
     page.locator("#traced-queue [data-filter=order]").select_option("icc")
+    expect(page).to_have_url(re.compile("order=icc"))
+    page.locator("#traced-queue .pairs button").first.click()
     expect(page.locator("#traced-stage")).to_contain_text("looks abstract", timeout=20_000)
     words = page.locator("#traced-abstract .traced-words .word")
     expect(words.first).to_be_visible(timeout=20_000)
