@@ -36,7 +36,7 @@ from backend.pipeline import (
     scoring,
     training,
 )
-from backend.pipeline.classifiers import classifier_in_use, probabilities
+from backend.pipeline.classifiers import classifier_in_use, judging, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.offers import in_order
 from backend.pipeline.plane import plane_of
@@ -533,7 +533,7 @@ class Workspace:
                 self.engine.scorer,
                 Case(image, state, trajectory, suspects, p_error),
                 self.engine.captioner,
-                (lambda ts: probabilities(classifier, ts)) if classifier else None,
+                judging(classifier),
                 exploring=self.engine.exploring,
             )
             icc, words = self.engine.why_abstract(caption)

@@ -1,6 +1,7 @@
 """Classifiers between store and engine: which one is in use, and what it says."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from backend.detection.classifier import Classifier
 from backend.detection.features import feature_matrix
@@ -32,3 +33,10 @@ def probabilities(classifier: Classifier, trajectories: Sequence[Trajectory]) ->
     if not trajectories:
         return []
     return [float(p) for p in classifier.predict(feature_matrix(trajectories))]
+
+
+def judging(
+    classifier: Classifier | None,
+) -> Callable[[Sequence[Trajectory]], list[float]] | None:
+    """`probabilities` by this classifier, for what judges suggestions; None without one."""
+    return partial(probabilities, classifier) if classifier is not None else None

@@ -9,9 +9,10 @@ of the Progress page take it for somebody's judgement.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from backend.detection.localisation import suspect_words
 from backend.engine import Engine
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
 from backend.pipeline import Progress, no_progress
-from backend.pipeline.classifiers import classifier_in_use, probabilities
+from backend.pipeline.classifiers import classifier_in_use, judging
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.offers import in_order, to_save
 from backend.pipeline.scoring import exploring_of, to_trajectory
@@ -136,28 +137,22 @@ def dry_run(
 ) -> DryRun:
     """What would be sent, to the letter, for the first pairs; nothing is sent."""
     work = Workbench(store, engine, filter.dataset_id, corrector)
-    questions: list[DryRunQuestion] = []
-    waiting = characters = 0
-    for rows in _pages(store, filter, None):
-        for row, case in work.cases(work.not_yet(rows)):
-            waiting += 1
-            if len(questions) < shown and isinstance(case, Case):
-                asked = prompting.question(case, corrector.mode)
-                characters += len(asked.system) + len(asked.user)
-                questions.append(
-                    DryRunQuestion(
-                        row.pair_id, row.external_id, asked.system, asked.user,
-                        len(asked.image or b""),
-                    )
-                )  # fmt: skip
-            elif len(questions) >= shown:
-                break
-        if len(questions) >= shown:
-            break
+    cases = (
+        (row, case)
+        for rows in _pages(store, filter, None)
+        for row, case in work.cases(work.not_yet(rows))
+        if isinstance(case, Case)
+    )
+    asked = [(row, prompting.question(case, corrector.mode)) for row, case in islice(cases, shown)]
     with store.reading() as session:
         total = queue_queries.count(session, filter)
-    each = characters / max(1, len(questions)) / _CHARACTERS_A_TOKEN + _TOKENS_A_PICTURE
-    return DryRun(corrector.proposer, total, round(each), tuple(questions))
+    characters = sum(len(one.system) + len(one.user) for _, one in asked)
+    each = characters / max(1, len(asked)) / _CHARACTERS_A_TOKEN + _TOKENS_A_PICTURE
+    questions = tuple(
+        DryRunQuestion(row.pair_id, row.external_id, one.system, one.user, len(one.image or b""))
+        for row, one in asked
+    )
+    return DryRun(corrector.proposer, total, round(each), questions)
 
 
 # --------------------------------------------------------------------------------------- the work
@@ -251,11 +246,8 @@ class Workbench:
         return outcome
 
     def _judged(self, case: Case, proposals: dict[str, str], keep: bool) -> list[Suggestion]:
-        probability_of: Callable[[Any], Any] | None = None
-        if (classifier := self.classifier) is not None:
-            probability_of = lambda ts: probabilities(classifier, ts)  # noqa: E731
         return judge.judge(
-            self.engine.scorer, case, proposals, probability_of,
+            self.engine.scorer, case, proposals, judging(self.classifier),
             exploring=exploring_of(self.run), keep=keep,
         )  # fmt: skip
 

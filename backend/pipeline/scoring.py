@@ -28,7 +28,7 @@ from backend.engine import Engine
 from backend.errors import ImageError, UnsafePath
 from backend.noise.word_kinds import kind_of
 from backend.pipeline import Progress, no_progress
-from backend.pipeline.classifiers import classifier_in_use, probabilities
+from backend.pipeline.classifiers import classifier_in_use, judging, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
 from backend.pipeline.noisy_copies import TrajectoryCache
 from backend.pipeline.offers import to_save
@@ -407,7 +407,7 @@ def suggest_for(
             engine.scorer,
             Case(image, state, trajectory, suspects, p_error),
             engine.captioner,
-            (lambda ts: probabilities(classifier, ts)) if classifier is not None else None,
+            judging(classifier),
             exploring=exploring,
         )
     with store.writing() as session:

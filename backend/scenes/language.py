@@ -9,12 +9,12 @@ this one writes those of drawn scenes and, less well, those of the web (`backend
 import argparse
 import random
 from pathlib import Path
-from typing import Any
 
 import torch
 
 import backend.torchvision_compat  # noqa: F401  (before transformers' models)
 from backend.concreteness.train import read_captions
+from backend.scenes.byte_pairs import byte_pair_tokenizer
 from backend.scenes.grammar import describe
 from backend.scenes.world import make_scene
 
@@ -38,7 +38,7 @@ def make_language_model(
     from transformers import GPT2Config, GPT2LMHeadModel
 
     texts = captions(count, seed)
-    tokenizer = _tokenizer(texts)
+    tokenizer = byte_pair_tokenizer(texts, 2000, ["<pad>", "<end>"], "<end>")
     torch.manual_seed(seed)
     model = GPT2LMHeadModel(
         GPT2Config(
@@ -68,23 +68,6 @@ def make_language_model(
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return losses
-
-
-def _tokenizer(texts: list[str]) -> Any:
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
-    built = Tokenizer(models.BPE())
-    built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    built.decoder = decoders.ByteLevel()
-    built.train_from_iterator(
-        texts,
-        trainers.BpeTrainer(
-            vocab_size=2000, special_tokens=["<pad>", "<end>"], show_progress=False,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        ),
-    )  # fmt: skip
-    return PreTrainedTokenizerFast(tokenizer_object=built, pad_token="<pad>", eos_token="<end>")
 
 
 def main() -> None:

@@ -16,6 +16,7 @@ import torch
 
 import backend.torchvision_compat  # noqa: F401  (before transformers' image processors)
 from backend.correction import prompting
+from backend.scenes.byte_pairs import byte_pair_tokenizer
 from backend.scenes.grammar import describe
 from backend.scenes.world import make_scene
 from backend.settings import MODELS
@@ -83,30 +84,10 @@ def make_vision_language_model(
 def make_tokenizer(**named: str) -> Any:
     """Byte pairs learnt from the prompts and from captions of drawn scenes: any text can be
     written with it. `named`: a family's own special tokens, by the names that it knows them by."""
-    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-    from transformers import PreTrainedTokenizerFast
-
     lot = random.Random(0)
     captions = [describe(make_scene(lot), lot).text for _ in range(2000)]
     texts = [path.read_text("utf-8") for path in sorted(prompting.FOLDER.glob("*.md"))]
-    built = Tokenizer(models.BPE())
-    built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    built.decoder = decoders.ByteLevel()
-    built.train_from_iterator(
-        [*texts * 5, *captions],
-        trainers.BpeTrainer(
-            vocab_size=_VOCABULARY,
-            special_tokens=_SPECIAL,
-            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-            show_progress=False,
-        ),
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=built,
-        pad_token="<pad>",
-        eos_token="<|end|>",
-        extra_special_tokens=named,
-    )
+    return byte_pair_tokenizer([*texts * 5, *captions], _VOCABULARY, _SPECIAL, "<|end|>", **named)
 
 
 def main() -> None:

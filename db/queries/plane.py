@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, Integer, case, cast, func, literal_column, or_, select
+from sqlalchemy import ColumnElement, Integer, case, cast, func, literal_column, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from db.authors import RULE
 from db.models import Pair
+from db.queries.statements import by_a_person
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, f
         .where(
             Pair.dataset_id == dataset_id,
             Pair.decision.is_not(None),
-            or_(Pair.decided_by.is_(None), ~Pair.decided_by.startswith(RULE, autoescape=True)),
+            by_a_person(),
         )
         .execution_options(yield_per=2000)
     )

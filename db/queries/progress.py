@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from sqlalchemy import ColumnElement, Date, cast, func, or_, select
 from sqlalchemy.orm import Session
 
-from db.authors import RULE
 from db.models import ERROR_DECISIONS, Pair, Verdict
+from db.queries.statements import by_a_person
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, s
         .where(
             Pair.dataset_id == dataset_id,
             Pair.decision.is_not(None),
-            or_(Pair.decided_by.is_(None), ~Pair.decided_by.startswith(RULE, autoescape=True)),
+            by_a_person(),
         )
         .order_by(Pair.decided_at, Pair.id)
         .execution_options(yield_per=2000)

@@ -4,14 +4,16 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import Row, Table
+from sqlalchemy import ColumnElement, Row, Table, or_
 from sqlalchemy.dialects.postgresql import Insert as PostgresqlInsert
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import DeclarativeBase, Session
 
+from db.authors import RULE
 from db.errors import UnstorableText
+from db.models import Pair
 
 Item = TypeVar("Item")
 Record = TypeVar("Record")
@@ -61,3 +63,8 @@ def check_number(value: float | None, what: str) -> None:
     """Refuse NaN and infinities: they have no place in an order."""
     if value is not None and not math.isfinite(value):
         raise ValueError(f"{what} must be a finite number, not {value}")
+
+
+def by_a_person() -> ColumnElement[bool]:
+    """That no rule has decided the pair (see `db.authors`)."""
+    return or_(Pair.decided_by.is_(None), ~Pair.decided_by.startswith(RULE, autoescape=True))

@@ -1,0 +1,31 @@
+"""A tokenizer of byte pairs for the very small language models: any text can be written with it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def byte_pair_tokenizer(
+    texts: Sequence[str], vocabulary: int, special: Sequence[str], end: str, **named: str
+) -> Any:
+    """Learnt from `texts`, in the hub's form; "<pad>" and `end` are among the `special` tokens.
+
+    `named`: a family's own special tokens, by the names that it knows them by.
+    """
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    built = Tokenizer(models.BPE())
+    built.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    built.decoder = decoders.ByteLevel()
+    built.train_from_iterator(
+        texts,
+        trainers.BpeTrainer(
+            vocab_size=vocabulary,
+            special_tokens=list(special),
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+            show_progress=False,
+        ),
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=built, pad_token="<pad>", eos_token=end, extra_special_tokens=named
+    )
