@@ -283,11 +283,8 @@ def _detect(
         judged = active is not None and trajectory_queries.is_all_judged(session, run.id)
     if not drawn:
         return {}
-    if judged and active is not None:
-        return dict(active.report)
-    classifier = classifier_in_use(store, dataset_id) if active is not None else None
-    if classifier is not None and active is not None and active.report.get("run") == run.id:
-        classifier_id, report = active.id, dict(active.report)
+    if active is not None and (judged or active.report.get("run") == run.id):
+        report = dict(active.report)
     else:
         progress(0, 0, "Training the detector on injected noise")
         pairs, trajectories = scored_pairs(store, run, drawn)
@@ -302,7 +299,6 @@ def _detect(
             progress=progress,
             detector=engine.settings.detector,
         )
-        classifier = result.classifier
         report = {**result.report, "run": run.id, "verdicts": 0}
         with store.writing() as session:
             row = classifier_queries.add_classifier(
@@ -318,26 +314,39 @@ def _detect(
             # With the classifier: these are judged by others that had not seen them, and a program
             # that is killed here could not find out any more by which.
             _judge(session, run, row.id, pairs, trajectories, result.p_error.tolist())
-        classifier_id = row.id
-    for pairs, trajectories in _unjudged(store, run, classifier_id):
-        p_errors = probabilities(classifier, trajectories)
-        with store.writing() as session:
-            _judge(session, run, classifier_id, pairs, trajectories, p_errors)
+    judge_rest(store, run)
     return report
 
 
-def _unjudged(
-    store: Store, run: RunRow, classifier_id: int
-) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
-    """Batches of what this classifier has not judged yet from this run's trajectories."""
-    for pairs, trajectories in scored_batches(store, run):
+def judge_rest(store: Store, run: RunRow) -> None:
+    """Judge, by the classifier in use, what it has not judged yet of this run's trajectories.
+
+    Somebody may adopt another while this goes on: then it is the other that judges, everything, so
+    that no page ever shows one classifier's name beside another's numbers. Nothing is done if the
+    classifier in use belongs to another run.
+    """
+    dataset_id = run.dataset_id or 0
+    used: tuple[int, Classifier] | None = None
+    after = 0
+    while True:
         with store.reading() as session:
-            done = detection_queries.judged(
-                session, [pair.id for pair in pairs], run.id, classifier_id
-            )
-        left = [row for row, pair in enumerate(pairs) if pair.id not in done]
-        if left:
-            yield [pairs[row] for row in left], [trajectories[row] for row in left]
+            active = classifier_queries.active(session, dataset_id)
+            if active is None or active.report.get("run") != run.id:
+                return
+            if used is None or used[0] != active.id:
+                payload = classifier_queries.get_payload(session, active.id)
+                used, after = (active.id, Classifier.from_bytes(payload)), 0
+            waiting = detection_queries.unjudged(session, run.id, active.id, after, AT_ONCE)
+        if not waiting:
+            return
+        pairs, trajectories = scored_pairs(store, run, waiting)
+        p_errors = probabilities(used[1], trajectories)
+        with store.writing() as session:
+            dataset_queries.lock(session, dataset_id)  # nobody adopts another meanwhile
+            still = classifier_queries.active(session, dataset_id)
+            if still is not None and still.id == used[0]:
+                _judge(session, run, used[0], pairs, trajectories, p_errors)
+        after = waiting[-1]
 
 
 def _disagreement(store: Store, dataset_id: int) -> None:
@@ -470,6 +479,7 @@ def _judge(
     p_errors: Sequence[float],
 ) -> None:
     """Write p_error and suspect words; s_0 and gain as well where another run was shown before."""
+    pair_queries.lock_pairs(session, [pair.id for pair in pairs])
     shown = [
         to_row(pair.id, t)
         for pair, t in zip(pairs, trajectories, strict=True)

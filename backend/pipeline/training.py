@@ -24,6 +24,7 @@ from backend.pipeline.scoring import (
     AT_ONCE,
     COLD_START_PAIRS,
     exploring_of,
+    judge_rest,
     scored_batches,
     scored_pairs,
 )
@@ -96,11 +97,12 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
     """Use this classifier from now on, and give all scored pairs their probability by it.
 
     The probabilities are computed first and written with the switch, so that no page ever shows
-    one classifier's name beside another's numbers.
+    one classifier's name beside another's numbers; pairs that were scored meanwhile follow.
     """
     row, classifier = stored_classifier(store, classifier_id)
     with store.reading() as session:
         run = run_queries.get_run(session, int(row.report["run"]))
+        newest = run_queries.latest_run(session, row.dataset_id, "score")
     ids, p_errors, _ = _ranked(store, run, classifier)
     with store.writing() as session:
         classifier_queries.activate(session, classifier_id)
@@ -111,6 +113,8 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
                 classifier_id,
                 dict(zip(ids[part].tolist(), p_errors[part].tolist(), strict=True)),
             )
+    if newest is None or newest.id == run.id:
+        judge_rest(store, run)
     progress(len(ids), len(ids), "Ranked")
     return len(ids)
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, exists, select, update
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_suspects, encode_suspects
-from db.models import Detection, Pair
+from db.models import Detection, Pair, Trajectory
 from db.queries.statements import insert_for, table_of
 
 
@@ -97,16 +97,23 @@ def get_detection(session: Session, pair_id: int) -> DetectionRow | None:
     )
 
 
-def judged(session: Session, pair_ids: Sequence[int], run_id: int, classifier_id: int) -> set[int]:
-    """Which of the pairs this classifier has judged, from this run's trajectories."""
+def unjudged(
+    session: Session, run_id: int, classifier_id: int, after: int, limit: int
+) -> list[int]:
+    """The next pairs behind `after` whose trajectory under the run this classifier has not judged,
+    in import order."""
+    done = exists().where(
+        Detection.pair_id == Trajectory.pair_id,
+        Detection.run_id == run_id,
+        Detection.classifier_id == classifier_id,
+    )
     found = session.execute(
-        select(Detection.pair_id).where(
-            Detection.pair_id.in_(pair_ids),
-            Detection.run_id == run_id,
-            Detection.classifier_id == classifier_id,
-        )
+        select(Trajectory.pair_id)
+        .where(Trajectory.run_id == run_id, Trajectory.pair_id > after, ~done)
+        .order_by(Trajectory.pair_id)
+        .limit(limit)
     ).scalars()
-    return set(found)
+    return list(found)
 
 
 def _set_on_pairs(session: Session, probabilities: Mapping[int, float | None]) -> None:

@@ -200,6 +200,17 @@ def pairs_of(session: Session, pair_ids: Sequence[int]) -> list[PairRow]:
     return [record(PairRow, row) for row in rows]
 
 
+def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
+    """Let others who write these pairs wait until this transaction ends.
+
+    For transactions that write several pairs in another order than that of their ids, or more than
+    once: without it two of them can wait for each other crosswise, and PostgreSQL ends one.
+    """
+    for part in chunks(sorted(set(pair_ids)), 1000):
+        query = select(Pair.id).where(Pair.id.in_(part)).order_by(Pair.id)
+        session.execute(query.with_for_update()).all()
+
+
 def most_likely_wrong(
     session: Session, dataset_id: int, above: float, at_most: int
 ) -> list[PairRow]:

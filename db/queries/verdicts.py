@@ -34,6 +34,7 @@ from db.authors import is_rule
 from db.errors import MissingRow, PairState, VersionConflict
 from db.models import DECISIONS, Pair, Suggestion, Verdict
 from db.queries import opinions
+from db.queries.pairs import lock_pairs
 from db.queries.statements import check_text, record
 from db.types import now
 
@@ -166,6 +167,7 @@ def add_verdicts(
     """
     _check(decision, None, author)
     batch, when = uuid.uuid4().hex, now()
+    lock_pairs(session, [pair_id for pair_id, _ in seen])
     written: list[int] = []
     passed_over: list[int] = []
     for pair_id, version in dict(seen).items():
@@ -311,6 +313,7 @@ def _together(
             others = session.execute(
                 newest_first.where(Verdict.batch == found.batch, Verdict.id != found.id)
             ).all()
+            lock_pairs(session, [found.pair_id, *(one.pair_id for one in others)])
         when = now()
         written = [act for one in (found, *others) if (act := write(session, one, when))]
         session.commit()
