@@ -232,11 +232,7 @@ class Workspace:
     def take_next(self, filter: QueueFilter, curator: str) -> int | None:
         """The first pair of the queue that nobody else has before them; it is this curator's for
         ten minutes. None: nothing is left."""
-        handed = self.handed(filter, curator)
-        while (found := self.first_pair(handed)) is not None:
-            if self.team.claim(found, curator):
-                return found
-        return None
+        return self.team.claim_first(self.handed(filter, curator), curator)
 
     def neighbours(self, filter: QueueFilter, pair_id: int) -> tuple[int | None, int | None]:
         """(previous, next) pair in the queue's order; the pair itself may have left the filter."""

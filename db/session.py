@@ -12,6 +12,7 @@ else is committed when the `with` block ends, and rolled back when it raises.
 """
 
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -52,6 +53,9 @@ class Store:
             traced_writes=False, **_postgresql_only(engine, postgresql_readonly=True)
         ).execution_options(**_postgresql_only(engine, isolation_level="REPEATABLE READ"))
         self._writer = engine.execution_options(traced_writes=True)
+        #: SQLite's own queue for the single writer's place is no queue: who waits asks again after
+        #: a while, and of many some wait for ever. Those of one program line up here instead.
+        self._turn = threading.Lock()
 
     @property
     def address(self) -> str:
@@ -73,9 +77,24 @@ class Store:
     def writing(self) -> Iterator[Session]:
         """A session that commits when the block ends. On SQLite one at a time, the others wait:
         keep it short, compute before you enter."""
-        with explained(self.address), Session(self._writer) as session:
+        with explained(self.address), self._in_turn(), Session(self._writer) as session:
             yield session
             session.commit()
+
+    @contextmanager
+    def _in_turn(self) -> Iterator[None]:
+        if self.dialect == "postgresql":
+            yield
+            return
+        if not self._turn.acquire(timeout=BUSY_SECONDS):
+            raise StoreProblem(
+                f"The database {self.address} is overloaded: others have been writing for "
+                f"{BUSY_SECONDS} seconds. Try again."
+            )
+        try:
+            yield
+        finally:
+            self._turn.release()
 
     def close(self) -> None:
         """Give all connections back. The store may be used again; it then connects anew."""

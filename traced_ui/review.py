@@ -476,10 +476,10 @@ class Desk:
 
     def _first(self, seat: Seat) -> int | None:
         """The head of the queue: the first pair that nobody else has on their screen."""
-        filter = self._filter(seat)
-        found = self.workspace.first_pair(filter)
-        while found is not None and not self._hold(seat, found):
-            found = self.workspace.neighbours(filter, found)[1]
+        if not seat.team:
+            return self.workspace.first_pair(self._filter(seat))
+        found = self.workspace.team.claim_first(self._filter(seat), seat.author, seat.held)
+        seat.held = found or seat.held
         return found
 
     def _beside(self, seat: Seat, way: str) -> int | None:
@@ -496,10 +496,8 @@ class Desk:
         """Claim the pair for this page and give back the one before; False: somebody has it."""
         if not seat.team:
             return True
-        if not self.workspace.team.claim(pair_id, seat.author):
+        if not self.workspace.team.claim(pair_id, seat.author, seat.held):
             return False
-        if seat.held not in (None, pair_id):
-            self.workspace.team.release(int(seat.held or 0), seat.author)
         seat.held = pair_id
         return True
 

@@ -16,6 +16,7 @@ from db.queries import curators as curator_queries
 from db.queries import datasets as dataset_queries
 from db.queries import opinions as opinion_queries
 from db.queries.curators import CuratorRow
+from db.queries.queue import QueueFilter
 from db.types import now
 
 #: How long a browser stays logged in.
@@ -100,14 +101,22 @@ class Team:
 
     # ---------------------------------------------------------------- beside each other
 
-    def claim(self, pair_id: int, curator: str) -> bool:
-        """Take a pair onto one's screen; False if it lies on somebody else's."""
+    def claim(self, pair_id: int, curator: str, held: int | None = None) -> bool:
+        """Take a pair onto one's screen, in place of `held`; False: somebody else has it there."""
         with self._store.writing() as session:
-            return claim_queries.claim(session, pair_id, curator)
+            taken = claim_queries.claim(session, pair_id, curator)
+            if taken and held not in (None, pair_id):
+                claim_queries.release(session, int(held or 0), curator)
+            return taken
 
-    def release(self, pair_id: int, curator: str) -> None:
+    def claim_first(self, filter: QueueFilter, curator: str, held: int | None = None) -> int | None:
+        """`claim` of the first pair of a queue, as it is handed to the curator, that nobody else
+        has before them; None: nothing is left."""
         with self._store.writing() as session:
-            claim_queries.release(session, pair_id, curator)
+            found = claim_queries.take_first(session, filter, curator)
+            if found is not None and held not in (None, found):
+                claim_queries.release(session, int(held or 0), curator)
+            return found
 
     def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
         """Hand a share of the pairs to so many people each. Raises SettingsError."""

@@ -6,6 +6,8 @@ from sqlalchemy import delete, or_
 from sqlalchemy.orm import Session
 
 from db.models import Claim
+from db.queries import queue
+from db.queries.queue import QueueFilter
 from db.queries.statements import insert_for
 from db.types import now
 
@@ -30,6 +32,15 @@ def claim(session: Session, pair_id: int, curator: str) -> bool:
         ).returning(Claim.pair_id)
     )
     return done.one_or_none() is not None
+
+
+def take_first(session: Session, filter: QueueFilter, curator: str) -> int | None:
+    """Claim the first pair of the queue that lies on nobody else's screen, in one transaction:
+    of many who ask at once each gets another. `filter` is the queue as handed to this curator."""
+    while (found := queue.first_pair(session, filter)) is not None:
+        if claim(session, found, curator):
+            return found
+    return None
 
 
 def release(session: Session, pair_id: int, curator: str) -> None:
