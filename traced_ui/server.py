@@ -15,6 +15,7 @@ from backend.workspace import Workspace
 from traced_ui import layout
 from traced_ui.headers import SafeHeaders
 from traced_ui.login import Guard, add_routes, curator_of
+from traced_ui.sessions import keep_light
 from traced_ui.theme import STYLES, make_theme
 
 #: Sizes of pictures that pages ask for, in pixels; others are refused, so that nobody can fill the
@@ -56,7 +57,7 @@ def create_app(
     def healthy() -> dict[str, int]:
         return {"datasets": len(workspace.datasets())}
 
-    return gr.mount_gradio_app(
+    gr.mount_gradio_app(
         app,
         layout.build(workspace, dataset_id),
         "/",
@@ -70,6 +71,8 @@ def create_app(
         theme=make_theme(),
         css_paths=[STYLES],
     )
+    keep_light(app)
+    return app
 
 
 def serve(
