@@ -1054,6 +1054,12 @@ def bench(
     verdicts: Annotated[
         int, typer.Option(min=1, help="With --curators: verdicts that they give together.")
     ] = 2000,
+    servers: Annotated[
+        int, typer.Option(min=1, help="With --curators: servers that share the one database.")
+    ] = 1,
+    pause: Annotated[
+        float, typer.Option(min=0, help="With --curators: seconds that each looks at a pair.")
+    ] = 0.0,
     db: DATABASE = None,
     device: DEVICE = None,
     precision: PRECISION = None,
@@ -1075,7 +1081,7 @@ def bench(
             from backend.bench.load import bench_load
 
             with progress("Making pairs") as update:
-                load = bench_load(curators, verdicts, db, update)
+                load = bench_load(curators, verdicts, db, update, servers, pause)
             emit(load, as_json, load.table())
             return
         if ray is not None:

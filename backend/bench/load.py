@@ -1,8 +1,9 @@
 """Many curators at once over a real server: `python app.py bench --curators 32 --verdicts 20000`
 
-Each curator logs in, is handed a pair, judges it, and is handed the next, as fast as the server
-answers. At the end the store is asked: every verdict that was confirmed must be there once, under
-its curator's name, and no pair may have been judged by two.
+Each curator logs in, is handed a pair, judges it, and is handed the next: as fast as the server
+answers, or with a pause before each verdict, as people look at what they judge. At the end the
+store is asked: every verdict that was confirmed must be there once, under its curator's name, and
+no pair may have been judged by two. Several servers may work on the one database.
 """
 
 import json
@@ -17,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -52,22 +53,25 @@ class Latency:
 @dataclass(frozen=True)
 class LoadReport:
     """`lost`: verdicts that were confirmed and are not in the store; `doubled`: pairs with more
-    than one; `conflicts`: verdicts refused because somebody else had been faster. Memory is the
-    server's, in MiB: after a tenth of the verdicts, and at the end."""
+    than one; `conflicts`: verdicts refused because somebody else had been faster. Memory is that
+    of all servers, in MiB: after a tenth, a third, and two thirds of the time, and at the end."""
 
     curators: int
+    servers: int
+    pause: float
     confirmed: int
     lost: int
     doubled: int
     conflicts: int
     seconds: float
     latencies: tuple[Latency, ...]
-    memory_early: float
-    memory_end: float
+    memory: tuple[float, float, float, float]
 
     def table(self) -> str:
         lines = [
-            f"{self.curators} curators, {self.confirmed:,} verdicts confirmed in "
+            f"{self.curators} curators, {self.servers} servers, a pause of {self.pause:g} s before "
+            "each verdict",
+            f"{self.confirmed:,} verdicts confirmed in "
             f"{self.seconds:.0f} s ({self.confirmed / self.seconds:.0f} a second): {self.lost} "
             f"lost, {self.doubled} doubled, {self.conflicts} conflicts",
             f"{'':24} {'p50':>8} {'p95':>8} {'p99':>8} {'worst':>8}  ms",
@@ -76,9 +80,10 @@ class LoadReport:
             f"{one.question:24} {one.p50:8.0f} {one.p95:8.0f} {one.p99:8.0f} {one.worst:8.0f}"
             for one in self.latencies
         ]
+        tenth, third, two_thirds, end = self.memory
         lines.append(
-            f"memory of the server: {self.memory_early:.0f} MiB after a tenth of the verdicts, "
-            f"{self.memory_end:.0f} MiB at the end"
+            f"memory of the servers: {tenth:.0f} MiB after a tenth of the time, {third:.0f} after "
+            f"a third, {two_thirds:.0f} after two thirds, {end:.0f} at the end"
         )
         return "\n".join(lines)
 
@@ -100,9 +105,18 @@ class _Tally:
 
 
 def bench_load(
-    curators: int, verdicts: int, url: str | None = None, progress: Progress = no_progress
+    curators: int,
+    verdicts: int,
+    url: str | None = None,
+    progress: Progress = no_progress,
+    servers: int = 1,
+    pause: float = 0.0,
 ) -> LoadReport:
-    """Make a store (in a temporary folder, or at `url`), serve it, and let the curators work."""
+    """Make a store (in a temporary folder, or at `url`), serve it, and let the curators work.
+
+    `servers`: programs that serve the one database; each curator stays with one of them.
+    `pause`: seconds, in the mean, that a curator looks at a pair; drawn evenly from 0 to twice it.
+    """
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(load_settings({"data_directory": folder, "database": url}))
         try:
@@ -113,25 +127,36 @@ def bench_load(
             for name in names:
                 workspace.team.add(name, _PASSWORD)
             tally = _Tally(verdicts)
-            with served(folder, url) as (address, process):
+            with ExitStack() as stack:
+                running = [
+                    stack.enter_context(served(folder, url, number)) for number in range(servers)
+                ]
                 started = time.monotonic()
                 with ThreadPoolExecutor(curators) as pool:
-                    work = [pool.submit(_curate, address, name, tally) for name in names]
+                    work = [
+                        pool.submit(_curate, running[number % servers][0], name, tally, pause)
+                        for number, name in enumerate(names)
+                    ]
                     while not all(one.done() for one in work):
                         progress(len(tally.confirmed), verdicts, "Verdicts")
-                        tally.memory.append(memory_of(process.pid))
+                        tally.memory.append(sum(memory_of(one.pid) for _, one in running))
                         time.sleep(0.5)
                 for one in work:
                     one.result()
                 seconds = time.monotonic() - started
-                tally.memory.append(memory_of(process.pid))
-            return _report(workspace, dataset_id, curators, tally, seconds)
+            return _report(workspace, dataset_id, curators, servers, pause, tally, seconds)
         finally:
             workspace.store.close()
 
 
 def _report(
-    workspace: Workspace, dataset_id: int, curators: int, tally: _Tally, seconds: float
+    workspace: Workspace,
+    dataset_id: int,
+    curators: int,
+    servers: int,
+    pause: float,
+    tally: _Tally,
+    seconds: float,
 ) -> LoadReport:
     with workspace.store.reading() as session:
         found = [
@@ -141,16 +166,23 @@ def _report(
         acts = {pair: len(verdict_queries.history(session, pair)) for pair, _ in found}
     stored = Counter(pair for pair, _ in found)
     authors = dict(found)
+    last = len(tally.memory) - 1
     return LoadReport(
         curators=curators,
+        servers=servers,
+        pause=pause,
         confirmed=len(tally.confirmed),
         lost=sum(authors.get(pair) != name for pair, name in tally.confirmed.items()),
         doubled=sum(count > 1 for count in stored.values()) + sum(n > 1 for n in acts.values()),
         conflicts=tally.conflicts,
         seconds=seconds,
         latencies=tuple(_latency(question, times) for question, times in tally.waited.items()),
-        memory_early=tally.memory[len(tally.memory) // 10],
-        memory_end=tally.memory[-1],
+        memory=(
+            tally.memory[last // 10],
+            tally.memory[last // 3],
+            tally.memory[2 * last // 3],
+            tally.memory[last],
+        ),
     )
 
 
@@ -160,7 +192,9 @@ def _latency(question: str, seconds: list[float]) -> Latency:
 
 
 @contextmanager
-def served(folder: str, url: str | None) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
+def served(
+    folder: str, url: str | None, number: int = 0
+) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
     """The app over the store of this folder, as `python app.py` serves it; (address, process)."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -168,7 +202,7 @@ def served(folder: str, url: str | None) -> Iterator[tuple[str, "subprocess.Pope
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": folder}
     if url is not None:
         environment["TRACED_DATABASE"] = url
-    log = Path(folder) / "server.log"
+    log = Path(folder) / f"server-{number}.log"
     with log.open("wb") as told:
         process = subprocess.Popen(
             [sys.executable, str(_APP), "serve", "--data", _DATASET, "--port", str(port)],
@@ -199,7 +233,7 @@ def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> No
     raise TracedError(f"The server did not start: {log.read_text(errors='replace')[-500:]}")
 
 
-def _curate(address: str, name: str, tally: _Tally) -> None:
+def _curate(address: str, name: str, tally: _Tally, pause: float) -> None:
     lot = random.Random(name)
     with httpx.Client(base_url=address, timeout=120) as client:
         answer = client.post("/login", data={"username": name, "password": _PASSWORD})
@@ -211,6 +245,8 @@ def _curate(address: str, name: str, tally: _Tally) -> None:
             if pair is None:
                 return
             decision = lot.choice(_DECISIONS)
+            time.sleep(lot.uniform(0, 2 * pause))
+            decided = time.monotonic()
             try:
                 call(client, "decide", [pair["id"], pair["version"], decision, "", 0])
             except Refused:
@@ -221,7 +257,7 @@ def _curate(address: str, name: str, tally: _Tally) -> None:
             with tally.lock:
                 tally.confirmed[pair["id"]] = name
                 tally.waited["next pair"].append(handed - begun)
-                tally.waited["verdict"].append(said - handed)
+                tally.waited["verdict"].append(said - decided)
 
 
 class Refused(Exception):

@@ -60,6 +60,9 @@ from db.queries.trajectories import TrajectoryRow
 #: Pairs encoded, scored and committed together: what a kill can cost at most.
 BATCH = 48
 
+#: What the list of problems calls an image that scoring could not read.
+UNREADABLE = "unreadable image"
+
 #: Pairs read from the store together where no model is asked.
 AT_ONCE = 500
 
@@ -92,6 +95,8 @@ def score_dataset(
     root = Path(dataset.root)
     prepare_neighbours(store, engine, dataset_id, progress)
     run = _run(store, engine, dataset_id)
+    with store.writing() as session:  # every image that has not been scored is tried again
+        dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
     if cluster is None:
         scored, unreadable = _trajectories(store, engine, run, root, total, progress)
     else:
@@ -153,11 +158,10 @@ def _trajectories(
 ) -> tuple[int, int]:
     """Trajectories of all pairs that have none under this run; (scored, unreadable)."""
     scored = unreadable = 0
-    problems: dict[str, str] = {}
+    told: set[str] = set()
     vectors = image_file(store, engine, run)
     for batch, opened in open_ahead(root, _unscored(store, run)):
         states, broken = encode_opened(engine, opened)
-        problems |= broken
         readable = [pair for pair in batch if pair.image_path in states]
         seen = engine.image_embeddings([states[pair.image_path] for pair in readable])
         remember_images(vectors, [pair.id for pair in readable], seen)
@@ -165,11 +169,10 @@ def _trajectories(
             [(states[pair.image_path], pair.caption) for pair in readable],
             [pair.id for pair in readable],
         )
-        _save(store, run, [pair.id for pair in readable], trajectories)
+        _save(store, run, [pair.id for pair in readable], trajectories, broken, told)
         scored += len(readable)
         unreadable += len(batch) - len(readable)
         progress(scored + unreadable, total, "Caption trajectories")
-    _add_problems(store, run, problems)
     return scored, unreadable
 
 
@@ -184,7 +187,7 @@ def _by_cluster(
 ) -> tuple[int, int]:
     """`_trajectories`, computed by Ray's workers."""
     scored = unreadable = 0
-    problems: dict[str, str] = {}
+    told: set[str] = set()
     vectors = image_file(store, engine, run)
     folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
     waiting = (
@@ -196,43 +199,38 @@ def _by_cluster(
         engine, cluster, folder / f"run-{run.id}", root, exploring_of(run), waiting
     ):
         readable = [row for row in part if row["problem"] is None]
-        problems |= {row["image"]: row["problem"] for row in part if row["problem"] is not None}
+        broken = {row["image"]: row["problem"] for row in part if row["problem"] is not None}
         ids = [row["pair_id"] for row in readable]
         if readable and readable[0]["image_embedding"] is not None:
             seen = np.array([row["image_embedding"] for row in readable], np.float32)
             remember_images(vectors, ids, seen)
-        _save(store, run, ids, [trajectory_of(row) for row in readable])
+        _save(store, run, ids, [trajectory_of(row) for row in readable], broken, told)
         scored += len(readable)
         unreadable += len(part) - len(readable)
         progress(scored + unreadable, total, "Caption trajectories")
-    _add_problems(store, run, problems)
     return scored, unreadable
 
 
 def _save(
-    store: Store, run: RunRow, pairs: Sequence[int], trajectories: Sequence[Trajectory]
+    store: Store,
+    run: RunRow,
+    pairs: Sequence[int],
+    trajectories: Sequence[Trajectory],
+    broken: Mapping[str, str],
+    told: set[str],
 ) -> None:
+    """`broken`: images that could not be read, and why; each is told once (`told`), however many
+    captions it has."""
     rows = [to_row(pair, one) for pair, one in zip(pairs, trajectories, strict=True)]
+    problems = [
+        NewProblem(name, None, UNREADABLE, message)
+        for name, message in broken.items()
+        if name not in told
+    ]
+    told |= broken.keys()
     with store.writing() as session:
         trajectory_queries.save_trajectories(session, run.id, rows)
-
-
-def _add_problems(store: Store, run: RunRow, problems: Mapping[str, str]) -> None:
-    """Images that could not be read, each told once."""
-    if not problems:
-        return
-    dataset_id = run.dataset_id or 0
-    with store.writing() as session:
-        known = {p.file for p in dataset_queries.list_problems(session, dataset_id, 0, 10**6)}
-        dataset_queries.add_problems(
-            session,
-            dataset_id,
-            [
-                NewProblem(name, None, "unreadable image", message)
-                for name, message in problems.items()
-                if name not in known
-            ],
-        )
+        dataset_queries.add_problems(session, run.dataset_id or 0, problems)
 
 
 def _unscored(store: Store, run: RunRow) -> Iterator[list[PairRow]]:

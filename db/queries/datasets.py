@@ -180,9 +180,10 @@ def count_problems(session: Session, dataset_id: int) -> int:
     return session.execute(query.where(ImportProblem.dataset_id == dataset_id)).scalar_one()
 
 
-def clear_problems(session: Session, dataset_id: int) -> None:
-    """Forget the problems, before the same source is imported again."""
-    session.execute(delete(ImportProblem).where(ImportProblem.dataset_id == dataset_id))
+def clear_problems(session: Session, dataset_id: int, kind: str | None = None) -> None:
+    """Forget the problems (of one kind), before what found them looks again."""
+    forget = delete(ImportProblem).where(ImportProblem.dataset_id == dataset_id)
+    session.execute(forget if kind is None else forget.where(ImportProblem.kind == kind))
 
 
 def _storable(value: str) -> str:

@@ -1,10 +1,51 @@
 """Several people at once over a real server, on either database (`backend/bench/load.py`)."""
 
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
 from backend.bench.load import bench_load
+from db import Store
+from db.queries import claims, queue
+from db.queries.queue import QueueFilter
+from tests.db.building import add_dataset
 
 
-def test_no_verdict_is_lost_and_no_pair_is_judged_twice(url: str) -> None:
-    found = bench_load(6, 60, url)
+@pytest.mark.parametrize("servers", [1, 2])
+def test_no_verdict_is_lost_and_no_pair_is_judged_twice(url: str, servers: int) -> None:
+    found = bench_load(6, 60, url, servers=servers)
     assert found.confirmed >= 60
     assert (found.lost, found.doubled, found.conflicts) == (0, 0, 0)
     assert {one.question for one in found.latencies} == {"next pair", "verdict"}
+
+
+def test_of_many_who_ask_at_once_each_gets_another_pair(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 40)
+    curators = [f"curator {number}" for number in range(12)]
+    ready = Barrier(len(curators))
+
+    def take(curator: str) -> int | None:
+        filter = QueueFilter(dataset_id, "unreviewed", order="lot", reader=curator)
+        ready.wait()
+        with store.writing() as session:
+            return claims.take_first(session, filter, curator)
+
+    with ThreadPoolExecutor(len(curators)) as pool:
+        taken = list(pool.map(take, curators))
+    assert len(set(taken)) == len(curators)
+    assert set(taken) <= set(ids)
+    with store.reading() as session:
+        head = queue.page(session, QueueFilter(dataset_id, "unreviewed", order="lot"), None, 12)
+    assert set(taken) == {row.pair_id for row in head.rows}, "nobody was handed a later pair"
+
+
+def test_who_asks_again_keeps_the_pair(store: Store) -> None:
+    dataset_id, _ = add_dataset(store, 3)
+    filter = QueueFilter(dataset_id, "unreviewed", reader="Ada")
+    with store.writing() as session:
+        first = claims.take_first(session, filter, "Ada")
+    with store.writing() as session:
+        assert claims.take_first(session, filter, "Ada") == first
+        other = QueueFilter(dataset_id, "unreviewed", reader="Ben")
+        assert claims.take_first(session, other, "Ben") not in (None, first)

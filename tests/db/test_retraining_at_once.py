@@ -1,0 +1,151 @@
+"""Scoring, retraining, adopting and verdicts at once: the numbers that are shown always come from
+the classifier in use, and nobody is refused."""
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.detection.features import feature_matrix
+from backend.pipeline import scoring, training
+from backend.pipeline.classifiers import classifier_in_use
+from backend.pipeline.scoring import scored_batches
+from backend.scenes import demo
+from backend.settings import MODELS, load_settings
+from backend.workspace import Workspace
+from db.queries import pairs, runs
+
+#: Pairs that are scored at first; the others come later.
+FIRST, ALL = 20, 26
+
+
+@pytest.fixture
+def workspace(url: str, tmp_path: Path) -> Iterator[Workspace]:
+    """A scored dataset with verdicts and a candidate, and pairs that wait to be brought in."""
+    source = tmp_path / "pairs"
+    demo.write(source, ALL, 0, 96, seed=8)
+    table = source / "metadata.jsonl"
+    lines = table.read_text("utf-8").splitlines(keepends=True)
+    table.write_text("".join(lines[:FIRST]), "utf-8")
+    opened = Workspace(
+        load_settings(
+            {
+                "data_directory": str(tmp_path / "state"), "database": url, "author": "Ada",
+                "model": str(MODELS / "scenes-clip"), "detector": "logistic",
+            },
+            {},
+        )
+    )  # fmt: skip
+    dataset = opened.import_dataset(source).dataset_id
+    opened.score(dataset, suggestions=False)
+    for number, pair_id in enumerate(pair_ids(opened)[:14]):
+        opened.decide(pair_id, 0, "drop" if number % 2 else "correct")
+    opened.train(dataset)
+    table.write_text("".join(lines), "utf-8")
+    yield opened
+    opened.store.close()
+
+
+def pair_ids(workspace: Workspace) -> list[int]:
+    with workspace.store.reading() as session:
+        return [pair.id for pair in pairs.iterate_pairs(session, 1)]
+
+
+def check_shown(workspace: Workspace, scored: int) -> None:
+    """Every pair shows what the classifier in use says of it."""
+    with workspace.store.reading() as session:
+        run = runs.latest_run(session, 1, "score")
+    classifier = classifier_in_use(workspace.store, 1)
+    assert run is not None
+    assert classifier is not None
+    assert [one.active for one in workspace.classifiers(1)].count(True) == 1
+    ((listed, trajectories),) = scored_batches(workspace.store, run)
+    assert len(listed) == scored
+    shown = np.array([pair.p_error for pair in listed], float)
+    np.testing.assert_allclose(shown, classifier.predict(feature_matrix(trajectories)), atol=1e-6)
+
+
+def once_after(function: Callable[..., Any], then: Callable[[], Any]) -> Callable[..., Any]:
+    """The function, which lets something else happen after its first call."""
+    happened = threading.Event()
+
+    def called(*given: Any, **named: Any) -> Any:
+        found = function(*given, **named)
+        if not happened.is_set():
+            happened.set()
+            then()
+        return found
+
+    return called
+
+
+def test_a_classifier_adopted_while_pairs_are_scored_judges_them_all(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    candidate = workspace.classifiers(1)[0].id
+    workspace.import_dataset(tmp_path / "pairs")
+    monkeypatch.setattr(
+        scoring, "probabilities",
+        once_after(scoring.probabilities, lambda: workspace.adopt(candidate)),
+    )  # fmt: skip
+    workspace.score(1, suggestions=False)
+    assert workspace.classifiers(1)[0].active
+    check_shown(workspace, ALL)
+
+
+def test_pairs_that_are_scored_while_a_classifier_is_adopted_follow_it(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    candidate = workspace.classifiers(1)[0].id
+    workspace.import_dataset(tmp_path / "pairs")
+    monkeypatch.setattr(
+        training, "_ranked",
+        once_after(training._ranked, lambda: workspace.score(1, suggestions=False)),
+    )  # fmt: skip
+    workspace.adopt(candidate)
+    check_shown(workspace, ALL)
+
+
+def test_verdicts_undo_training_and_adopting_at_once(workspace: Workspace) -> None:
+    """By eight threads. On PostgreSQL transactions that write many pairs could wait for each other
+    crosswise: then one of these would be refused."""
+    ids, first = pair_ids(workspace), workspace.classifiers(1)
+    ready = threading.Barrier(8)
+
+    def judge(author: str) -> None:
+        lot = random.Random(author)
+        ready.wait()
+        for _ in range(12):
+            chosen = lot.sample(ids[14:], 6)  # in no order, as they are clicked
+            seen = [(pair, workspace.open_pair(pair).version) for pair in chosen]
+            workspace.decide_many(seen, lot.choice(["drop", "correct"]), author=author)
+            if lot.random() < 0.4:
+                workspace.undo(1, author=author)
+
+    def adopt(turn: int) -> None:
+        ready.wait()
+        for number in range(12):
+            workspace.adopt(first[(turn + number) % 2].id)
+
+    def train() -> None:
+        ready.wait()
+        workspace.train(1)
+
+    with ThreadPoolExecutor(8) as pool:
+        work = [pool.submit(judge, f"curator {number}") for number in range(4)]
+        work += [pool.submit(adopt, turn) for turn in range(2)]
+        work += [pool.submit(train) for _ in range(2)]
+        for one in work:
+            one.result()
+    names = [one.name for one in workspace.classifiers(1)]
+    assert len(names) == len(set(names)) == 4
+    check_shown(workspace, FIRST)
+    with workspace.store.reading() as session:
+        counted = pairs.counts(session, 1).reviewed
+        listed = [pair.decision for pair in pairs.iterate_pairs(session, 1)]
+    assert counted == sum(decision is not None for decision in listed)

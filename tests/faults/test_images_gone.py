@@ -1,0 +1,83 @@
+"""The folder of the images goes away in mid-review (a disk is unplugged, a share is down), and
+comes back: what needs no picture goes on, what needs one says so, and nothing is lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.errors import ExportError
+from backend.pipeline.doctor import examine
+from backend.scenes import demo
+from backend.settings import MODELS, load_settings
+from backend.views import ExportChoice
+from backend.workspace import QueueFilter, Workspace
+from tests.ui.test_review import Page
+from traced_ui.review import Desk
+from traced_ui.server import create_app
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    demo.write(tmp_path / "pairs", 8, 0, 96, seed=3)
+    opened = Workspace(
+        load_settings(
+            {
+                "data_directory": str(tmp_path / "state"), "author": "Ada",
+                "model": str(MODELS / "scenes-clip"), "detector": "logistic",
+            },
+            {},
+        )
+    )  # fmt: skip
+    opened.import_dataset(tmp_path / "pairs")
+    yield opened
+    opened.store.close()
+
+
+def decided(workspace: Workspace) -> int:
+    return workspace.summary(1).reviewed
+
+
+def test_review_goes_on_and_export_waits(workspace: Workspace, tmp_path: Path) -> None:
+    folder, away = tmp_path / "pairs", tmp_path / "unplugged"
+    workspace.score(1, suggestions=False)
+    page, client = Page(Desk(workspace)), TestClient(create_app(workspace, 1))
+    assert "<img" in str(page.shown[1])
+    assert "Saved" in page.press("correct")
+    pictures = [row.pair_id for row in workspace.queue_page(QueueFilter(1)).rows]
+
+    folder.rename(away)
+    assert "Saved" in page.press("drop")
+    assert "is gone or unreadable" in str(page.shown[1])
+    answer = client.get(f"/pictures/{pictures[-1]}")
+    assert answer.status_code == 404
+    assert str(tmp_path) not in answer.text
+    assert "Saved" in page.press("correction", text="Something else altogether.")
+    assert decided(workspace) == 3
+    with pytest.raises(ExportError, match="Nothing was kept"):
+        workspace.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
+    assert not (tmp_path / "out").exists()
+    assert any("is gone" in one.told for one in examine(workspace.settings).findings)
+
+    away.rename(folder)
+    assert "Saved" in page.press("drop")
+    assert "<img" in str(page.shown[1])
+    assert client.get(f"/pictures/{pictures[-1]}").status_code == 200
+    report = workspace.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
+    assert (report.written, decided(workspace)) == (6, 4)  # two were dropped
+
+
+def test_scoring_tells_each_picture_and_catches_up(workspace: Workspace, tmp_path: Path) -> None:
+    images, away = tmp_path / "pairs/images", tmp_path / "unplugged"
+    images.rename(away)
+    for _ in range(2):  # the second finds the same ones, and tells them once
+        report = workspace.score(1, suggestions=False)
+        assert (report.scored, report.unreadable) == (0, 8)
+        problems = workspace.problems(1)
+        assert len({one.file for one in problems}) == len(problems) == 8
+        assert {one.kind for one in problems} == {"unreadable image"}
+    away.rename(images)
+    report = workspace.score(1, suggestions=False)
+    assert (report.scored, report.unreadable) == (8, 0)
+    assert workspace.problems(1) == []
