@@ -34,7 +34,7 @@ BUSY_SECONDS = 10
 _SQLITE_PRAGMAS = {
     "foreign_keys": "ON",
     "synchronous": "FULL",
-    "cache_size": "-65536",  # KiB a connection
+    "cache_size": "-16384",  # KiB a connection; what is read often is mapped anyway
     "mmap_size": "268435456",
     "temp_store": "MEMORY",
 }

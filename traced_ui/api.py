@@ -44,7 +44,7 @@ def build(workspace: Workspace) -> None:
         actions.similar,
         actions.progress,
     ):
-        gr.api(_told(function), api_name=function.__name__, concurrency_limit=16)
+        gr.api(_told(function), api_name=function.__name__, concurrency_limit=4)
 
 
 def _told(function: Callable[..., Any]) -> Callable[..., Any]:

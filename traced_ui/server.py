@@ -32,6 +32,8 @@ def create_app(
     `login`: only for those who have an account. `mcp`: the named actions also as MCP tools.
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
+    # Gradio sums up all events after each one, for a page that is not served here.
+    os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
     app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
     @app.get("/pictures/{pair_id}")
