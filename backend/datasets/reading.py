@@ -7,8 +7,9 @@ what goes in can be shown and scored.
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
@@ -20,6 +21,7 @@ from backend.datasets.containers import SEPARATOR, ImageFile, Member, file_of, r
 from backend.datasets.export_row import MARK
 from backend.datasets.formulas import as_it_was
 from backend.datasets.images import check_image
+from backend.datasets.seen_ids import SeenIds
 from backend.datasets.shards import saved_tables, shards_of, split_of, tar_rows, zip_rows
 from backend.datasets.tables import ENDINGS, TableRow, row_count, rows_of
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError
@@ -62,7 +64,8 @@ class Problem:
 
 @dataclass
 class DatasetReader:
-    """Iterate over it for the good pairs; afterwards `problems` holds the bad rows.
+    """Iterate over it for the good pairs; afterwards `problems` holds the bad rows, unless each is
+    to be told at once (`on_problem`): then memory does not grow with the dataset, however bad.
 
     `root`: the folder that no image path may leave; `total`: rows, if known beforehand;
     `open_images`: False leaves it to the caller to find out which of the files are images.
@@ -73,16 +76,16 @@ class DatasetReader:
     columns: dict[str, str | None]
     total: int | None = None
     open_images: bool = True
+    on_problem: Callable[[Problem], None] | None = None
     problems: list[Problem] = field(default_factory=list)
-    _ids: set[str] = field(default_factory=set)
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
-        self._ids.clear()
-        for table in self.tables:
-            yield from self._read(table)
+        with closing(SeenIds()) as seen:
+            for table in self.tables:
+                yield from self._read(table, seen)
 
-    def _read(self, table: Path) -> Iterator[SourcePair]:
+    def _read(self, table: Path, seen: SeenIds) -> Iterator[SourcePair]:
         name = (
             table.relative_to(self.root).as_posix()
             if table.is_relative_to(self.root)
@@ -102,15 +105,14 @@ class DatasetReader:
                             else "missing image"
                         )
                         self._report(name, pair.row, kind, message, pair.id)
-                    elif pair.id in self._ids:
+                    elif seen.add(pair.id):
+                        yield pair
+                    else:
                         self._report(
                             name, pair.row, "duplicate id",
                             f"The id '{pair.id[:80]}' was there before. Give every pair its own.",
                             pair.id,
                         )  # fmt: skip
-                    else:
-                        self._ids.add(pair.id)
-                        yield pair
 
     def _candidates(self, table: Path, name: str) -> Iterator[SourcePair]:
         columns: Columns | None = None
@@ -187,7 +189,8 @@ class DatasetReader:
         return Member(path, inner) if separator else path
 
     def _report(self, file: str, row: int | None, kind: str, message: str, id: str = "") -> None:
-        self.problems.append(Problem(file, row, kind, message, id[:LONGEST_ID]))
+        problem = Problem(file, row, kind, message, id[:LONGEST_ID])
+        (self.on_problem or self.problems.append)(problem)
 
 
 def read_dataset(

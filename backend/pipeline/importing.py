@@ -6,7 +6,7 @@ from typing import Any
 
 from backend.datasets import hub
 from backend.datasets.containers import relative_name
-from backend.datasets.reading import SourcePair, read_dataset
+from backend.datasets.reading import Problem, SourcePair, read_dataset
 from backend.errors import DatasetNotFound, SettingsError
 from backend.pipeline import Progress, no_progress
 from backend.store import Store
@@ -52,6 +52,8 @@ def import_dataset(
         raise SettingsError("A dataset needs a name: give one with --name.")
     reader = read_dataset(source, **columns)
     dataset_id = _dataset(store, name, source, reader.root)
+    bad = _BadRows(store, dataset_id)
+    reader.on_problem = bad.tell
     rows = iter(reader)
     added = already_there = 0
     while batch := list(islice(rows, BATCH)):
@@ -62,19 +64,35 @@ def import_dataset(
         added += result.added
         already_there += result.already_there
         progress(added + already_there, reader.total or 0, f"Reading {name}")
-    problems = [
-        ProblemView(p.file, p.row, p.kind, p.message, p.id or None) for p in reader.problems
-    ]
-    with store.writing() as session:
-        dataset_queries.clear_problems(session, dataset_id)
-        dataset_queries.add_problems(
-            session,
-            dataset_id,
-            [NewProblem(p.file, p.row, p.kind, p.message, p.external_id) for p in problems],
-        )
-    return ImportReport(
-        dataset_id, name, added, already_there, len(problems), tuple(problems[:SHOWN_PROBLEMS])
-    )
+    bad.save()
+    return ImportReport(dataset_id, name, added, already_there, bad.count, tuple(bad.first))
+
+
+class _BadRows:
+    """Rows that do not go in, written as they come, in place of those that an earlier import of
+    the dataset has found."""
+
+    def __init__(self, store: Store, dataset_id: int) -> None:
+        self.count = 0
+        self.first: list[ProblemView] = []
+        self._store, self._dataset_id = store, dataset_id
+        self._waiting: list[NewProblem] = []
+        with store.writing() as session:
+            dataset_queries.clear_problems(session, dataset_id)
+
+    def tell(self, problem: Problem) -> None:
+        about = (problem.file, problem.row, problem.kind, problem.message, problem.id or None)
+        self.count += 1
+        if self.count <= SHOWN_PROBLEMS:
+            self.first.append(ProblemView(*about))
+        self._waiting.append(NewProblem(*about))
+        if len(self._waiting) >= BATCH:
+            self.save()
+
+    def save(self) -> None:
+        with self._store.writing() as session:
+            dataset_queries.add_problems(session, self._dataset_id, self._waiting)
+        self._waiting.clear()
 
 
 def _dataset(store: Store, name: str, source: Path, root: Path) -> int:

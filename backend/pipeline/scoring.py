@@ -7,6 +7,7 @@ command resumes after a kill, and a second run finds nothing to do and changes n
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,7 @@ def score_dataset(
         run_queries.finish_run(session, run.id)
     _disagreement(store, dataset_id)
     with store.reading() as session:
-        truncated = sum(p.truncated for p in pair_queries.iterate_pairs(session, dataset_id))
+        truncated = pair_queries.count_truncated(session, dataset_id)
     return ScoreReport(
         dataset_id=dataset_id,
         pairs=total,
@@ -351,18 +352,19 @@ def _disagreement(store: Store, dataset_id: int) -> None:
     """How far the scorers that have scored the dataset differ about each pair; nothing for one."""
     with store.reading() as session:
         runs = signal_queries.scoring_runs(session, dataset_id)
-        scores = [dict(signal_queries.first_scores(session, run)) for run in runs]
-    if len(scores) < 2:
+        if len(runs) < 2:
+            return
+        scores = [signal_queries.first_scores(session, run) for run in runs]
+    # Two numbers a pair and scorer: even of many millions all fit into memory.
+    common = reduce(np.intersect1d, (ids for ids, _ in scores))
+    if not len(common):
         return
-    common = sorted(set.intersection(*(set(one) for one in scores)))
-    if not common:
-        return
-    found = rank_disagreement([np.array([one[pair] for pair in common]) for one in scores])
+    found = rank_disagreement([s_0[np.searchsorted(ids, common)] for ids, s_0 in scores])
     for first in range(0, len(common), 5000):
         part = slice(first, first + 5000)
         with store.writing() as session:
             signal_queries.save_disagreement(
-                session, dict(zip(common[part], found[part].tolist(), strict=True))
+                session, dict(zip(common[part].tolist(), found[part].tolist(), strict=True))
             )
 
 

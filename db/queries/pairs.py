@@ -269,6 +269,12 @@ def totals(session: Session, dataset_id: int) -> tuple[int, int]:
     return total, total - unscored
 
 
+def count_truncated(session: Session, dataset_id: int) -> int:
+    """Pairs of whose captions the scorer has not read the end."""
+    query = select(func.count()).select_from(Pair)
+    return session.execute(query.where(Pair.dataset_id == dataset_id, Pair.truncated)).scalar_one()
+
+
 def counts(
     session: Session, dataset_id: int, known: tuple[int, int] | None = None
 ) -> DatasetCounts:

@@ -1,7 +1,10 @@
 """Signals that pairs carry beside their scores: the most suspect word, disagreement of scorers."""
 
-from collections.abc import Iterator, Mapping
+from array import array
+from collections.abc import Mapping
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import bindparam, func, select, update
 from sqlalchemy.orm import Session
 
@@ -51,15 +54,19 @@ def scoring_runs(session: Session, dataset_id: int) -> list[int]:
     return sorted(session.execute(newest).scalars())
 
 
-def first_scores(session: Session, run_id: int) -> Iterator[tuple[int, float]]:
-    """(pair, s_0) of everything that the run has scored, by pair."""
+def first_scores(session: Session, run_id: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Ids of all pairs that the run has scored, ascending, and their s_0; both of shape [pairs]."""
+    ids, s_0 = array("q"), array("d")
     rows = session.execute(
         select(Trajectory.pair_id, Trajectory.scores)
         .where(Trajectory.run_id == run_id)
         .order_by(Trajectory.pair_id)
+        .execution_options(yield_per=2000)
     )
     for pair_id, scores in rows:
-        yield pair_id, float(decode_floats(scores[:4])[0])
+        ids.append(pair_id)
+        s_0.append(float(decode_floats(scores[:4])[0]))
+    return np.array(ids, np.int64), np.array(s_0)
 
 
 def suspects_like(
