@@ -2,7 +2,8 @@
 
 Makes a store of that size, opens it in Chromium, and measures from the key to the page that shows
 its effect: a verdict (which shows once it is committed, together with the next pair), next,
-previous, a step, and a search. Medians and 95th percentiles in milliseconds.
+previous, and a step. Medians and 95th percentiles in milliseconds; with --soak also the server's
+memory.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
 from backend.bench.generated_store import generate
+from backend.bench.load import memory_of
 from backend.settings import load_settings
 from backend.store import open_database
 from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
@@ -42,11 +44,11 @@ _MEASURE = """([key, what]) => new Promise((done) => {
 _PICTURE = "() => document.querySelector('#traced-stage .picture img')?.complete"
 
 
-def measure(page: Page, key: str, what: str, times: int) -> list[float]:
+def measure(page: Page, key: str, what: str, times: int, pause: int = 250) -> list[float]:
     found = []
     for _ in range(times):
         found.append(float(page.evaluate(_MEASURE, [key, what])))
-        page.wait_for_timeout(250)  # a curator looks before the next key
+        page.wait_for_timeout(pause)  # a curator looks before the next key
     return [one for one in found if one >= 0]
 
 
@@ -63,6 +65,10 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=40)
     parser.add_argument("--data", type=Path, default=None, help="a store made before")
+    parser.add_argument(
+        "--soak", type=int, default=0, metavar="VERDICTS",
+        help="afterwards so many verdicts in a row; tells the memory of the server on the way",
+    )  # fmt: skip
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = given.data or Path(made)
@@ -94,6 +100,11 @@ def main() -> None:
                     measure(page, "j", "pair", 1)
                     there.append(bool(page.evaluate(_PICTURE)))
                 print(f"the next picture was there at once {sum(there)} times of {len(there)}")
+                for _ in range(8 if given.soak else 0):
+                    tell(f"memory {memory_of(server.pid):.0f} MiB, then verdicts",
+                         measure(page, "a", "pair", given.soak // 8, 0))  # fmt: skip
+                if given.soak:
+                    print(f"memory {memory_of(server.pid):.0f} MiB at the end")
                 browser.close()
             finally:
                 server.terminate()
