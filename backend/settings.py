@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from backend.correction.modes import MODES
+from backend.correction.modes import mode_named
 from backend.detection.types import DETECTORS
 from backend.errors import SettingsError
 from backend.trajectories.exploring import Exploring
@@ -131,10 +131,7 @@ def load_settings(
     if "data_directory" in values:
         values["data_directory"] = Path(values["data_directory"]).expanduser().resolve()
     settings = replace(Settings(data_directory=default_data_directory()), **values)
-    if settings.corrector_mode not in MODES:
-        raise SettingsError(
-            f"There is no mode '{settings.corrector_mode}'; use {', '.join(MODES)}."
-        )
+    mode_named(settings.corrector_mode)
     if settings.quantise not in (None, "4bit", "8bit"):
         raise SettingsError(f"quantise must be '4bit' or '8bit', not '{settings.quantise}'.")
     if settings.corrector_url and not settings.corrector:

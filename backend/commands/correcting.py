@@ -1,0 +1,230 @@
+"""`correct`, `distill`: better captions for many pairs."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from backend.commands.parameters import (
+    AS_JSON,
+    CAPTIONER,
+    DATABASE,
+    DEVICE,
+    KIND,
+    MODEL,
+    PRECISION,
+    QUANTISE,
+    VLM,
+    VLM_MODE,
+    VLM_URL,
+)
+from backend.commands.telling import emit, open_workspace, progress, reported
+from backend.errors import SettingsError
+from backend.settings import load_settings
+
+
+def correct(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, scored.")],
+    queue: Annotated[
+        str, typer.Option("--queue", help="Which pairs, as the part behind ? in the address of a "
+                          "queue: 'p_error_from=0.5&split=train'. Default: all unreviewed pairs, "
+                          "most likely wrong first."),
+    ] = "",
+    view: Annotated[str | None, typer.Option(help="Which pairs: a saved view, by name.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="So many pairs at most.")] = None,
+    vlm: VLM = None,
+    vlm_url: VLM_URL = None,
+    vlm_mode: VLM_MODE = None,
+    quantise: QUANTISE = None,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=64, help="Questions in flight at a server.")
+    ] = 4,
+    timeout: Annotated[
+        float | None, typer.Option(min=1, help="Seconds for an answer of the server. Default: 60.")
+    ] = None,
+    price_in: Annotated[
+        float, typer.Option(min=0, help="Price of a million tokens of questions.")
+    ] = 0.0,
+    price_out: Annotated[
+        float, typer.Option(min=0, help="Price of a million tokens of answers.")
+    ] = 0.0,
+    budget: Annotated[
+        float | None, typer.Option(min=0, help="Stop when this much is spent, at those prices.")
+    ] = None,
+    budget_tokens: Annotated[
+        int | None, typer.Option(min=0, help="Stop after so many tokens, in and out.")
+    ] = None,
+    budget_requests: Annotated[
+        int | None, typer.Option(min=0, help="Stop after so many questions.")
+    ] = None,
+    accept_p: Annotated[
+        float | None, typer.Option(min=0, max=1, help="With --accept-gain: accept, without a "
+                                   "person, suggestions whose probability of error is at most "
+                                   "this. The verdict's author is the rule.")
+    ] = None,
+    accept_gain: Annotated[
+        float | None, typer.Option(help="With --accept-p: and whose s rises by at least this.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be sent for the first pairs; send "
+                           "nothing.")
+    ] = False,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    captioner: CAPTIONER = None,
+    device: DEVICE = None,
+    precision: PRECISION = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Suggest corrections for a whole queue; they wait for a curator.
+
+    Without --vlm those that need no vision-language model. Stop it whenever you like: the same
+    command goes on where it was, and no question is paid for twice.
+    """
+    with reported(as_json):
+        from urllib.parse import parse_qsl
+
+        from backend.language_models import Budget, Prices
+        from backend.pipeline.correcting import Rule
+        from backend.pipeline.queue_fields import cleaned, from_fields
+
+        if (accept_p is None) != (accept_gain is None):
+            raise SettingsError("A rule has both: --accept-p and --accept-gain.")
+        if budget is not None and not (price_in or price_out):
+            raise SettingsError("A budget in money needs prices: --price-in and --price-out.")
+        rule = Rule(accept_p, accept_gain) if accept_p is not None and accept_gain else None
+        settings = load_settings(
+            {"database": db, "model": model, "kind": scorer, "captioner": captioner,
+             "device": device, "precision": precision, "corrector": vlm, "corrector_url": vlm_url,
+             "corrector_mode": vlm_mode, "quantise": quantise, "corrector_timeout": timeout}
+        )  # fmt: skip
+        workspace = open_workspace(settings)
+        dataset_id = workspace.find(dataset)
+        fields = dict(parse_qsl(queue.lstrip("?"), keep_blank_values=False))
+        if view is not None:
+            saved = {row.name: row.fields for row in workspace.saved_views(dataset_id)}
+            if view not in saved:
+                raise SettingsError(f"There is no view '{view}'; there are: {', '.join(saved)}.")
+            fields = dict(saved[view])
+        fields = cleaned(fields)
+        among = workspace.search(dataset_id, fields.get("meaning", ""), fields.get("like", ""))
+        filter = from_fields(dataset_id, fields, among)
+        spending = workspace.engine.spending
+        spending.prices = Prices(price_in, price_out)
+        spending.budget = Budget(budget, budget_tokens, budget_requests)
+        if dry_run:
+            found = workspace.dry_run(filter)
+            emit(found, as_json, dry_run_summary(found))
+            return
+        with progress("Correcting") as update:
+            report = workspace.correct(
+                filter, rule, limit, at_once if vlm_url else 1, progress=update
+            )
+        emit(report, as_json, correction_summary(report))
+
+
+def distill(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, with corrections.")],
+    student: Annotated[
+        str, typer.Option(metavar="NAME_OR_DIR", help="Small vision-language model to train, such "
+                          "as OpenGVLab/InternVL3-1B-hf or HuggingFaceTB/SmolVLM-256M-Instruct."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the instructions and the model.")],
+    teacher: Annotated[
+        str | None, typer.Option(metavar="NAME_OR_DIR", help="Large model to compare with, and "
+                                 "with --taught to learn from (OpenGVLab/InternVL3-14B-hf, …)."),
+    ] = None,
+    teacher_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="OpenAI-compatible server that has it.")
+    ] = None,
+    taught: Annotated[
+        int, typer.Option(min=0, help="Undecided pairs whose corrections the teacher gives.")
+    ] = 0,
+    mode: Annotated[str, typer.Option(help="unguided, words or trajectory.")] = "words",
+    epochs: Annotated[int, typer.Option(min=1)] = 3,
+    rank: Annotated[int, typer.Option(min=1, help="Of LoRA.")] = 16,
+    learning_rate: Annotated[float, typer.Option()] = 2e-4,
+    batch: Annotated[int, typer.Option(min=1)] = 8,
+    train_also: Annotated[
+        str, typer.Option(help="Modules trained whole, by comma: a new model's embeddings and "
+                          "head (embed_tokens,lm_head).")
+    ] = "",
+    held_out: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="Share of the pictures to examine on.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option()] = 0,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    device: DEVICE = None,
+    quantise: QUANTISE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Train a small corrector on corrections that people accepted; use it by --vlm OUT/model."""
+    with reported(as_json):
+        from backend.correction.fine_tuning import Recipe
+        from backend.correction.modes import mode_named
+        from backend.engine import Engine
+        from backend.language_models.local import load_local
+
+        settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
+        workspace = open_workspace(settings)
+        dataset_id = workspace.find(dataset)
+        asked = None
+        if teacher is not None:
+            named = {"corrector": teacher, "corrector_url": teacher_url, "device": device}
+            found = Engine(load_settings(named)).corrector
+            asked = found.model if found else None
+        small = load_local(student, device or "cpu", quantise)  # type: ignore[arg-type]
+        modules = tuple(name.strip() for name in train_also.split(",") if name.strip())
+        recipe = Recipe(rank, 2 * rank, epochs, learning_rate, batch, modules, seed)
+        with progress("Distilling a corrector") as update:
+            report = workspace.distil(
+                dataset_id, small, out, asked, mode_named(mode), taught, held_out, recipe, update
+            )
+        emit(report, as_json, distillation_summary(report))
+
+
+def correction_summary(report: Any) -> str:
+    outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
+    lines = [f"{report.proposer}: {report.looked_at} pairs; {outcomes or 'none left'}."]
+    if report.requests or report.answers_kept:
+        lines.append(
+            f"{report.requests} questions sent, {report.answers_kept} answered before; "
+            f"{report.tokens_in} tokens in, {report.tokens_out} out"
+            + (f"; cost {report.cost:.4f}." if report.cost else ".")
+        )
+    if report.rule is not None:
+        lines.append(f"{report.accepted} accepted by the {report.rule}.")
+    return "\n".join([*lines, *([report.stopped] if report.stopped else [])])
+
+
+def dry_run_summary(found: Any) -> str:
+    parts = [
+        f"--- pair {one.external_id}: a JPEG of {one.image_bytes} bytes, and\n[system]\n"
+        f"{one.system}\n[user]\n{one.user}\n"
+        for one in found.questions
+    ]
+    return "\n".join(
+        [*parts, f"{found.proposer}: {found.pairs} pairs in this queue, roughly "
+         f"{found.tokens_each} tokens a question. Nothing was sent."]
+    )  # fmt: skip
+
+
+def distillation_summary(report: Any) -> str:
+    def told(name: str, one: Any) -> str:
+        rise = "–" if one.rise_of_s is None else f"{one.rise_of_s:+.3f}"
+        return (
+            f"{name}: {one.readable:.0%} readable, {one.corrected:.0%} corrected, "
+            f"{one.same:.0%} as people did, s {rise}"
+        )
+
+    rows = [told("before", report.untrained), told("after", report.student)]
+    if report.teacher is not None:
+        rows.append(told("teacher", report.teacher))
+    return "\n".join(
+        [f"Learnt from {report.examples} examples ({report.from_teacher} of the teacher's), loss "
+         f"{report.losses[0]:.3f} to {report.losses[-1]:.3f}. On {report.held_out} held out:",
+         *rows, f"Use it: --vlm {report.model}"]
+    )  # fmt: skip

@@ -1,0 +1,59 @@
+"""`doctor`, `backup`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from backend.commands.parameters import AS_JSON, CAPTIONER, DATABASE, KIND, MODEL
+from backend.commands.telling import console, emit, open_workspace, reported
+from backend.settings import load_settings
+from backend.views import BackupReport
+
+
+def doctor(
+    models: Annotated[
+        bool, typer.Option(help="Also load the models, which may take a while.")
+    ] = False,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    captioner: CAPTIONER = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Check database, files and models, and say what to do. Status 1 if something is wrong."""
+    with reported(as_json):
+        from backend.pipeline.doctor import examine
+
+        report = examine(
+            load_settings({"database": db, "model": model, "kind": scorer, "captioner": captioner}),
+            models,
+        )
+        colours = {"ok": "green", "warning": "yellow", "problem": "red"}
+        for one in report.findings:
+            mark = f"[{colours[one.state]}]{one.state:8}[/]"
+            console.print(f"{mark} {escape(one.what)}: {escape(one.told)}", soft_wrap=True)
+            if one.advice:
+                console.print(f"         {escape(one.advice)}", soft_wrap=True)
+        told = "All is well." if report.is_well else "Something needs you, see above."
+        emit(report, as_json, told)
+        if not report.is_well:
+            raise typer.Exit(1)
+
+
+def backup(
+    out: Annotated[Path, typer.Argument(help="The new file.")],
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Copy the database, consistently, while the app goes on running.
+
+    To go back: stop the app and put the copy in the database's place, or give it with --db; for
+    PostgreSQL, pg_restore reads it.
+    """
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        target = workspace.store.backup(out.expanduser().resolve())
+        made = BackupReport(str(target), target.stat().st_size)
+        emit(made, as_json, f"{target}: {target.stat().st_size:,} bytes")
