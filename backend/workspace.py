@@ -15,19 +15,15 @@ from typing import Any
 
 from PIL import Image
 
-from backend import concreteness
 from backend.captions import Caption
-from backend.correction import judge
-from backend.correction.ranking import words_changed
-from backend.correction.suggestion import Case, Suggestion
 from backend.datasets import images
-from backend.datasets.containers import ImageFile, locate
-from backend.detection.localisation import suspect_words
+from backend.datasets.containers import ImageFile
 from backend.engine import Engine
-from backend.errors import DatasetNotFound, ImageError, NotFound, SettingsError, UnsafePath
+from backend.errors import DatasetNotFound, NotFound, SettingsError
 from backend.jobs import JobRunner
 from backend.pipeline import (
     Progress,
+    asking,
     correcting,
     exporting,
     importing,
@@ -36,9 +32,8 @@ from backend.pipeline import (
     scoring,
     training,
 )
-from backend.pipeline.classifiers import classifier_in_use, judging, probabilities
-from backend.pipeline.neighbours import prepare_neighbours
-from backend.pipeline.offers import in_order
+from backend.pipeline.asking import LONGEST_EDIT
+from backend.pipeline.pair_view import view_of
 from backend.pipeline.plane import plane_of
 from backend.pipeline.progress import progress_of
 from backend.pipeline.ray_scoring import Cluster
@@ -47,8 +42,6 @@ from backend.pipeline.team import Team
 from backend.scoring.protocol import ScorerInfo
 from backend.settings import Settings
 from backend.store import open_database
-from backend.trajectories.exploring import Exploring
-from backend.trajectories.trajectory import Trajectory
 from backend.views import (
     DECISIONS,
     WRONG,
@@ -64,7 +57,6 @@ from backend.views import (
     ExportReport,
     ImportReport,
     JobView,
-    Likeness,
     PairView,
     PlaneView,
     PlaygroundResult,
@@ -73,35 +65,25 @@ from backend.views import (
     ScoreReport,
     SuggestionView,
     TrainReport,
-    VerdictView,
 )
 from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
-from db.queries import detections as detection_queries
 from db.queries import opinions as opinion_queries
 from db.queries import pairs as pair_queries
 from db.queries import queue as queue_queries
-from db.queries import runs as run_queries
-from db.queries import signals as signal_queries
 from db.queries import suggestions as suggestion_queries
-from db.queries import trajectories as trajectory_queries
 from db.queries import verdicts as verdict_queries
 from db.queries import views as view_queries
 from db.queries import word_marks as word_mark_queries
 from db.queries.queue import Cursor, QueueFilter, QueuePage, Range
-from db.queries.suggestions import SuggestionRow
 from db.queries.verdicts import Decided
 from db.queries.views import ViewRow
 
 __all__ = ["Cursor", "QueueFilter", "QueuePage", "Range", "ViewRow", "Workspace"]
 
-#: A curator's own edit may be long, but not a book.
-LONGEST_EDIT = 20_000
 LONGEST_NAME = 80
 #: Where pages end counting a queue: of very many only that is told.
 MOST_COUNTED = 10_000
-#: Seconds that a page waits for the models before it does without.
-PATIENCE = 5.0
 #: Pairs of a dataset whose totals are not counted at every key, and for how many seconds.
 LARGE, TOTALS_HOLD = 50_000, 3.0
 
@@ -266,70 +248,11 @@ class Workspace:
 
         To a `reader` whose own opinion the pair waits for, it shows nothing of what others said.
         """
-        with self.store.reading() as session:
-            pair = pair_queries.get_pair(session, pair_id)
-            dataset = dataset_queries.get_dataset(session, pair.dataset_id)
-            stored = trajectory_queries.get_trajectory(session, pair_id)
-            detection = detection_queries.get_detection(session, pair_id)
-            history = verdict_queries.history(session, pair_id)
-            run = run_queries.latest_run(session, pair.dataset_id, "score")
-            offers = suggestion_queries.list_suggestions(session, pair_id, run.id if run else None)
-            classifier = classifier_queries.active(session, pair.dataset_id)
-            marks = word_mark_queries.of_pair(session, pair_id)
-            word, kind = pair.suspect_word, pair.suspect_kind
-            alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
-            blind = reader is not None and queue_queries.waits_for(
-                session, pair_id, reader, dataset.overlap_share, dataset.overlap_people
-            )
-        trajectory = scoring.to_trajectory(pair.caption, stored) if stored is not None else None
-        return PairView(
-            pair_id=pair.id,
-            dataset_id=pair.dataset_id,
-            external_id=pair.external_id,
-            caption=pair.caption,
-            split=pair.split,
-            image_name=pair.image_path,
-            image_size=_image_size(dataset, pair.image_path),
-            version=pair.verdict_version,
-            decision=None if blind else pair.decision,
-            corrected_caption=None if blind else pair.corrected_caption,
-            s_0=pair.s_0,
-            gain=pair.gain,
-            p_error=pair.p_error,
-            icc=pair.icc,
-            looks_abstract=_looks_abstract(pair.icc),
-            truncated=bool(pair.truncated),
-            words_read=len(trajectory.first_step_scores) if trajectory is not None else None,
-            suspects=scoring.to_suspects(detection) if detection is not None else (),
-            trajectory=trajectory,
-            wrong_words=() if blind else tuple(marks),
-            likeness=Likeness(word, kind, *alike),
-            disagreement=pair.disagreement,
-            may_ask=self._may_ask(offers),
-            suggestions=tuple(
-                _suggestion(pair.caption, row) for row in in_order(pair.caption, offers)
-            ),
-            basis=_basis(pair.p_error, classifier),
-            scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
-            limits=str(run.parameters.get("limits", "")) if run is not None else "",
-            history=tuple(
-                VerdictView(v.decision, v.corrected_caption, v.author, v.created_at)
-                for v in history
-                if not blind
-            ),
-        )
-
-    def _may_ask(self, offers: Sequence[SuggestionRow]) -> str:
-        """The session's corrector, unless it has offered something already."""
-        name = Path(self.settings.corrector or "").name
-        return "" if any(one.proposer.startswith(name[:40]) for one in offers if name) else name
+        return view_of(self.store, pair_id, reader, self.settings.corrector)
 
     def image_path(self, pair_id: int) -> ImageFile:
         """The pair's image, checked to lie inside its dataset's root."""
-        with self.store.reading() as session:
-            pair = pair_queries.get_pair(session, pair_id)
-            dataset = dataset_queries.get_dataset(session, pair.dataset_id)
-        return locate(Path(dataset.root), pair.image_path)
+        return asking.image_path(self.store, pair_id)
 
     def thumbnail(self, pair_id: int, size: int = 160) -> bytes:
         """A small JPEG of the pair's image, cached beside the store."""
@@ -446,130 +369,21 @@ class Workspace:
         return self.engine.scorer.info
 
     def suggest(self, pair_id: int) -> tuple[SuggestionView, ...]:
-        """Corrections for one pair: those in the store, or computed now and stored; those of a
-        vision-language model as well, if this session has been given one."""
-        view = self.open_pair(pair_id)
-        with self.store.reading() as session:
-            run = run_queries.latest_run(session, view.dataset_id, "score")
-        if run is None or view.trajectory is None:
-            return view.suggestions
-        if not view.suggestions:
-            prepare_neighbours(self.store, self.engine, view.dataset_id, no_progress)
-            scoring.suggest_for(
-                self.store,
-                self.engine,
-                run.id,
-                pair_id,
-                self._opened(pair_id),
-                view.trajectory,
-                view.suspects,
-                view.p_error,
-                classifier_in_use(self.store, view.dataset_id),
-                scoring.exploring_of(run),
-            )
-        if (corrector := self.engine.corrector) is not None:
-            only = QueueFilter(view.dataset_id, among=(pair_id,))
-            correcting.correct(self.store, self.engine, only, corrector)
-        return self.open_pair(pair_id).suggestions
+        """Corrections for one pair; see `backend.pipeline.asking.suggest`."""
+        return asking.suggest(self.store, self.engine, pair_id)
 
     def check_caption(self, pair_id: int, caption: str) -> CaptionCheck:
         """Score the curator's own edit of a pair's caption."""
-        with self.store.reading() as session:
-            pair = pair_queries.get_pair(session, pair_id)
-        prepare_neighbours(self.store, self.engine, pair.dataset_id, no_progress)
-        state = self.engine.encode([self._opened(pair_id)])[0]
-        (trajectory,) = self.engine.trajectories(
-            [(state, caption[:LONGEST_EDIT])], [pair_id], self._exploring(pair.dataset_id)
-        )
-        p_error = self._p_error(pair.dataset_id, trajectory)
-        return CaptionCheck(
-            caption=caption,
-            s=float(trajectory.scores[0]),
-            p_error=p_error,
-            icc=self.engine.concreteness([caption])[0],
-            suspects=suspect_words(trajectory, p_error),
-        )
+        return asking.check_caption(self.store, self.engine, pair_id, caption)
 
     def why_abstract(self, pair_id: int) -> Abstractness | None:
         """What each word does to the concreteness of a pair's caption; None while the models are
-        busy with something else: a page does not wait for that."""
-        with self.store.reading() as session:
-            caption = pair_queries.get_pair(session, pair_id).caption
-        if not self.engine.text_lock.acquire(timeout=PATIENCE):
-            return None
-        try:
-            icc, found = self.engine.why_abstract(caption)
-        finally:
-            self.engine.text_lock.release()
-        return _abstractness(caption, icc, found)
-
-    def _exploring(self, dataset_id: int) -> Exploring | None:
-        """How the dataset's trajectories were made; None if it has none yet."""
-        with self.store.reading() as session:
-            run = run_queries.latest_run(session, dataset_id, "score")
-        return scoring.exploring_of(run) if run is not None else None
+        busy with something else."""
+        return asking.why_abstract(self.store, self.engine, pair_id)
 
     def playground(self, image: Image.Image, caption: str) -> PlaygroundResult:
-        """One image, one caption, everything out; nothing is stored.
-
-        The probability comes from the classifier of the dataset scored last with this very model;
-        without one there is none, and `p_note` says so.
-        """
-        if not Caption.parse(caption).words:
-            raise SettingsError("Type a caption first: it has no words yet.")
-        image = images.to_rgb(image)
-        with self.engine.lock:
-            state = self.engine.encode([image])[0]
-            trajectory = self.engine.trajectories([(state, caption[:LONGEST_EDIT])])[0]
-            found = self._classifier_for_model()
-            classifier, note = found if found is not None else (None, "")
-            p_error = probabilities(classifier, [trajectory])[0] if classifier else None
-            suspects = suspect_words(trajectory, p_error)
-            offers = judge.suggest(
-                self.engine.scorer,
-                Case(image, state, trajectory, suspects, p_error),
-                self.engine.captioner,
-                judging(classifier),
-                exploring=self.engine.exploring,
-            )
-            icc, words = self.engine.why_abstract(caption)
-        info = self.model_info()
-        return PlaygroundResult(
-            caption=caption,
-            s_0=float(trajectory.scores[0]),
-            p_error=p_error,
-            p_note=note or "no probability: no dataset has been scored with this model yet",
-            icc=icc,
-            looks_abstract=_looks_abstract(icc),
-            truncated=trajectory.truncated,
-            suspects=suspects,
-            trajectory=trajectory,
-            suggestions=tuple(_offer(caption, n, offer) for n, offer in enumerate(offers)),
-            scored_by=f"{info.kind} · {Path(info.model).name}",
-            limits=info.limits,
-            abstractness=_abstractness(caption, icc, words),
-        )
-
-    def _opened(self, pair_id: int) -> Image.Image:
-        return images.load_image(self.image_path(pair_id))
-
-    def _p_error(self, dataset_id: int, trajectory: Trajectory) -> float | None:
-        classifier = classifier_in_use(self.store, dataset_id)
-        return probabilities(classifier, [trajectory])[0] if classifier is not None else None
-
-    def _classifier_for_model(self) -> tuple[Any, str] | None:
-        """The classifier in use of the newest dataset that was scored with this session's model."""
-        info = self.model_info()
-        with self.store.reading() as session:
-            for dataset in reversed(dataset_queries.list_datasets(session)):
-                run = run_queries.latest_run(session, dataset.id, "score")
-                row = classifier_queries.active(session, dataset.id)
-                if run is not None and row is not None and run.revision == info.revision:
-                    break
-            else:
-                return None
-        classifier = classifier_in_use(self.store, dataset.id)
-        return classifier, f"{_basis(0.5, row)}, dataset '{dataset.name}'"
+        """One image, one caption, everything out; nothing is stored."""
+        return asking.play(self.store, self.engine, image, caption)
 
     # ---------------------------------------------------------------- long work
 
@@ -712,52 +526,6 @@ def _summary(session: Any, row: Any, known: tuple[int, int] | None = None) -> Da
         by_decision=dict(counts.by_decision),
         problems=dataset_queries.count_problems(session, row.id),
     )
-
-
-def _image_size(dataset: Any, relative: str) -> tuple[int, int] | None:
-    """Width and height, or None if the image is gone: the page says so instead of failing."""
-    if dataset is None:
-        return None
-    try:
-        return images.image_size(locate(Path(dataset.root), relative))
-    except (ImageError, UnsafePath, OSError):
-        return None
-
-
-def _looks_abstract(icc: float | None) -> bool:
-    return icc is not None and icc < concreteness.ABSTRACT_THRESHOLD
-
-
-def _basis(p_error: float | None, classifier: Any) -> str:
-    """What a shown probability rests on, in words."""
-    if p_error is None or classifier is None:
-        return "not scored yet"
-    verdicts = int((classifier.report).get("verdicts", 0))
-    if verdicts:
-        return f"{verdicts} verdicts and injected noise"
-    return str((classifier.report).get("basis_note") or "injected noise, no verdicts yet")
-
-
-def _suggestion(caption: str, row: SuggestionRow) -> SuggestionView:
-    seen = (row.provenance or {}).get("steps", ())
-    return SuggestionView(
-        row.id, row.caption, row.proposer, row.s_before, row.s_after, row.p_before, row.p_after,
-        words_changed(Caption.parse(caption), row.caption), row.similarity,
-        tuple((str(word), str(told), bool(wrong)) for word, told, wrong in seen),
-    )  # fmt: skip
-
-
-def _offer(caption: str, number: int, offer: Suggestion) -> SuggestionView:
-    return SuggestionView(
-        number, offer.caption, offer.proposer, offer.s_before, offer.s_after, offer.p_before,
-        offer.p_after, words_changed(Caption.parse(caption), offer.caption), offer.similarity,
-    )  # fmt: skip
-
-
-def _abstractness(
-    caption: str, icc: float, words: Sequence[concreteness.Contribution]
-) -> Abstractness:
-    return Abstractness(caption, icc, tuple((w.start, w.end, w.gain) for w in words))
 
 
 def _figures(result: Any) -> dict[str, Any]:

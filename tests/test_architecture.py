@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent
 #: Higher may import lower, never the other way round; parts on one level ignore each other.
 LEVELS = [
     {"app"},
-    {"traced_ui"},
+    {"traced_ui", "backend.commands"},
     {"backend.evaluation", "backend.bench"},
     {"backend.workspace"},
     {"backend.pipeline", "backend.jobs"},

@@ -20,10 +20,10 @@ from typing import Any
 
 import gradio as gr
 
+from backend.pipeline.queue_fields import START, cleaned, from_fields
 from backend.views import PairView, SuggestionView
 from backend.workspace import Cursor, Workspace
 from traced_ui.messages import explained
-from traced_ui.queue_filter import START, cleaned, from_fields
 
 _MOST = 200
 

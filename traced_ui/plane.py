@@ -11,13 +11,13 @@ import gradio as gr
 import plotly.graph_objects as go
 
 from backend.errors import SettingsError
+from backend.pipeline.queue_fields import as_query, cleaned, from_fields
 from backend.views import PlaneView, ThresholdView
 from backend.workspace import MOST_COUNTED, Workspace
 from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
 from traced_ui.jobs import table
 from traced_ui.markup import percent, safe
 from traced_ui.messages import note
-from traced_ui.queue_filter import as_query, cleaned, from_fields
 
 SCRIPT = Path(__file__).with_name("plane.js")
 #: What a verdict looks like: name, colour, mark.

@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from backend.noise.word_kinds import WORD_KINDS
+from backend.pipeline.queue_fields import RANGES, as_query
 from backend.trajectories.trajectory import Trajectory
 from backend.views import CaptionCheck, DatasetSummary, PairView, SuggestionView
 from traced_ui.differences import difference
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.jobs import table
 from traced_ui.markup import number, percent, safe
-from traced_ui.queue_filter import RANGES, as_query
 
 DECISIONS = {
     "correct": ("A", "Correct"),

@@ -1,7 +1,8 @@
-"""The long jobs, one a file: import, score, train, export.
+"""Here the engine and the store meet: the long jobs, one a file (import, score, train, export, …),
+and what is asked about one pair while somebody waits (`pair_view`, `asking`).
 
-Here the engine and the store meet. Every job takes a progress callback, commits in batches, and can
-be killed at any moment: the next start goes on where the last commit was.
+Every job takes a progress callback, commits in batches, and can be killed at any moment: the next
+start goes on where the last commit was.
 """
 
 from collections.abc import Callable

@@ -14,7 +14,7 @@ from backend.settings import MODELS, load_settings
 from backend.views import ExportChoice
 from backend.workspace import QueueFilter, Workspace
 from tests.ui.test_review import Page
-from traced_ui.review import Desk
+from traced_ui.desk import Desk
 from traced_ui.server import create_app
 
 
@@ -43,13 +43,13 @@ def test_review_goes_on_and_export_waits(workspace: Workspace, tmp_path: Path) -
     folder, away = tmp_path / "pairs", tmp_path / "unplugged"
     workspace.score(1, suggestions=False)
     page, client = Page(Desk(workspace)), TestClient(create_app(workspace, 1))
-    assert "<img" in str(page.shown[1])
+    assert "<img" in str(page.shown.stage)
     assert "Saved" in page.press("correct")
     pictures = [row.pair_id for row in workspace.queue_page(QueueFilter(1)).rows]
 
     folder.rename(away)
     assert "Saved" in page.press("drop")
-    assert "is gone or unreadable" in str(page.shown[1])
+    assert "is gone or unreadable" in str(page.shown.stage)
     answer = client.get(f"/pictures/{pictures[-1]}")
     assert answer.status_code == 404
     assert str(tmp_path) not in answer.text
@@ -62,7 +62,7 @@ def test_review_goes_on_and_export_waits(workspace: Workspace, tmp_path: Path) -
 
     away.rename(folder)
     assert "Saved" in page.press("drop")
-    assert "<img" in str(page.shown[1])
+    assert "<img" in str(page.shown.stage)
     assert client.get(f"/pictures/{pictures[-1]}").status_code == 200
     report = workspace.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
     assert (report.written, decided(workspace)) == (6, 4)  # two were dropped

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from backend.workspace import QueueFilter, Workspace
-from traced_ui.review import Desk
+from traced_ui.desk import Desk
 
 
 @dataclass
@@ -35,7 +35,7 @@ class Page:
         view = self.desk.workspace.open_pair(self.seat.pair_id)
         event = {"action": action, "pair": view.pair_id, "version": view.version, **more}
         self.shown = self.desk.act(event, self.dataset_id, self.request)
-        return str(self.shown[4])
+        return str(self.shown.toast)
 
 
 @pytest.fixture
@@ -135,7 +135,7 @@ def test_next_and_previous_stay_within_the_queue(desk: Desk) -> None:
 def test_search_finds_text_case_aside_and_hostile_text_stays_text(desk: Desk) -> None:
     page = Page(desk)
     page.press("filter", filter={"review": "all", "order": "position", "text": "ONERROR"})
-    queue, stage = page.shown[0], page.shown[1]
+    queue, stage = page.shown.queue, page.shown.stage
     assert "1 pairs" in queue
     assert "<img src=x" not in queue + stage
     assert "&lt;img src=x onerror=alert(1)&gt;" in stage
@@ -150,11 +150,11 @@ def test_a_link_opens_its_pair_and_a_dead_link_the_queue(desk: Desk) -> None:
 
 def test_no_dataset_says_what_to_do(desk: Desk) -> None:
     shown = desk.open(None, Request("none"))
-    assert "No dataset yet" in shown[1]
+    assert "No dataset yet" in shown.stage
 
 
 def test_unscored_pairs_say_so(desk: Desk) -> None:
-    assert "Not scored yet" in Page(desk).shown[3]
+    assert "Not scored yet" in Page(desk).shown.steps
 
 
 def test_a_queue_can_be_kept_opened_and_forgotten(desk: Desk) -> None:
@@ -165,11 +165,11 @@ def test_a_queue_can_be_kept_opened_and_forgotten(desk: Desk) -> None:
     assert page.seat.filter["order"] == "s_0"
     page.press("view", name="as it came")
     assert page.seat.filter == {"review": "all", "order": "position"}
-    assert "as it came" in page.shown[0]
+    assert "as it came" in page.shown.queue
     page.press("view", name="no such view")
     assert page.seat.filter == {"review": "unreviewed", "order": "p_error"}
     page.press("delete-view", name="as it came")
-    assert "as it came" not in page.shown[0]
+    assert "as it came" not in page.shown.queue
     assert "characters" in page.press("save-view", name="   ")
     assert "no number" in page.press("filter", filter={"s_0_from": "much"})
 
@@ -177,7 +177,7 @@ def test_a_queue_can_be_kept_opened_and_forgotten(desk: Desk) -> None:
 def test_a_link_opens_its_queue_and_nonsense_the_usual_one(desk: Desk) -> None:
     first = Page(desk, session="a", review="all", order="position")
     assert first.seat.filter == {"review": "all", "order": "position"}
-    assert "order=position" in first.shown[0]
+    assert "order=position" in first.shown.queue
     for number, wrong in enumerate(({"order": "x"}, {"p_error_from": "x"})):
         page = Page(desk, 1, f"w{number}", **wrong)
         assert page.seat.filter == {"review": "unreviewed", "order": "p_error"}
@@ -192,7 +192,7 @@ def test_a_word_is_called_wrong_and_right_again(desk: Desk) -> None:
     pair = page.seat.pair_id
     page.press("mark-word", word=1)
     assert len(desk.workspace.open_pair(pair).wrong_words) == 1
-    assert 'aria-pressed="true"' in page.shown[1].split('data-word="1"')[1][:80]
+    assert 'aria-pressed="true"' in page.shown.stage.split('data-word="1"')[1][:80]
     page.press("mark-word", word=1)
     assert desk.workspace.open_pair(pair).wrong_words == ()
     assert "no word" in page.press("mark-word", word=500)
@@ -202,7 +202,7 @@ def test_a_word_is_called_wrong_and_right_again(desk: Desk) -> None:
 def test_many_pairs_at_once_and_one_undo(desk: Desk) -> None:
     page = Page(desk)
     page.press("grid")
-    assert 'class="picks"' in page.shown[1]
+    assert 'class="picks"' in page.shown.stage
     rows = desk.workspace.queue_page(QueueFilter(1, "unreviewed")).rows
     assert "Select pairs first" in page.press("drop")
     assert decisions(desk.workspace).count("drop") == 0
@@ -220,4 +220,4 @@ def test_many_pairs_at_once_and_one_undo(desk: Desk) -> None:
     page.press("many", decision="correction", pairs=chosen)
     assert set(decisions(desk.workspace)) == {None}
     page.press("open", target=rows[0].pair_id)
-    assert 'class="picks"' not in page.shown[1]
+    assert 'class="picks"' not in page.shown.stage

@@ -5,8 +5,8 @@ from urllib.parse import parse_qsl
 import pytest
 
 from backend.errors import SettingsError
+from backend.pipeline.queue_fields import START, as_query, cleaned, from_fields
 from backend.workspace import Range
-from traced_ui.queue_filter import START, as_query, cleaned, from_fields
 
 FIELDS = {
     "review": "all", "order": "uncertainty", "text": "a dog & a cat?", "split": "train",

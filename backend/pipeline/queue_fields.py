@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from urllib.parse import urlencode
 
 from backend.errors import SettingsError
-from backend.workspace import QueueFilter, Range
+from db.queries.queue import QueueFilter, Range
 
 #: What a page starts with.
 START = {"review": "unreviewed", "order": "p_error"}
