@@ -24,8 +24,10 @@ from sqlalchemy.orm import Session
 
 from db.errors import StoreProblem
 
-#: How long a writer waits for another writer before it gives up.
+#: How long a writer waits for another program's before it gives up.
 BUSY_SECONDS = 10
+#: … and for those of its own, which are known to end: ranking a million pairs takes a while.
+TURN_SECONDS = 120
 
 # synchronous=FULL: each commit reaches the disk before it is reported. In WAL mode NORMAL already
 # survives kill -9 of the process, but a power cut may take the last commits back, and a verdict
@@ -86,10 +88,10 @@ class Store:
         if self.dialect == "postgresql":
             yield
             return
-        if not self._turn.acquire(timeout=BUSY_SECONDS):
+        if not self._turn.acquire(timeout=TURN_SECONDS):
             raise StoreProblem(
                 f"The database {self.address} is overloaded: others have been writing for "
-                f"{BUSY_SECONDS} seconds. Try again."
+                f"{TURN_SECONDS} seconds. Try again."
             )
         try:
             yield

@@ -1,4 +1,5 @@
 import sqlite3
+import threading
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,35 @@ def test_a_database_locked_by_another_program_is_told(
     with store.writing() as session:
         datasets.create_dataset(session, "photos", "", "")
     store.close()
+
+
+def test_writers_of_one_program_line_up(
+    sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Longer than one waits for another program's; who has waited too long is told so."""
+    monkeypatch.setattr(session_module, "BUSY_SECONDS", 0.01)
+    inside, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with sqlite_store.writing() as session:
+            datasets.create_dataset(session, "first", "", "")
+            inside.set()
+            done.wait(10)
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    inside.wait(10)
+    monkeypatch.setattr(session_module, "TURN_SECONDS", 0.05)
+    told = pytest.raises(StoreProblem, match=r"others have been writing.*Try again")
+    with told, sqlite_store.writing() as session:
+        datasets.create_dataset(session, "second", "", "")
+    monkeypatch.setattr(session_module, "TURN_SECONDS", 10)
+    threading.Timer(0.3, done.set).start()
+    with sqlite_store.writing() as session:
+        datasets.create_dataset(session, "second", "", "")
+    holder.join()
+    with sqlite_store.reading() as session:
+        assert [one.name for one in datasets.list_datasets(session)] == ["first", "second"]
 
 
 def test_a_full_disk_is_told_and_nothing_confirmed_is_lost(sqlite_store: Store) -> None:
