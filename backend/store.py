@@ -48,9 +48,10 @@ class Store:
             yield session
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
-        """A session that commits when the block ends, and rolls back when it raises."""
-        with translated(), self._store.writing() as session:
+    def writing(self, large: bool = False) -> Iterator[Session]:
+        """A session that commits when the block ends, and rolls back when it raises. `large`: it
+        writes a good part of the database."""
+        with translated(), self._store.writing(large) as session:
             yield session
 
     @property

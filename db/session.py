@@ -36,7 +36,6 @@ TURN_SECONDS = 120
 _SQLITE_PRAGMAS = {
     "foreign_keys": "ON",
     "synchronous": "FULL",
-    "cache_size": "-16384",  # KiB a connection; what is read often is mapped anyway
     "mmap_size": "268435456",
     "temp_store": "MEMORY",
 }
@@ -55,6 +54,7 @@ class Store:
             traced_writes=False, **_postgresql_only(engine, postgresql_readonly=True)
         ).execution_options(**_postgresql_only(engine, isolation_level="REPEATABLE READ"))
         self._writer = engine.execution_options(traced_writes=True)
+        self._large_writer = engine.execution_options(traced_writes=True, traced_large=True)
         #: SQLite's own queue for the single writer's place is no queue: who waits asks again after
         #: a while, and of many some wait for ever. Those of one program line up here instead.
         self._turn = threading.Lock()
@@ -76,10 +76,12 @@ class Store:
             yield session
 
     @contextmanager
-    def writing(self) -> Iterator[Session]:
+    def writing(self, large: bool = False) -> Iterator[Session]:
         """A session that commits when the block ends. On SQLite one at a time, the others wait:
-        keep it short, compute before you enter."""
-        with explained(self.address), self._in_turn(), Session(self._writer) as session:
+        keep it short, compute before you enter. `large`: it writes a good part of the database,
+        and gets memory for that."""
+        writer = self._large_writer if large else self._writer
+        with explained(self.address), self._in_turn(), Session(writer) as session:
             yield session
             session.commit()
 
@@ -142,10 +144,17 @@ def _switch_to_wal(connection: sqlite3.Connection) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    writes = connection.get_execution_options().get("traced_writes", True)
+    options = connection.get_execution_options()
+    writes = options.get("traced_writes", True)
+    cache = _LARGE_CACHE if options.get("traced_large") else _CACHE
     connection.exec_driver_sql(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
+    connection.exec_driver_sql(f"PRAGMA cache_size = -{cache}")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
+
+#: KiB a connection keeps of SQLite's file (what is read often is mapped anyway), and while it
+#: writes large parts of it: the numbers of a million pairs lie in many indexes.
+_CACHE, _LARGE_CACHE = 16_384, 262_144
 
 #: What SQLite and PostgreSQL say, and what a person can do about it.
 _ADVICE = {

@@ -104,7 +104,7 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
         run = run_queries.get_run(session, int(row.report["run"]))
         newest = run_queries.latest_run(session, row.dataset_id, "score")
     ids, p_errors, _ = _ranked(store, run, classifier)
-    with store.writing() as session:
+    with store.writing(large=True) as session:
         classifier_queries.activate(session, classifier_id)
         for first in range(0, len(ids), AT_ONCE):
             part = slice(first, first + AT_ONCE)
