@@ -39,6 +39,9 @@ _SQLITE_PRAGMAS = {
     "mmap_size": "268435456",
     "temp_store": "MEMORY",
 }
+#: KiB a connection keeps of SQLite's file (what is read often is mapped anyway), and while it
+#: writes large parts of it: the numbers of a million pairs lie in many indexes.
+_CACHE, _LARGE_CACHE = 16_384, 262_144
 
 
 class Store:
@@ -151,10 +154,6 @@ def _begin_sqlite(connection: Connection) -> None:
     connection.exec_driver_sql(f"PRAGMA cache_size = -{cache}")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
-
-#: KiB a connection keeps of SQLite's file (what is read often is mapped anyway), and while it
-#: writes large parts of it: the numbers of a million pairs lie in many indexes.
-_CACHE, _LARGE_CACHE = 16_384, 262_144
 
 #: What SQLite and PostgreSQL say, and what a person can do about it.
 _ADVICE = {

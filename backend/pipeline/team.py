@@ -4,6 +4,8 @@ import hashlib
 import secrets
 from datetime import timedelta
 
+from sqlalchemy.orm import Session
+
 from backend.errors import NotFound, SettingsError
 from backend.store import Store
 from backend.team.agreement import agreement, check_overlap
@@ -105,8 +107,8 @@ class Team:
         """Take a pair onto one's screen, in place of `held`; False: somebody else has it there."""
         with self._store.writing() as session:
             taken = claim_queries.claim(session, pair_id, curator)
-            if taken and held not in (None, pair_id):
-                claim_queries.release(session, int(held or 0), curator)
+            if taken:
+                _give_back(session, held, pair_id, curator)
             return taken
 
     def claim_first(self, filter: QueueFilter, curator: str, held: int | None = None) -> int | None:
@@ -114,8 +116,8 @@ class Team:
         has before them; None: nothing is left."""
         with self._store.writing() as session:
             found = claim_queries.take_first(session, filter, curator)
-            if found is not None and held not in (None, found):
-                claim_queries.release(session, int(held or 0), curator)
+            if found is not None:
+                _give_back(session, held, found, curator)
             return found
 
     def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
@@ -158,6 +160,12 @@ class Team:
                 for one in disputes
             ),
         )
+
+
+def _give_back(session: Session, held: int | None, taken: int, curator: str) -> None:
+    """The pair that was on the screen before, in the transaction that has taken another."""
+    if held is not None and held != taken:
+        claim_queries.release(session, held, curator)
 
 
 def _account(row: CuratorRow) -> AccountView:
