@@ -1,10 +1,5 @@
 """Scoring by Ray: the same numbers as by this program alone, whatever happens to the workers."""
 
-import os
-import signal
-import subprocess
-import threading
-import time
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +13,7 @@ from backend.scenes import demo
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import runs
+from tests.pipeline.mortal_worker import MortalWorker
 from tests.trajectories.comparison import assert_same_trajectory
 
 PAIRS = 72
@@ -64,14 +60,7 @@ def same(one: tuple[Workspace, int], other: tuple[Workspace, int]) -> None:
     np.testing.assert_allclose(np.array(shown[0], float), np.array(shown[1], float), atol=1e-3)
 
 
-def workers() -> list[int]:
-    listed = subprocess.run(
-        ["pgrep", "-f", "^ray::MapWorker"], capture_output=True, text=True, check=False
-    )
-    return [int(line) for line in listed.stdout.split()]
-
-
-def test_workers_give_the_same_numbers_and_one_may_die(
+def test_workers_give_the_same_numbers_and_may_die(
     photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = sorted((photographs / "images").iterdir())[5].read_bytes()
@@ -82,23 +71,10 @@ def test_workers_give_the_same_numbers_and_one_may_die(
 
     monkeypatch.setattr("backend.pipeline.ray_scoring.BATCH", 6)
     distant = opened(tmp_path / "distant", photographs)
-    killed: list[int] = []
-
-    def kill_one() -> None:
-        """As soon as results come, in the middle of the next batches."""
-        results = tmp_path / "distant/ray"
-        for _ in range(1200):
-            if list(results.rglob("part-*.parquet")) and (found := workers()):
-                os.kill(found[0], signal.SIGKILL)
-                killed.append(found[0])
-                return
-            time.sleep(0.05)
-
-    killer = threading.Thread(target=kill_one)
-    killer.start()
+    monkeypatch.setattr("backend.pipeline.ray_scoring.ScoringWorker", MortalWorker)
     report = distant[0].score(distant[1], suggestions=False, cluster=Cluster(workers=2))
-    killer.join()
-    assert killed
+    died = {mark.name for mark in (tmp_path / "distant").glob("died-*")}
+    assert died == {"died-loading", "died-scoring"}
     assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
     same(local, distant)
     parts = sorted((tmp_path / "distant/ray").rglob("part-*.parquet"))
