@@ -17,7 +17,7 @@ from traced_ui.desk import Desk, Drawn
 from traced_ui.keyboard import help_overlay, key_table
 from traced_ui.markup import safe
 
-SCRIPT = Path(__file__).with_name("script.js")
+SCRIPTS = [Path(__file__).with_name(name) for name in ("script.js", "half_done.js")]
 
 
 def build(
@@ -43,7 +43,7 @@ def build(
         f'<span data-keys="{safe(json.dumps(key_table()))}" '
         f'data-decisions="{" ".join(review_page.DECISIONS)}"></span>',
         elem_id="traced-bus",
-        js_on_load=SCRIPT.read_text(encoding="utf-8"),
+        js_on_load="\n".join(script.read_text(encoding="utf-8") for script in SCRIPTS),
     )
     gr.HTML(help_overlay())
     outputs = [queue, stage, chart, steps, toast, check]

@@ -367,13 +367,15 @@ def _seen(offer: SuggestionView) -> str:
         f"<li><b>{safe(word[:60])}</b> {'✕ wrong' if wrong else '✓ right'}: {safe(told[:300])}</li>"
         for word, told, wrong in offer.steps[:10]
     )
-    return f'<details class="edit"><summary>How it came to this</summary><ul>{rows}</ul></details>'
+    summary = "<summary>How it came to this</summary>"
+    return f'<details class="folded">{summary}<ul>{rows}</ul></details>'
 
 
 def _edit(view: PairView) -> str:
     text = view.corrected_caption or view.caption
     return (
-        '<details class="edit"><summary><kbd>E</kbd>Write your own correction</summary>'
+        '<details class="folded correction">'
+        "<summary><kbd>E</kbd>Write your own correction</summary>"
         f'<textarea dir="auto" aria-label="Your correction">{safe(text)}</textarea>'
         '<button type="button" class="t-button small" data-action="save-edit">Save (Ctrl+Enter)'
         "</button></details>"
@@ -430,7 +432,7 @@ def _history(view: PairView) -> str:
         for one in view.history
     ]
     return (
-        f'<details class="edit"><summary>History · {len(rows)}</summary>'
+        f'<details class="folded"><summary>History · {len(rows)}</summary>'
         + table(["when", "who", "what holds after it", "corrected caption"], rows)
         + "</details>"
     )

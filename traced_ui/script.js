@@ -18,7 +18,7 @@ function doLocal(action) {
   } else if (action === "zoom") {
     document.querySelector("#traced-stage .picture")?.classList.toggle("large");
   } else if (action === "edit") {
-    const box = document.querySelector("#traced-stage details.edit");
+    const box = document.querySelector("#traced-stage details.correction");
     if (box) { box.open = true; const area = box.querySelector("textarea"); area.focus(); area.select(); box.scrollIntoView({ block: "nearest" }); }
   } else if (action === "words") {
     const words = wordsShown();
@@ -48,7 +48,10 @@ function markWord(word) { send(payload("mark-word", { word: Number(word.dataset.
 const decisions = element.querySelector("[data-decisions]").dataset.decisions.split(" ");
 const picks = () => [...document.querySelectorAll("#traced-stage .pick")];
 const picked = () => picks().filter((pick) => pick.querySelector("input").checked);
+let selected = new Set();  // kept over a redraw, for pairs that are still there as they were
+const asSeen = (pick) => `${pick.dataset.pick}:${pick.dataset.version}`;
 function tellPicked() {
+  selected = new Set(picked().map(asSeen));
   const shown = document.querySelector("#traced-stage [data-count]");
   if (shown) shown.textContent = picked().length ? `${picked().length} selected` : "none selected";
 }
@@ -69,7 +72,7 @@ function tellSaving(action) {
 }
 
 function saveEdit() {
-  const area = document.querySelector("#traced-stage details.edit textarea");
+  const area = document.querySelector("#traced-stage details.correction textarea");
   if (area) { send(payload("correction", { text: area.value })); area.blur(); }
 }
 
@@ -81,12 +84,12 @@ document.addEventListener("keydown", (event) => {
     event.target.closest?.("#traced-stage .word[role=button]")?.blur();
     if (typing && typing.closest("#traced-stage, #traced-queue")) {
       typing.blur();
-      const box = typing.closest("details.edit"); if (box) box.open = false;
+      const box = typing.closest("details.correction"); if (box) box.open = false;
     }
     return;
   }
   if (typing) {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && typing.closest("details.edit")) { event.preventDefault(); saveEdit(); }
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && typing.closest("details.correction")) { event.preventDefault(); saveEdit(); }
     return;
   }
   if ((event.ctrlKey || event.metaKey) && event.key === "a" && reviewShown() && picks().length) {
@@ -148,7 +151,7 @@ document.addEventListener("change", (event) => {
 
 let waiting = null;
 document.addEventListener("input", (event) => {
-  const area = event.target.closest("details.edit textarea");
+  const area = event.target.closest("details.correction textarea");
   if (!area) return;
   clearTimeout(waiting);
   waiting = setTimeout(() => send(payload("check", { text: area.value })), 600);
@@ -176,11 +179,6 @@ function tellAddress(pair) {
   if (address.href !== location.href) history.replaceState(null, "", address);
 }
 
-let moreOpen = false;
-document.addEventListener("toggle", (event) => {
-  if (event.target.matches?.("#traced-queue details.more")) moreOpen = event.target.open;
-}, true);
-
 // After each redraw: address, pictures of the next pairs, the current row in view, chart clicks.
 const prepared = new Set();
 const observer = new MutationObserver(() => {
@@ -198,7 +196,12 @@ const observer = new MutationObserver(() => {
   if (queue && queue.dataset.seen !== "1") {
     queue.dataset.seen = "1";
     if (s) tellAddress(s.dataset.pair);
-    if (moreOpen) queue.querySelector("details.more").open = true;
+  }
+  const grid = document.querySelector("#traced-stage .picks");
+  if (grid && grid.dataset.seen !== "1") {
+    grid.dataset.seen = "1";
+    picks().forEach((pick) => { pick.querySelector("input").checked = selected.has(asSeen(pick)); });
+    tellPicked();
   }
   // An answer about an edit that came after the page had moved on.
   const checked = document.querySelector("#traced-check [data-checked]");
@@ -212,4 +215,5 @@ const observer = new MutationObserver(() => {
     chart.on("plotly_click", (data) => send(payload("step", { step: Math.round(data.points[0].x) })));
   });
 });
-observer.observe(document.body, { childList: true, subtree: true });
+// A redraw in place may change nothing but letters and attributes: it takes the marks away.
+observer.observe(document.body, { childList: true, subtree: true, attributeFilter: ["data-seen"] });

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from backend.scenes import demo
 
@@ -26,6 +26,9 @@ FLAGS = [
     "--no-sandbox", "--disable-background-networking", "--disable-component-update",
     "--disable-sync", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
 ]  # fmt: skip
+
+# As patient as Playwright's other waits: a busy machine is no fault of the page.
+expect.set_options(timeout=30_000)
 
 
 @dataclass(frozen=True)

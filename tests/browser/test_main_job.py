@@ -44,7 +44,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     # The ninth: the first suggestion. All of the ranking's head have one.
     if page.locator(".suggestions li").count() == 0:
         page.keyboard.press("s")
-    page.wait_for_selector(".suggestions li", timeout=30_000)
+    page.wait_for_selector(".suggestions li")
     offered = page.evaluate(
         "() => { const s = document.querySelector('.suggestions li span').cloneNode(true);"
         "s.querySelectorAll('del').forEach(d => d.remove()); return s.textContent; }"
@@ -58,12 +58,12 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     decided[identity_of(page)] = ("correction", mine)
     before = pair_of(page)
     page.keyboard.press("e")
-    area = page.locator("details.edit textarea")
+    area = page.locator("details.correction textarea")
     expect(area).to_be_focused()
     area.fill("")
     page.keyboard.type(mine)
     assert pair_of(page) == before
-    expect(page.locator("#traced-check")).to_contain_text("probability of error", timeout=30_000)
+    expect(page.locator("#traced-check")).to_contain_text("probability of error")
     press(page, "Control+Enter")
     expect(page.locator("#traced-queue")).to_contain_text(f"10 of {PAIRS} reviewed")
 
@@ -179,12 +179,10 @@ def test_the_playground_tells_everything_about_an_example(page: Page) -> None:
     page.locator(".gallery-item:visible, tbody tr:visible").first.click()
     # The example is there when both its fields are.
     field = page.locator("#playground-caption textarea, #playground-caption input")
-    expect(field).not_to_have_value("", timeout=30_000)
+    expect(field).not_to_have_value("")
     page.wait_for_selector(".image-frame img, [data-testid=image] img, .image-container img")
     page.locator("#playground-run").click()
-    expect(page.locator("#playground-result")).to_contain_text(
-        "probability of error", timeout=30_000
-    )
+    expect(page.locator("#playground-result")).to_contain_text("probability of error")
     expect(page.locator("#playground-result")).to_contain_text("only knows drawn scenes")
     expect(page.locator("#playground-result .word").first).to_be_visible()
 
@@ -197,8 +195,8 @@ def test_a_malformed_dataset_goes_in_and_the_rest_is_listed(page: Page, tmp_path
         str(malformed(tmp_path / "mixed"))
     )
     page.locator("#import-start").click()
-    expect(page.locator("#import-status")).to_contain_text(f"{GOOD} pairs added", timeout=30_000)
-    expect(page.locator("#problems")).to_contain_text("is not an image", timeout=15_000)
+    expect(page.locator("#import-status")).to_contain_text(f"{GOOD} pairs added")
+    expect(page.locator("#problems")).to_contain_text("is not an image")
     expect(page.locator("#problems")).to_contain_text("duplicate id")
     # Captions of strangers are text, never markup.
     page.get_by_role("tab", name="Review").click()

@@ -1,0 +1,114 @@
+"""What a curator has half done outlives a redraw that comes in between."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_main_job import pair_of, press
+
+pytestmark = pytest.mark.browser
+
+# As a job's progress does: without a hand on the mouse, so that the focus stays.
+STEP = "() => document.querySelectorAll('#traced-steps li button')[1].click()"
+
+
+def redraw(page: Page, by: str, part: str) -> None:
+    """Let it happen and wait until the part of the page is another one."""
+    page.evaluate(f"() => {{ document.querySelector('{part}').dataset.old = '1'; }}")
+    page.evaluate(by)
+    expect(page.locator(f"{part}[data-old]")).to_have_count(0)
+    expect(page.locator(part)).to_have_count(1)
+
+
+def test_a_correction_that_is_being_written(page: Page) -> None:
+    pair = pair_of(page)
+    page.keyboard.press("e")
+    area = page.locator("#traced-stage details.correction textarea")
+    expect(area).to_be_focused()
+    # Nothing written yet: the letters that come next must not be keys.
+    redraw(page, STEP, "#traced-stage [data-pair]")
+    expect(area).to_be_focused()
+    area.fill("")
+    page.keyboard.type("add a dub")
+    page.keyboard.press("ArrowLeft")
+    redraw(page, STEP.replace("[1]", "[2]"), "#traced-stage [data-pair]")
+    expect(area).to_be_focused()
+    page.keyboard.type("u")
+    expect(area).to_have_value("add a duub")
+    assert pair_of(page) == pair
+
+    # To another pair and back; then saved, and it is no draft any more.
+    page.keyboard.press("Escape")
+    press(page, "j")
+    expect(area).to_be_hidden()
+    page.keyboard.press("e")
+    expect(area).to_be_focused()
+    expect(area).not_to_have_value(re.compile("duub"))
+    page.keyboard.press("Escape")
+    press(page, "k")
+    assert pair_of(page) == pair
+    page.keyboard.press("e")
+    expect(area).to_have_value("add a duub")
+    press(page, "Control+Enter")
+    expect(page.locator("#traced-toast")).to_contain_text("Corrected")
+    page.keyboard.press("z")
+    expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+    assert pair_of(page) == pair
+    page.keyboard.press("e")
+    expect(area).not_to_have_value(re.compile("duub"))
+
+
+def test_a_field_that_is_being_filled_in(page: Page) -> None:
+    def field(name: str) -> str:
+        return f"#traced-queue [data-filter={name}]"
+
+    page.locator(field("p_error_from")).focus()
+    page.keyboard.type("0.01")
+    page.keyboard.press("Tab")  # the first is sent; the queue is drawn anew while one types on
+    page.keyboard.type("0.9")
+    page.wait_for_url(re.compile(r"p_error_from=0\.01"))
+    expect(page.locator(field("p_error_to"))).to_be_focused()
+    expect(page.locator(field("p_error_to"))).to_have_value("0.9")
+    page.keyboard.type("9")
+    expect(page.locator(field("p_error_to"))).to_have_value("0.99")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"p_error_from=0\.01.*p_error_to=0\.99"))
+
+
+def test_a_selection_in_the_grid(page: Page) -> None:
+    def cards(which: str) -> set[str | None]:
+        found = page.locator(f"#traced-stage .pick{which}").all()
+        return {card.get_attribute("data-pick") for card in found}
+
+    page.keyboard.press("g")
+    page.locator("#traced-stage .pick").first.click()
+    page.locator("#traced-stage .pick").nth(11).locator("input").click(modifiers=["Shift"])
+    chosen = cards(":has(:checked)")
+    assert len(chosen) == 12
+    page.evaluate("() => { document.querySelector('#traced-stage .picks').dataset.old = '1'; }")
+    page.locator("#traced-queue [data-filter=order]").select_option("position")
+    expect(page.locator("#traced-stage .picks[data-old]")).to_have_count(0)
+    expect(page.locator("#traced-stage .picks")).to_have_count(1)
+    still = chosen & cards("")
+    assert still
+    expect(page.locator("[data-count]")).to_have_text(f"{len(still)} selected")
+    assert cards(":has(:checked)") == still
+
+
+def test_fields_show_what_the_queue_is(page: Page) -> None:
+    """Also those that somebody has changed before: the browser itself would keep that."""
+    show = page.locator("#traced-queue [data-filter=review]")
+    for chosen in ("all", "decided", "all", "unreviewed"):
+        show.select_option(chosen)
+        page.wait_for_url(
+            re.compile(f"review={chosen}")
+            if chosen != "unreviewed"
+            else re.compile(r"^(?!.*review=)")
+        )
+    page.keyboard.press("p")  # pictures like this one: among all pairs
+    expect(page.locator("#traced-queue .alike")).to_be_visible()
+    expect(show).to_have_value("all")
+    page.keyboard.press("p")
+    expect(page.locator("#traced-queue .alike")).to_have_count(0)
+    expect(show).to_have_value("unreviewed")
