@@ -10,9 +10,11 @@
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
+from backend.datasets.json_stream import JsonFile
+from backend.datasets.on_disk import Names
 from backend.datasets.tables import TableRow
 from backend.errors import DatasetFormatError
 
@@ -45,20 +47,16 @@ def where_to_get(path: Path) -> str:
 def annotation_rows(path: Path) -> Iterator[TableRow]:
     """A row an image (Karpathy) or a caption (COCO). Raises DatasetFormatError for others."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (UnicodeDecodeError, json.JSONDecodeError, RecursionError) as problem:
-        raise DatasetFormatError(f"'{path.name}' is no JSON: {problem}. {WHERE}") from problem
-    images = found.get("images") if isinstance(found, dict) else None
-    if not isinstance(images, list):
+        file = JsonFile(path)
+    except DatasetFormatError as problem:
+        raise DatasetFormatError(f"{problem} {WHERE}") from problem
+    if "images" not in file.arrays:
         raise DatasetFormatError(f"'{path.name}' holds no list of images. {WHERE}")
-    if isinstance(found.get("annotations"), list):
-        yield from _coco(images, found["annotations"])
-    else:
-        yield from _karpathy(images)
+    yield from _coco(file) if "annotations" in file.arrays else _karpathy(file)
 
 
-def _karpathy(images: list[Any]) -> Iterator[TableRow]:
-    for number, image in enumerate(images, 1):
+def _karpathy(file: JsonFile) -> Iterator[TableRow]:
+    for number, image in enumerate(file.objects("images"), 1):
         try:
             name = "/".join(part for part in (image.get("filepath"), image["filename"]) if part)
             captions = [sentence["raw"] for sentence in image["sentences"]]
@@ -78,19 +76,23 @@ def _karpathy(images: list[Any]) -> Iterator[TableRow]:
         )
 
 
-def _coco(images: list[Any], annotations: list[Any]) -> Iterator[TableRow]:
-    names = {image.get("id"): image.get("file_name") for image in images if isinstance(image, dict)}
-    for number, annotation in enumerate(annotations, 1):
-        try:
-            caption, identity = annotation["caption"], annotation["id"]
-            name = names[annotation["image_id"]]
-        except KeyError as problem:
-            yield TableRow(number, None, f"This annotation lacks {problem}, or its image does.")
-            continue
-        except TypeError:
-            yield TableRow(number, None, "This annotation is no object.")
-            continue
-        yield TableRow(number, {"file_name": name, "caption": caption, "id": str(identity)})
+def _coco(file: JsonFile) -> Iterator[TableRow]:
+    with closing(Names()) as names:
+        for image in file.objects("images"):
+            if isinstance(image, dict):
+                names[image.get("id")] = image.get("file_name")
+        for number, annotation in enumerate(file.objects("annotations"), 1):
+            try:
+                caption, identity = annotation["caption"], annotation["id"]
+                name = names[annotation["image_id"]]
+            except KeyError as problem:
+                told = f"This annotation lacks {problem}, or its image does."
+                yield TableRow(number, None, told)
+                continue
+            except TypeError:
+                yield TableRow(number, None, "This annotation is no object.")
+                continue
+            yield TableRow(number, {"file_name": name, "caption": caption, "id": str(identity)})
 
 
 def is_mm_imdb(folder: Path) -> bool:

@@ -21,7 +21,7 @@ from backend.datasets.containers import SEPARATOR, ImageFile, Member, file_of, r
 from backend.datasets.export_row import MARK
 from backend.datasets.formulas import as_it_was
 from backend.datasets.images import check_image
-from backend.datasets.seen_ids import SeenIds
+from backend.datasets.on_disk import SeenIds
 from backend.datasets.shards import saved_tables, shards_of, split_of, tar_rows, zip_rows
 from backend.datasets.tables import ENDINGS, TableRow, row_count, rows_of
 from backend.errors import DatasetFormatError, DatasetNotFound, ImageError
