@@ -11,16 +11,18 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from PIL import Image
 
 from backend.captions import Caption
+from backend.correction.modes import Mode
 from backend.datasets import images
 from backend.datasets.containers import ImageFile
 from backend.engine import Engine
 from backend.errors import DatasetNotFound, NotFound, SettingsError
 from backend.jobs import JobRunner
+from backend.language_models import ChatModel
 from backend.pipeline import (
     Progress,
     asking,
@@ -78,6 +80,10 @@ from db.queries import word_marks as word_mark_queries
 from db.queries.queue import Cursor, QueueFilter, QueuePage, Range
 from db.queries.verdicts import Decided
 from db.queries.views import ViewRow
+
+if TYPE_CHECKING:
+    from backend.correction.fine_tuning import Recipe
+    from backend.language_models.local import LocalVisionLanguageModel
 
 __all__ = ["Cursor", "QueueFilter", "QueuePage", "Range", "ViewRow", "Workspace"]
 
@@ -412,11 +418,25 @@ class Workspace:
             self.store, self.engine, filter, self.engine.corrector, rule, limit, at_once, progress
         )
 
-    def distil(self, dataset_id: int, *arguments: Any) -> DistillationReport:
+    def distil(
+        self,
+        dataset_id: int,
+        student: "LocalVisionLanguageModel",
+        out: Path,
+        teacher: ChatModel | None,
+        mode: Mode,
+        taught: int,
+        held_out: float,
+        recipe: "Recipe",
+        progress: Progress = no_progress,
+    ) -> DistillationReport:
         """See `backend.pipeline.distilling.distil`."""
         from backend.pipeline.distilling import distil  # peft and torch's trainers: only here
 
-        return distil(self.store, self.engine, dataset_id, *arguments)
+        return distil(
+            self.store, self.engine, dataset_id, student, out, teacher, mode, taught, held_out,
+            recipe, progress,
+        )  # fmt: skip
 
     def dry_run(self, filter: QueueFilter, shown: int = 3) -> DryRun:
         """What would be sent to the session's corrector."""

@@ -1,7 +1,7 @@
 """`correct`, `distill`: better captions for many pairs."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -21,6 +21,9 @@ from backend.commands.parameters import (
 from backend.commands.telling import emit, open_workspace, progress, reported
 from backend.errors import SettingsError
 from backend.settings import load_settings
+
+if TYPE_CHECKING:
+    from backend.views import CorrectionReport, CorrectorFigures, DistillationReport, DryRun
 
 
 def correct(
@@ -186,7 +189,7 @@ def distill(
         emit(report, as_json, distillation_summary(report))
 
 
-def correction_summary(report: Any) -> str:
+def correction_summary(report: "CorrectionReport") -> str:
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
     lines = [f"{report.proposer}: {report.looked_at} pairs; {outcomes or 'none left'}."]
     if report.requests or report.answers_kept:
@@ -200,7 +203,7 @@ def correction_summary(report: Any) -> str:
     return "\n".join([*lines, *([report.stopped] if report.stopped else [])])
 
 
-def dry_run_summary(found: Any) -> str:
+def dry_run_summary(found: "DryRun") -> str:
     parts = [
         f"--- pair {one.external_id}: a JPEG of {one.image_bytes} bytes, and\n[system]\n"
         f"{one.system}\n[user]\n{one.user}\n"
@@ -212,8 +215,8 @@ def dry_run_summary(found: Any) -> str:
     )  # fmt: skip
 
 
-def distillation_summary(report: Any) -> str:
-    def told(name: str, one: Any) -> str:
+def distillation_summary(report: "DistillationReport") -> str:
+    def told(name: str, one: "CorrectorFigures") -> str:
         rise = "–" if one.rise_of_s is None else f"{one.rise_of_s:+.3f}"
         return (
             f"{name}: {one.readable:.0%} readable, {one.corrected:.0%} corrected, "

@@ -1,7 +1,7 @@
 """`score`, `train`, `progress`: the way to the probability of error, and how far the review is."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.markup import escape
@@ -21,6 +21,9 @@ from backend.commands.parameters import (
 from backend.commands.telling import console, emit, open_workspace, progress, reported
 from backend.errors import SettingsError
 from backend.settings import load_settings
+
+if TYPE_CHECKING:
+    from backend.views import TrainReport
 
 
 def score(
@@ -172,7 +175,7 @@ def progress_(
         emit(view, as_json, told)
 
 
-def training_summary(report: Any, adopted: bool) -> str:
+def training_summary(report: "TrainReport", adopted: bool) -> str:
     """Before and after in two lines."""
     lines = [f"{report.name}, on {report.verdicts} verdicts and injected noise."]
     for key, value in report.report.items():

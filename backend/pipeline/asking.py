@@ -8,8 +8,7 @@ from PIL import Image
 from backend import concreteness
 from backend.captions import Caption
 from backend.correction import judge
-from backend.correction.ranking import words_changed
-from backend.correction.suggestion import Case, Suggestion
+from backend.correction.suggestion import Case
 from backend.datasets import images
 from backend.datasets.containers import ImageFile, locate
 from backend.detection.classifier import Classifier
@@ -19,6 +18,7 @@ from backend.errors import SettingsError
 from backend.pipeline import correcting, no_progress, scoring
 from backend.pipeline.classifiers import classifier_in_use, judging, probabilities
 from backend.pipeline.neighbours import prepare_neighbours
+from backend.pipeline.offers import shown
 from backend.pipeline.pair_view import basis_of, looks_abstract, view_of
 from backend.store import Store
 from backend.trajectories.exploring import Exploring
@@ -147,7 +147,7 @@ def play(store: Store, engine: Engine, image: Image.Image, caption: str) -> Play
         truncated=trajectory.truncated,
         suspects=suspects,
         trajectory=trajectory,
-        suggestions=tuple(_offer(caption, n, offer) for n, offer in enumerate(offers)),
+        suggestions=tuple(shown(caption, offer, n) for n, offer in enumerate(offers)),
         scored_by=f"{info.kind} · {Path(info.model).name}",
         limits=info.limits,
         abstractness=_abstractness(caption, icc, words),
@@ -176,13 +176,6 @@ def _classifier_for_model(store: Store, engine: Engine) -> tuple[Classifier | No
             return None
     classifier = classifier_in_use(store, dataset.id)
     return classifier, f"{basis_of(0.5, row)}, dataset '{dataset.name}'"
-
-
-def _offer(caption: str, number: int, offer: Suggestion) -> SuggestionView:
-    return SuggestionView(
-        number, offer.caption, offer.proposer, offer.s_before, offer.s_after, offer.p_before,
-        offer.p_after, words_changed(Caption.parse(caption), offer.caption), offer.similarity,
-    )  # fmt: skip
 
 
 def _abstractness(

@@ -2,18 +2,15 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from backend import concreteness
-from backend.captions import Caption
-from backend.correction.ranking import words_changed
 from backend.datasets import images
 from backend.datasets.containers import locate
 from backend.errors import ImageError, UnsafePath
-from backend.pipeline.offers import in_order
+from backend.pipeline.offers import in_order, shown
 from backend.pipeline.scoring import to_suspects, to_trajectory
 from backend.store import Store
-from backend.views import Likeness, PairView, SuggestionView, VerdictView
+from backend.views import Likeness, PairView, VerdictView
 from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
 from db.queries import detections as detection_queries
@@ -25,6 +22,8 @@ from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries import verdicts as verdict_queries
 from db.queries import word_marks as word_mark_queries
+from db.queries.classifiers import ClassifierRow
+from db.queries.datasets import DatasetRow
 from db.queries.suggestions import SuggestionRow
 
 
@@ -76,7 +75,10 @@ def view_of(
         likeness=Likeness(word, kind, *alike),
         disagreement=pair.disagreement,
         may_ask=_may_ask(corrector, offers),
-        suggestions=tuple(_suggestion(pair.caption, row) for row in in_order(pair.caption, offers)),
+        suggestions=tuple(
+            shown(pair.caption, row, row.id, row.provenance)
+            for row in in_order(pair.caption, offers)
+        ),
         basis=basis_of(pair.p_error, classifier),
         scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
         limits=str(run.parameters.get("limits", "")) if run is not None else "",
@@ -94,10 +96,8 @@ def _may_ask(corrector: str | None, offers: Sequence[SuggestionRow]) -> str:
     return "" if any(one.proposer.startswith(name[:40]) for one in offers if name) else name
 
 
-def _image_size(dataset: Any, relative: str) -> tuple[int, int] | None:
+def _image_size(dataset: DatasetRow, relative: str) -> tuple[int, int] | None:
     """Width and height, or None if the image is gone: the page says so instead of failing."""
-    if dataset is None:
-        return None
     try:
         return images.image_size(locate(Path(dataset.root), relative))
     except (ImageError, UnsafePath, OSError):
@@ -108,20 +108,11 @@ def looks_abstract(icc: float | None) -> bool:
     return icc is not None and icc < concreteness.ABSTRACT_THRESHOLD
 
 
-def basis_of(p_error: float | None, classifier: Any) -> str:
+def basis_of(p_error: float | None, classifier: ClassifierRow | None) -> str:
     """What a shown probability rests on, in words."""
     if p_error is None or classifier is None:
         return "not scored yet"
-    verdicts = int((classifier.report).get("verdicts", 0))
+    verdicts = int(classifier.report.get("verdicts", 0))
     if verdicts:
         return f"{verdicts} verdicts and injected noise"
-    return str((classifier.report).get("basis_note") or "injected noise, no verdicts yet")
-
-
-def _suggestion(caption: str, row: SuggestionRow) -> SuggestionView:
-    seen = (row.provenance or {}).get("steps", ())
-    return SuggestionView(
-        row.id, row.caption, row.proposer, row.s_before, row.s_after, row.p_before, row.p_after,
-        words_changed(Caption.parse(caption), row.caption), row.similarity,
-        tuple((str(word), str(told), bool(wrong)) for word, told, wrong in seen),
-    )  # fmt: skip
+    return str(classifier.report.get("basis_note") or "injected noise, no verdicts yet")
