@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import gradio as gr
 
-from backend.errors import SettingsError, TracedError
+from backend.errors import SettingsError, TracedError, VerdictConflict
 from backend.pipeline.queue_fields import LIKENESS, START, cleaned, from_fields
 from backend.views import DECISIONS, DatasetSummary, PairView
 from backend.workspace import MOST_COUNTED, QueueFilter, Workspace
@@ -199,14 +199,14 @@ class Desk:
             text = str(event.get("text", ""))
         # Asked before the verdict: the pair may leave the queue by it.
         following = self._beside(seat, "next")
-        decided = self.workspace.decide(
-            seat.pair_id,
-            int(event.get("version") or 0),
-            decision,
-            text,
-            suggestion,
-            author=seat.author,
-        )
+        seen = int(event.get("version") or 0)
+        try:
+            decided = self.workspace.decide(
+                seat.pair_id, seen, decision, text, suggestion, author=seat.author
+            )
+        except VerdictConflict as problem:
+            # Whoever is told to look again must see the pair as it is now.
+            return self._all(seat, note(explained(problem), "warning"))
         told = f"{_TOLD[decision]} Saved: {decided.external_id[:60]}. Z takes it back."
         if following is None:
             following = self._first(seat)

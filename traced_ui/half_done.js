@@ -66,9 +66,13 @@
 
   function redrawnStage(stage) {
     const { pair, version } = stage.dataset;
-    if (sent && (sent.pair !== pair || sent.version !== version)) { drafts.delete(sent.pair); sent = null; }
+    const area = stage.querySelector("details.correction textarea");
+    // Written down: another pair is here, or this one with the text. A colleague's verdict that came
+    // first changes the version too, and then the text is still wanted.
+    const saved = sent && (sent.pair !== pair || (sent.version !== version && area?.defaultValue === drafts.get(pair)?.text));
+    if (saved) { drafts.delete(sent.pair); sent = null; }
     for (const [other, draft] of drafts) if (other !== pair && draft.text === draft.before) drafts.delete(other);
-    const area = stage.querySelector("details.correction textarea"), draft = drafts.get(pair);
+    const draft = drafts.get(pair);
     if (!area) return;
     const text = draft && draft.text !== draft.before ? draft.text : area.defaultValue;
     if (area.value !== text) area.value = text;

@@ -19,6 +19,12 @@ from traced_ui.markup import safe
 
 SCRIPTS = [Path(__file__).with_name(name) for name in ("script.js", "half_done.js")]
 
+#: In the browser, when an answer has come: no verdict is on its way any more.
+ANSWERED = """() => {
+    document.querySelectorAll(".saving").forEach((button) => button.classList.remove("saving"));
+    return [];
+}"""
+
 
 def build(
     workspace: Workspace, dataset: gr.Dropdown, blocks: gr.Blocks
@@ -70,7 +76,7 @@ def build(
     # The chart follows: drawing it takes as long as all the rest, and a verdict shows before it.
     at_once = [queue, stage, steps, toast, check]
     bus.keypress(on_bus, [dataset], at_once, queue=False, trigger_mode="multiple", **shared).then(
-        on_chart, None, [chart], queue=False, **shared
+        on_chart, None, [chart], queue=False, js=ANSWERED, **shared
     ).then(on_abstract, None, [abstract], queue=False, **shared)
     for opened in (blocks.load, dataset.change):
         opened(on_load, [dataset], outputs, **shared).then(on_abstract, None, [abstract], **shared)

@@ -16,7 +16,8 @@ function doLocal(action) {
     const help = document.getElementById("traced-help");
     if (help) { help.hidden = !help.hidden; if (!help.hidden) help.querySelector("button").focus(); }
   } else if (action === "zoom") {
-    document.querySelector("#traced-stage .picture")?.classList.toggle("large");
+    const large = document.querySelector("#traced-stage .picture")?.classList.toggle("large");
+    zoomed = large ? stage()?.dataset.pair : null;
   } else if (action === "edit") {
     const box = document.querySelector("#traced-stage details.correction");
     if (box) { box.open = true; const area = box.querySelector("textarea"); area.focus(); area.select(); box.scrollIntoView({ block: "nearest" }); }
@@ -30,6 +31,7 @@ function doLocal(action) {
 }
 
 const wordsShown = () => [...document.querySelectorAll("#traced-stage .word[role=button]")];
+let zoomed = null;  // the pair whose picture is large, while one steps along its trajectory
 let wordInFocus = null;  // kept over the redraw that a mark brings
 
 // Keys while a word has the focus: along the caption, mark. Escape leaves, see below.
@@ -66,7 +68,8 @@ function act(action, more) {
   else { tellSaving(action); send(payload(action, more)); }
 }
 
-// The verdict that is on its way shows at once; that it is saved, only the server says.
+// The verdict that is on its way shows at once; that it is saved, only the server says. Its answer
+// ends it (`review.ANSWERED`), whatever it is.
 function tellSaving(action) {
   document.querySelector(`#traced-stage [data-action="${action}"]`)?.classList.add("saving");
 }
@@ -186,6 +189,7 @@ const observer = new MutationObserver(() => {
   if (s && s.dataset.seen !== "1") {
     s.dataset.seen = "1";
     tellAddress(s.dataset.pair);
+    s.querySelector(".picture")?.classList.toggle("large", zoomed === s.dataset.pair);
     if (wordInFocus !== null) { s.querySelector(`.word[data-word="${wordInFocus}"]`)?.focus(); wordInFocus = null; }
     (s.dataset.prefetch || "").split(" ").filter(Boolean).forEach((source) => {
       if (!prepared.has(source)) { prepared.add(source); new Image().src = source; }

@@ -112,3 +112,44 @@ def test_fields_show_what_the_queue_is(page: Page) -> None:
     page.keyboard.press("p")
     expect(page.locator("#traced-queue .alike")).to_have_count(0)
     expect(show).to_have_value("unreviewed")
+
+
+def test_a_verdict_that_comes_too_late(page: Page) -> None:
+    """Nobody is left with a button that looks chosen, nor without what they wrote."""
+    stage = page.locator("#traced-stage [data-pair]")
+    pair, version = pair_of(page), int(stage.get_attribute("data-version") or 0)
+    page.keyboard.press("e")
+    area = page.locator("#traced-stage details.correction textarea")
+    area.fill("what I wrote")
+    colleague = page.context.new_page()
+    colleague.goto(page.url)
+    colleague.wait_for_selector(f'#traced-stage [data-pair="{pair}"]')
+    press(colleague, "u")
+    colleague.close()
+
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#traced-toast")).to_contain_text("changed while you looked at it")
+    expect(stage).to_have_attribute("data-version", str(version + 1))  # as it is now
+    assert pair_of(page) == pair
+    expect(area).to_have_value("what I wrote")
+    page.keyboard.press("Escape")
+    # A refusal without a redraw: for another pair than the one that the server has in mind.
+    page.evaluate(
+        "() => { document.querySelector('#traced-stage [data-pair]').dataset.pair = '999'; }"
+    )
+    page.keyboard.press("d")
+    expect(page.locator("#traced-toast")).to_contain_text("nothing was written")
+    expect(page.locator("#traced-stage .saving")).to_have_count(0)
+    page.keyboard.press("z")
+    expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+
+
+def test_a_large_picture(page: Page) -> None:
+    page.keyboard.press("x")
+    picture = page.locator("#traced-stage .picture")
+    expect(picture).to_have_class(re.compile("large"))
+    redraw(page, STEP, "#traced-stage [data-pair]")
+    expect(picture).to_have_class(re.compile("large"))
+    press(page, "j")
+    expect(picture).not_to_have_class(re.compile("large"))
+    press(page, "k")

@@ -73,6 +73,9 @@ def test_a_pair_that_another_page_decided_is_not_overwritten(desk: Desk) -> None
     told = two.press("drop", version=0)
     assert "decided in the meantime" in told
     assert desk.workspace.open_pair(pair).decision == "correct"
+    assert f'data-pair="{pair}" data-version="1"' in two.shown.stage  # as it is now
+    assert "Saved" in two.press("drop")
+    assert desk.workspace.open_pair(pair).decision == "drop"
 
 
 def test_all_pairs_by_key_and_back_again(desk: Desk) -> None:
