@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from PIL import Image
 
-from backend import concreteness
+from backend import concreteness, memory
 from backend.captions import Caption
 from backend.concreteness.contributions import Contribution, contributions
 from backend.correction.by_language_model import Corrector
@@ -150,6 +150,7 @@ class Engine:
                 for state, (_, caption) in zip(states, pairs, strict=True)
             ]
             found = dict(run_trajectories(self.scorer, parsed, exploring or self.exploring))
+        memory.give_back()
         return [found[index] for index in range(len(pairs))]
 
     def encode(self, images: Sequence[Image.Image]) -> list[ImageState]:

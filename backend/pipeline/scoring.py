@@ -15,6 +15,7 @@ import numpy as np
 from PIL import Image
 from sqlalchemy.orm import Session
 
+from backend import memory
 from backend.captions import Caption
 from backend.correction import judge
 from backend.correction.suggestion import Case
@@ -419,6 +420,7 @@ def suggest_for(
             judging(classifier),
             exploring=exploring,
         )
+    memory.give_back()
     with store.writing() as session:
         suggestion_queries.save_suggestions(
             session,
