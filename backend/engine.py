@@ -45,6 +45,9 @@ class Engine:
     spending: Spending = field(default_factory=Spending)
     _corrector: Corrector | None = None
 
+    def __post_init__(self) -> None:
+        memory.keep_little()
+
     @property
     def scorer(self) -> Scorer:
         """The scorer; raises ModelUnavailable if it cannot be loaded."""
