@@ -3,24 +3,22 @@
 // with every batch of a job that nobody at the keyboard thinks of; it must not take words away, nor
 // the focus, for then the next letters would be keys. And the other way round: Gradio changes the
 // page in place, node by node, so that a box would keep what was typed into it for another pair.
-// All in a block: its names are its own.
+// Goes on where script.js ends (`review.SCRIPTS`); in a block, for its names are its own.
 {
   const DRAFT = "#traced-stage details.correction textarea";
   const FIELD = "#traced-queue [data-filter]";
-  const pairShown = () => document.querySelector("#traced-stage [data-pair]")?.dataset;
 
   const drafts = new Map();  // by pair: {text, before: as the server drew it, open, caret}
-  let sent = null;  // the draft that is on its way: {pair, version}
   let typed = null;  // the field whose text is not sent yet: {name, value}
   let focus = null;  // "edit:PAIR" or "field:NAME" while one has it
   let moreOpen = false;
 
   const focused = (target) =>
-    target.matches?.(DRAFT) ? `edit:${pairShown()?.pair}`
+    target.matches?.(DRAFT) ? `edit:${stage()?.dataset.pair}`
       : target.matches?.(FIELD) ? `field:${target.dataset.filter}` : null;
 
   function keepDraft(area) {
-    const pair = pairShown()?.pair;
+    const pair = stage()?.dataset.pair;
     const before = drafts.get(pair)?.before ?? area.defaultValue;
     drafts.set(pair, { text: area.value, before, open: area.closest("details").open, caret: area.selectionStart });
   }
@@ -56,21 +54,17 @@
     }
   }
 
-  const saving = () => { const shown = pairShown(); sent = shown && { pair: shown.pair, version: shown.version }; };
-  document.addEventListener("click", ({ target }) => { if (target.closest("[data-action=save-edit]")) saving(); });
   document.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter") return;
-    if ((event.ctrlKey || event.metaKey) && event.target.matches?.(DRAFT)) saving();
-    if (event.target.matches?.(FIELD)) setTimeout(() => sendTyped(event.target));
+    if (event.key === "Enter" && event.target.matches?.(FIELD)) setTimeout(() => sendTyped(event.target));
   });
 
-  function redrawnStage(stage) {
-    const { pair, version } = stage.dataset;
-    const area = stage.querySelector("details.correction textarea");
+  onRedraw(STAGE, (drawn) => {
+    const { pair, version } = drawn.dataset, sent = correctionSent;
+    const area = drawn.querySelector("details.correction textarea");
     // Written down: another pair is here, or this one with the text. A colleague's verdict that came
     // first changes the version too, and then the text is still wanted.
     const saved = sent && (sent.pair !== pair || (sent.version !== version && area?.defaultValue === drafts.get(pair)?.text));
-    if (saved) { drafts.delete(sent.pair); sent = null; }
+    if (saved) { drafts.delete(sent.pair); correctionSent = null; }
     for (const [other, draft] of drafts) if (other !== pair && draft.text === draft.before) drafts.delete(other);
     const draft = drafts.get(pair);
     if (!area) return;
@@ -81,9 +75,9 @@
       area.focus();
       area.setSelectionRange(draft.caret, draft.caret);
     }
-  }
+  });
 
-  function redrawnQueue(queue) {
+  onRedraw(QUEUE, (queue) => {
     queue.querySelector("details.more").open ||= moreOpen;
     queue.querySelectorAll("[data-filter], [data-view]").forEach((field) => {
       const drawn = field.options
@@ -93,13 +87,5 @@
       if (field.value !== value) field.value = value;
       if (focus === `field:${field.dataset.filter}` && document.activeElement !== field) field.focus();
     });
-  }
-
-  new MutationObserver(() => {
-    for (const [selector, redrawn] of [["#traced-stage [data-pair]", redrawnStage], ["#traced-queue [data-link]", redrawnQueue]]) {
-      const part = document.querySelector(selector);
-      // The mark is no part of what the server draws: a redraw takes it away.
-      if (part && part.dataset.kept !== "1") { part.dataset.kept = "1"; redrawn(part); }
-    }
-  }).observe(document.body, { childList: true, subtree: true, attributeFilter: ["data-kept"] });
+  });
 }

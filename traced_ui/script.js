@@ -3,7 +3,8 @@
 const keys = JSON.parse(element.querySelector("[data-keys]").dataset.keys);
 const local = new Set(["help", "zoom", "edit", "search", "words"]);
 const send = (payload) => trigger("keypress", payload);
-const stage = () => document.querySelector("#traced-stage [data-pair]");
+const STAGE = "#traced-stage [data-pair]", QUEUE = "#traced-queue [data-link]";
+const stage = () => document.querySelector(STAGE);
 const reviewShown = () => { const s = document.querySelector("#traced-stage"); return s && s.offsetParent !== null; };
 
 function payload(action, more = {}) {
@@ -74,9 +75,10 @@ function tellSaving(action) {
   document.querySelector(`#traced-stage [data-action="${action}"]`)?.classList.add("saving");
 }
 
+let correctionSent = null;  // the own correction that is on its way: {pair, version}
 function saveEdit() {
   const area = document.querySelector("#traced-stage details.correction textarea");
-  if (area) { send(payload("correction", { text: area.value })); area.blur(); }
+  if (area) { correctionSent = { ...stage().dataset }; send(payload("correction", { text: area.value })); area.blur(); }
 }
 
 document.addEventListener("keydown", (event) => {
@@ -171,7 +173,7 @@ function reveal(item) {
 
 // The address names the dataset, the queue and the pair: sent to a colleague, it opens just this.
 function tellAddress(pair) {
-  const queue = document.querySelector("#traced-queue [data-link]");
+  const queue = document.querySelector(QUEUE);
   const address = new URL(location.href);
   const told = new URLSearchParams(queue ? queue.dataset.link : "");
   const theme = address.searchParams.get("__theme");
@@ -182,42 +184,40 @@ function tellAddress(pair) {
   if (address.href !== location.href) history.replaceState(null, "", address);
 }
 
-// After each redraw: address, pictures of the next pairs, the current row in view, chart clicks.
-const prepared = new Set();
-const observer = new MutationObserver(() => {
-  const s = stage();
-  if (s && s.dataset.seen !== "1") {
-    s.dataset.seen = "1";
-    tellAddress(s.dataset.pair);
-    s.querySelector(".picture")?.classList.toggle("large", zoomed === s.dataset.pair);
-    if (wordInFocus !== null) { s.querySelector(`.word[data-word="${wordInFocus}"]`)?.focus(); wordInFocus = null; }
-    (s.dataset.prefetch || "").split(" ").filter(Boolean).forEach((source) => {
-      if (!prepared.has(source)) { prepared.add(source); new Image().src = source; }
-    });
-    reveal(document.querySelector("#traced-queue [aria-current=true]"));
-  }
-  const queue = document.querySelector("#traced-queue [data-link]");
-  if (queue && queue.dataset.seen !== "1") {
-    queue.dataset.seen = "1";
-    if (s) tellAddress(s.dataset.pair);
-  }
-  const grid = document.querySelector("#traced-stage .picks");
-  if (grid && grid.dataset.seen !== "1") {
-    grid.dataset.seen = "1";
-    picks().forEach((pick) => { pick.querySelector("input").checked = selected.has(asSeen(pick)); });
-    tellPicked();
-  }
+// What is to be done to a part of the page whenever the server has drawn it anew. Gradio may change
+// nothing but letters and attributes in place; the mark is not the server's and goes with a redraw.
+const redrawn = new Map();
+function onRedraw(selector, act) { redrawn.set(selector, [...(redrawn.get(selector) ?? []), act]); }
+new MutationObserver(() => {
   // An answer about an edit that came after the page had moved on.
-  const checked = document.querySelector("#traced-check [data-checked]");
+  const checked = document.querySelector("#traced-check [data-checked]"), s = stage();
   if (checked && s && checked.dataset.checked !== s.dataset.pair) checked.remove();
-  else if (checked && checked.dataset.seen !== "1") { checked.dataset.seen = "1"; checked.scrollIntoView({ block: "nearest" }); }
-  const step = document.querySelector("#traced-steps [aria-current=step]");
-  if (step && step.dataset.seen !== "1") { step.dataset.seen = "1"; reveal(step); }
+  for (const [selector, acts] of redrawn) {
+    const part = document.querySelector(selector);
+    if (part && part.dataset.seen !== "1") { part.dataset.seen = "1"; acts.forEach((act) => act(part)); }
+  }
   document.querySelectorAll("#traced-chart .js-plotly-plot").forEach((chart) => {
     if (chart.dataset.hooked || !chart.on) return;
     chart.dataset.hooked = "1";
     chart.on("plotly_click", (data) => send(payload("step", { step: Math.round(data.points[0].x) })));
   });
+}).observe(document.body, { childList: true, subtree: true, attributeFilter: ["data-seen"] });
+
+// Address, pictures of the next pairs, the current row and step in view.
+const prepared = new Set();
+onRedraw(STAGE, (s) => {
+  tellAddress(s.dataset.pair);
+  s.querySelector(".picture")?.classList.toggle("large", zoomed === s.dataset.pair);
+  if (wordInFocus !== null) { s.querySelector(`.word[data-word="${wordInFocus}"]`)?.focus(); wordInFocus = null; }
+  (s.dataset.prefetch || "").split(" ").filter(Boolean).forEach((source) => {
+    if (!prepared.has(source)) { prepared.add(source); new Image().src = source; }
+  });
+  reveal(document.querySelector("#traced-queue [aria-current=true]"));
 });
-// A redraw in place may change nothing but letters and attributes: it takes the marks away.
-observer.observe(document.body, { childList: true, subtree: true, attributeFilter: ["data-seen"] });
+onRedraw(QUEUE, () => { const s = stage(); if (s) tellAddress(s.dataset.pair); });
+onRedraw("#traced-stage .picks", () => {
+  picks().forEach((pick) => { pick.querySelector("input").checked = selected.has(asSeen(pick)); });
+  tellPicked();
+});
+onRedraw("#traced-check [data-checked]", (checked) => checked.scrollIntoView({ block: "nearest" }));
+onRedraw("#traced-steps [aria-current=step]", reveal);

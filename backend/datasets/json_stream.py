@@ -2,6 +2,7 @@
 
 import mmap
 import re
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,9 +16,8 @@ from backend.errors import DatasetFormatError
 DEEPEST = 100
 #: The fast parser knows no larger whole numbers, and reads so many bytes at once.
 _LARGEST, _READ_AT_ONCE = 2**63 - 1, 65_536
-_MARK = b"\xef\xbb\xbf"
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-_SURROGATE_PAIR = re.compile(rb"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]")
+#: A backslash itself, a surrogate pair, or else (the group) half a pair.
+_SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]|(\\u[dD][89a-fA-F])")
 
 
 class JsonFile:
@@ -72,7 +72,7 @@ class JsonFile:
 
 def _past_mark(file: IO[bytes]) -> IO[bytes]:
     """Past the byte order mark, if there is one."""
-    file.seek(len(_MARK) if file.read(len(_MARK)) == _MARK else 0)
+    file.seek(len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0)
     return file
 
 
@@ -82,5 +82,4 @@ def _has_lone_surrogates(path: Path) -> bool:
         if not file.seek(0, 2):
             return False
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            halves = sum(1 for _ in _SURROGATE.finditer(content))
-            return halves != 2 * sum(1 for _ in _SURROGATE_PAIR.finditer(content))
+            return any(found.group(1) for found in _SURROGATES.finditer(content))

@@ -1,6 +1,7 @@
 """What a curator has half done outlives a redraw that comes in between."""
 
 import re
+from collections.abc import Callable
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -8,15 +9,18 @@ from playwright.sync_api import Page, expect
 from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
-
-# As a job's progress does: without a hand on the mouse, so that the focus stays.
-STEP = "() => document.querySelectorAll('#traced-steps li button')[1].click()"
+STAGE = "#traced-stage [data-pair]"
 
 
-def redraw(page: Page, by: str, part: str) -> None:
+def step(page: Page, number: int) -> None:
+    """As a job's progress does: without a hand on the mouse, so that the focus stays."""
+    page.evaluate(f"() => document.querySelectorAll('#traced-steps li button')[{number}].click()")
+
+
+def redraw(page: Page, part: str, by: Callable[[], object]) -> None:
     """Let it happen and wait until the part of the page is another one."""
     page.evaluate(f"() => {{ document.querySelector('{part}').dataset.old = '1'; }}")
-    page.evaluate(by)
+    by()
     expect(page.locator(f"{part}[data-old]")).to_have_count(0)
     expect(page.locator(part)).to_have_count(1)
 
@@ -27,12 +31,12 @@ def test_a_correction_that_is_being_written(page: Page) -> None:
     area = page.locator("#traced-stage details.correction textarea")
     expect(area).to_be_focused()
     # Nothing written yet: the letters that come next must not be keys.
-    redraw(page, STEP, "#traced-stage [data-pair]")
+    redraw(page, STAGE, lambda: step(page, 1))
     expect(area).to_be_focused()
     area.fill("")
     page.keyboard.type("add a dub")
     page.keyboard.press("ArrowLeft")
-    redraw(page, STEP.replace("[1]", "[2]"), "#traced-stage [data-pair]")
+    redraw(page, STAGE, lambda: step(page, 2))
     expect(area).to_be_focused()
     page.keyboard.type("u")
     expect(area).to_have_value("add a duub")
@@ -86,10 +90,8 @@ def test_a_selection_in_the_grid(page: Page) -> None:
     page.locator("#traced-stage .pick").nth(11).locator("input").click(modifiers=["Shift"])
     chosen = cards(":has(:checked)")
     assert len(chosen) == 12
-    page.evaluate("() => { document.querySelector('#traced-stage .picks').dataset.old = '1'; }")
-    page.locator("#traced-queue [data-filter=order]").select_option("position")
-    expect(page.locator("#traced-stage .picks[data-old]")).to_have_count(0)
-    expect(page.locator("#traced-stage .picks")).to_have_count(1)
+    order = page.locator("#traced-queue [data-filter=order]")
+    redraw(page, "#traced-stage .picks", lambda: order.select_option("position"))
     still = chosen & cards("")
     assert still
     expect(page.locator("[data-count]")).to_have_text(f"{len(still)} selected")
@@ -116,7 +118,7 @@ def test_fields_show_what_the_queue_is(page: Page) -> None:
 
 def test_a_verdict_that_comes_too_late(page: Page) -> None:
     """Nobody is left with a button that looks chosen, nor without what they wrote."""
-    stage = page.locator("#traced-stage [data-pair]")
+    stage = page.locator(STAGE)
     pair, version = pair_of(page), int(stage.get_attribute("data-version") or 0)
     page.keyboard.press("e")
     area = page.locator("#traced-stage details.correction textarea")
@@ -148,7 +150,7 @@ def test_a_large_picture(page: Page) -> None:
     page.keyboard.press("x")
     picture = page.locator("#traced-stage .picture")
     expect(picture).to_have_class(re.compile("large"))
-    redraw(page, STEP, "#traced-stage [data-pair]")
+    redraw(page, STAGE, lambda: step(page, 1))
     expect(picture).to_have_class(re.compile("large"))
     press(page, "j")
     expect(picture).not_to_have_class(re.compile("large"))

@@ -50,8 +50,15 @@ def test_objects_are_what_json_reads(
     assert list(file.objects("annotations")) == read["annotations"]
 
 
-def test_half_characters_are_not_replaced(tmp_path: Path) -> None:
-    content = rb'{"images": ["a \ud83d\ude00 b", "half \ud83d", "\ude00 half"]}'
+@pytest.mark.parametrize(
+    "content",
+    [
+        rb'{"images": ["a \ud83d\ude00 b", "half \ud83d", "\ude00 half"]}',
+        rb'{"images": ["no pair: \\ud83d\ude00"]}',  # the first is a backslash and letters
+        rb'{"images": ["a pair: \\\ud83d\ude00"]}',
+    ],
+)
+def test_half_characters_are_not_replaced(tmp_path: Path, content: bytes) -> None:
     found = list(JsonFile(written(tmp_path, content)).objects("images"))
     assert found == json.loads(content)["images"]
 
