@@ -1,7 +1,11 @@
 # make run    set everything up and open the app on the demo dataset
 # make test   set everything up (Chromium and PostgreSQL included), check and test
 # make lavis  the environment of LAVIS, for --model lavis:NAME
-# make demo   draw the demo dataset anew;  make models  train the embedded models anew
+# make docs   build the documentation into site/
+# make quick  tests that need no browser, no PostgreSQL and no models
+# make coverage  which lines the quick tests reach; TESTS="tests/db tests/jobs" for others
+# make bench  measure speed
+# make demo   draw and score the demo dataset anew;  make models  train the embedded models anew
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -10,17 +14,29 @@ export GRADIO_ANALYTICS_ENABLED := False
 export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: run test check lavis install install-dev system-packages models demo screenshots clean
+.PHONY: run quick test coverage bench check docs lavis install install-dev system-packages models demo screenshots clean
 
 run: install
 	$(BIN)/python app.py serve --port $(PORT)
 
 test: install-dev system-packages check
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n auto --maxprocesses 4 \
+		--dist loadfile --no-loadscope-reorder --max-worker-restart 0
+
+coverage: install-dev
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m coverage run -m pytest $(or $(TESTS),--quick)
+	$(BIN)/python -m coverage report --skip-covered --sort=cover
+
+quick: install-dev
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest --quick
+
+bench: install
+	$(BIN)/python app.py bench
 
 check: install-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	rm -f traced_ui/*.pyi
 	$(BIN)/mypy .
 
 install: $(VENV)/installed
@@ -32,7 +48,7 @@ $(VENV)/installed: requirements.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	touch $@
 
-$(VENV)/installed-dev: requirements.txt requirements-ray.txt requirements-training.txt requirements-dev.txt
+$(VENV)/installed-dev: requirements.txt requirements-ray.txt requirements-training.txt requirements-docs.txt requirements-dev.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	touch $(VENV)/installed $@
@@ -54,11 +70,16 @@ $(LAVIS)/installed: requirements-lavis.txt
 	$(LAVIS)/bin/python -m pip install --quiet --no-deps --no-build-isolation fairscale==0.4.4
 	touch $@
 
+# The tables from the program, then the site; nothing is fetched.
+docs: install-dev
+	$(BIN)/python -m tests.docs.reference
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
 models: install
-	$(BIN)/python -m backend.scenes.train
+	$(BIN)/python -m backend.lab.scenes.train
 
 demo: install
-	$(BIN)/python -m backend.scenes.demo
+	$(BIN)/python -m backend.lab.scenes.demo
 
 screenshots: install-dev
 	$(BIN)/python -m tests.browser.screenshots

@@ -1,8 +1,7 @@
 """TRACED Curator on the command line: serve (default), import, score, train, export, …
 
 Results go to standard output, everything else (progress, warnings, errors) to standard error, so
-that `--json` can be piped. Exit status: 0 done; 2 wrong usage or setting; 3 dataset; 4 model;
-5 training; 6 export; 7 database; 8 not found; 1 anything unexpected; 130 interrupted.
+that `--json` can be piped. Exit statuses: `backend.errors.EXIT_STATUSES`, shown by `--help`.
 """
 
 import os
@@ -16,16 +15,24 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 import typer
 from rich.markup import escape
 
-from backend.commands import (
-    accounts,
-    concreteness,
-    correcting,
+from backend.cli import (
+    correct,
+    curators,
     datasets,
-    measuring,
-    scoring,
-    upkeep,
+    edit,
+    icc,
+    maintenance,
+    manage_datasets,
+    measure,
+    model_commands,
+    near_duplicates,
+    picture_map,
+    quality,
+    score,
+    select_pairs,
+    specificity,
 )
-from backend.commands.parameters import (
+from backend.cli.options import (
     CAPTIONER,
     CONCRETENESS,
     DATABASE,
@@ -37,8 +44,8 @@ from backend.commands.parameters import (
     VLM_MODE,
     VLM_URL,
 )
-from backend.commands.telling import console, open_workspace, reported, shown_database
-from backend.errors import SettingsError
+from backend.cli.output import console, open_workspace, reported, shown_database
+from backend.errors import EXIT_STATUSES, SettingsError
 from backend.settings import DEMO, load_settings
 from backend.version import VERSION
 
@@ -46,8 +53,11 @@ app = typer.Typer(
     name="traced",
     help="Find, understand and fix wrong captions in image-text datasets. Without a command the "
     "app opens in the browser on the demo dataset.",
+    epilog="Exit statuses: "
+    + "; ".join(f"{status} {meaning}" for status, meaning in EXIT_STATUSES.items())
+    + ".",
     no_args_is_help=False,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -57,10 +67,15 @@ app = typer.Typer(
 def main(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-) -> None:
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No messages and no progress: results and errors "
+                           "alone. Comes before the command.")
+    ] = False,
+) -> None:  # fmt: skip
     if version:
         print(VERSION)
         raise typer.Exit()
+    console.quiet = quiet
     if context.invoked_subcommand is None:
         serve()
 
@@ -87,13 +102,32 @@ def serve(
     ] = None,
     port: Annotated[int | None, typer.Option(help="Port to listen on. Default: 7860.")] = None,
     author: Annotated[
-        str | None, typer.Option(help="Name that your verdicts bear. Default: curator.")
+        str | None, typer.Option(help="Name recorded with your verdicts. Default: curator.")
     ] = None,
     no_login: Annotated[
         bool,
-        typer.Option("--no-login", help="Ask nobody for a password: whoever reaches the port can "
-                     "give verdicts. Otherwise people log in as soon as there are accounts."),
+        typer.Option("--no-login", help="Never ask for a password: anyone who can reach the port "
+                                        "can give verdicts. By default people log in as soon as "
+                                        "there are accounts."),
     ] = False,
+    allow_host: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="A host name under which this server may be reached "
+                     "besides localhost and --host, such as that of a proxy. May be given several "
+                     "times."),
+    ] = None,
+    import_root: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FOLDER", help="If login is enabled, the page imports from these "
+                                            "folders only. May be given several times. Default: "
+                                            "the data folder."),
+    ] = None,
+    export_root: Annotated[
+        list[str] | None,
+        typer.Option(metavar="FOLDER", help="If login is enabled, the page exports to these "
+                     "folders only. May be given several times. Default: 'exports' in the data "
+                     "folder."),
+    ] = None,
     mcp: Annotated[
         bool, typer.Option("--mcp", help="Also offer the actions as MCP tools, at /gradio_api/mcp.")
     ] = False,
@@ -105,43 +139,67 @@ def serve(
              "corrector": vlm, "corrector_url": vlm_url, "corrector_mode": vlm_mode,
              "quantise": quantise,
              "concreteness": concreteness, "device": device, "host": host, "port": port,
-             "author": author}
+             "author": author, "allow_host": allow_host, "import_root": import_root,
+             "export_root": export_root}
         )  # fmt: skip
         # Imported here: the other commands need no web server.
-        from traced_ui.server import serve as serve_app
+        from backend.jobs import scored_demo
+        from traced_ui.listening import listen
 
-        workspace = open_workspace(settings)
-        login = not no_login and workspace.team.has_accounts()
+        listening = listen(settings.host, settings.port)
+        if data is None:
+            scored_demo.unpack(settings)
+        # What is named here is for datasets without a model: the others keep theirs.
+        workspace = open_workspace(settings.for_datasets_without_models())
+        login = not no_login and workspace.accounts.has_accounts()
         if settings.host not in ("127.0.0.1", "localhost", "::1") and not login and not no_login:
             raise SettingsError(
                 f"{settings.host} can be reached from other machines and there are no accounts "
                 "yet. Add one (python app.py curators add NAME), or use --host 127.0.0.1, or "
-                "--no-login if everybody who reaches the port may give verdicts."
+                "--no-login if anyone who can reach the port may give verdicts."
             )
         console.print(f"Database:  {escape(shown_database(settings))}")
         console.print(f"Caches:    {escape(str(settings.data_directory))}")
-        console.print(f"Model:     {escape(settings.model)}")
+        console.print(f"Model:     {escape(workspace.settings.model)}")
+        if login:
+            workspace.confine()
+        for message in workspace.jobs.resume():
+            console.print(escape(message))
         start_dataset = workspace.prepare(data or str(DEMO))
-        console.print(f"Open       http://{settings.host}:{settings.port}/   (stop with Ctrl-C)")
-        serve_app(workspace, settings, dataset_id=start_dataset, login=login, mcp=mcp)
+        host = f"[{settings.host}]" if ":" in settings.host else settings.host
+        port = listening.getsockname()[1]
+        console.print(f"Open       http://{host}:{port}/   (stop with Ctrl-C)")
+        # Gradio only now: who opens the address meanwhile waits for the page, and gets it.
+        from traced_ui.server import serve as serve_app
+
+        serve_app(workspace, listening, dataset_id=start_dataset, login=login, mcp=mcp)
 
 
-app.add_typer(accounts.curators)
+app.add_typer(curators.curators)
+app.add_typer(manage_datasets.datasets)
+app.add_typer(model_commands.models)
 for name, command in (
     ("import", datasets.import_),
     ("download", datasets.download),
-    ("score", scoring.score),
-    ("correct", correcting.correct),
-    ("distill", correcting.distill),
-    ("train", scoring.train),
+    ("score", score.score),
+    ("correct", correct.correct),
+    ("edit", edit.edit),
+    ("distill", correct.distill),
+    ("bags", specificity.bags),
+    ("boost", specificity.boost),
+    ("quality", quality.quality),
+    ("duplicates", near_duplicates.duplicates),
+    ("map", picture_map.map_),
+    ("train", score.train),
+    ("select", select_pairs.select),
     ("export", datasets.export),
-    ("progress", scoring.progress_),
+    ("progress", score.progress_),
     ("noise", datasets.noise),
-    ("evaluate", measuring.evaluate),
-    ("icc", concreteness.icc),
-    ("bench", measuring.bench),
-    ("doctor", upkeep.doctor),
-    ("backup", upkeep.backup),
+    ("evaluate", measure.evaluate),
+    ("icc", icc.icc),
+    ("bench", measure.bench),
+    ("doctor", maintenance.doctor),
+    ("backup", maintenance.backup),
 ):
     app.command(name)(command)
 

@@ -7,20 +7,26 @@
     ├── ImageError               one picture cannot be read (the pair is skipped and reported)
     ├── UnsafePath               a path leaves the dataset's root
     ├── ModelUnavailable         a model cannot be loaded: name, directory or file is wrong
+    │   └── ModelMissing         it is on the hub, not on this machine, and nobody asked to get it
     ├── ModelMismatch            it loads, but is not the kind of model that was asked for
+    ├── UnknownPictures          a model's scores of these pictures would mean nothing
     ├── Unreadable               a model's answer is not in the form that was asked for
     ├── BudgetSpent              the budget allows no further question to a model
     ├── TrainingError            a classifier cannot be trained on what there is
     ├── ExportError              an export cannot be written; nothing was left behind
     ├── StoreError               the database cannot be opened, or is newer than the program
     ├── NotFound                 a pair, a dataset, a classifier that is not in the store
+    ├── OutOfMemory              model and batch need more memory than there is
     ├── VerdictConflict          somebody else decided this pair in the meantime
-    └── SettingsError            an option or a TRACED_* variable makes no sense
+    ├── PortInUse                another program listens there already
+    └── SettingsError            an option or a TRACED_* variable is invalid
 
 The message is written for the person who can act on it: what is wrong, where, what to do.
 `explain` is the one place that turns an error into what a terminal or a page shows.
 """
 
+import pickle
+from collections.abc import Mapping
 from pathlib import Path
 
 
@@ -28,6 +34,8 @@ class TracedError(Exception):
     """Base of all errors raised on purpose. Its text is shown to people as it is."""
 
     title = "Something went wrong"
+    #: What to do about it at each door, "terminal" and "page", where that differs.
+    remedies: Mapping[str, str] = {}
     #: Exit status of the command line (0 is success, 2 is a usage error of the shell's own kind).
     exit_status = 1
 
@@ -42,7 +50,7 @@ class DatasetNotFound(DatasetError):
 
 
 class DatasetFormatError(DatasetError):
-    title = "This file is not in a form we can read"
+    title = "This file is not in a supported format"
 
 
 class ImageError(TracedError):
@@ -51,7 +59,7 @@ class ImageError(TracedError):
 
 
 class UnsafePath(DatasetError):
-    title = "This path leads out of the dataset"
+    title = "This path points outside the dataset"
 
 
 class ModelUnavailable(TracedError):
@@ -59,8 +67,34 @@ class ModelUnavailable(TracedError):
     exit_status = 4
 
 
+class ModelMissing(ModelUnavailable):
+    """`model`: what to download."""
+
+    title = "This model is not on this machine"
+
+    def __init__(self, message: str, model: str = "NAME") -> None:
+        super().__init__(message, model)
+        self.remedies = {
+            "terminal": f"Download it: python app.py models download {model}",
+            "page": "Download it on the Models page.",
+        }
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class ModelMismatch(ModelUnavailable):
-    title = "This is not the kind of model that is needed here"
+    title = "This is not the kind of model needed here"
+
+
+class UnknownPictures(TracedError):
+    title = "This model does not know such pictures"
+    exit_status = 4
+    remedies = {
+        "terminal": "Choose one that does: python app.py models list, then --model fast. To score "
+        "them nevertheless: --anyway.",
+        "page": "Choose another model on the Datasets page.",
+    }
 
 
 class Unreadable(TracedError):
@@ -98,35 +132,97 @@ class VerdictConflict(TracedError):
     exit_status = 9
 
 
+class OutOfMemory(TracedError):
+    title = "Out of memory: choose a smaller model or a smaller batch, then run again"
+    exit_status = 12
+
+
+class PortInUse(TracedError):
+    title = "The app cannot be served there"
+    exit_status = 10
+
+
 class SettingsError(TracedError):
-    title = "This setting makes no sense"
+    title = "This setting is invalid"
     exit_status = 2
 
 
-def not_loaded(what: str, name: str, problem: BaseException, advice: str) -> ModelUnavailable:
-    """The error to raise where a model cannot be had: which, why by the first line of what its
-    library says, and what to give instead.
+#: Exit status after Ctrl-C, as shells have it.
+INTERRUPTED = 130
+#: Every status that the command line ends with; `--help` shows this table.
+EXIT_STATUSES = {
+    0: "done",
+    1: "unexpected error; from doctor: a check failed",
+    2: "wrong usage or setting",
+    3: "dataset or image",
+    4: "model, its answer, or the budget for it",
+    5: "training",
+    6: "export",
+    7: "database",
+    8: "not found",
+    9: "someone else decided the pair in the meantime",
+    10: "the port is in use, or the address is not this machine's",
+    12: "out of memory",
+    INTERRUPTED: "interrupted (Ctrl-C)",
+}
+
+
+#: Of a library's own message: all that a person needs to read, without a page of advice.
+_LONGEST_REASON = 700
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, of the system (Python, torch) or of an accelerator."""
+    if isinstance(error, MemoryError | OutOfMemory):
+        return True
+    names = {kind.__name__ for kind in type(error).__mro__}
+    allocator = "DefaultCPUAllocator" in str(error) or "out of memory" in str(error).lower()
+    return "OutOfMemoryError" in names or (isinstance(error, RuntimeError) and allocator)
+
+
+def not_loaded(what: str, name: str, problem: BaseException, advice: str) -> TracedError:
+    """The error to raise where a model cannot be loaded, whatever its library raised: which, why by
+    the first paragraph of what the library says, and what to give instead. OutOfMemory stays that,
+    and an error raised on purpose itself.
 
     >>> str(not_loaded("The captioner", "blip", OSError(""), "Name another."))
     "The captioner 'blip' (hub name) could not be loaded: OSError. Name another."
     """
+    if isinstance(problem, TracedError):
+        return problem
+    if is_out_of_memory(problem):
+        return OutOfMemory(f"{what} '{name}' does not fit.")
     where = "directory" if Path(name).exists() else "hub name"
-    said = str(problem).strip().splitlines()
-    reason = said[0][:200].rstrip(" .:") if said else type(problem).__name__
-    return ModelUnavailable(f"{what} '{name}' ({where}) could not be loaded: {reason}. {advice}")
+    text = str(problem).strip()
+    # What libraries say of a file that is no pickle of tensors ends in advice to load it in the way
+    # that runs code.
+    if isinstance(problem, pickle.UnpicklingError) or "weights_only" in text:
+        text = "its weights are damaged, or hold more than tensors, which may run code"
+    lines = text.splitlines()
+    reason = lines[0].strip() if lines else type(problem).__name__
+    if isinstance(problem, KeyError):
+        reason = f"{reason} is missing or unknown in one of its files"
+    if len(reason) > _LONGEST_REASON:
+        reason = reason[:_LONGEST_REASON].rsplit(" ", 1)[0] + " …"
+    reason = reason.rstrip(" .:")
+    return ModelUnavailable(
+        f"{what} '{name}' ({where}) could not be loaded: {reason}. {advice}".rstrip()
+    )
 
 
-def explain(error: BaseException) -> str:
-    """One or two plain sentences about `error`, without a traceback and without markup.
+def explain(error: BaseException, door: str = "") -> str:
+    """One or two plain sentences about `error`, without a traceback and without markup. `door`:
+    "terminal" or "page", to say what to do there.
 
     >>> explain(DatasetNotFound("No file 'a.csv'. Give a path that exists."))
     "There is no such dataset: No file 'a.csv'. Give a path that exists."
     """
     if isinstance(error, TracedError):
         detail = str(error).strip()
-        return f"{error.title}: {detail}" if detail else f"{error.title}."
-    if isinstance(error, MemoryError):
-        return "Out of memory: choose a smaller model or a smaller batch, then run again."
+        text = f"{error.title}: {detail}" if detail else f"{error.title}."
+        return f"{text} {error.remedies.get(door, '')}".rstrip()
+    if is_out_of_memory(error):
+        return f"{OutOfMemory.title}."
     if isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
         return f"The system refused a file operation{where}: {error.strerror or error}."

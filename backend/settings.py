@@ -1,31 +1,43 @@
-"""Settings: command line over TRACED_* environment variables over the defaults.
+"""Settings: command line over TRACED_* environment variables over TOML files over the defaults.
 
-Unknown TRACED_* names are refused, so that a misspelt variable is not silently ignored.
+`traced.toml` in the working folder comes before `traced-curator/config.toml` in the user's
+configuration folder; both have the settings' names as keys: `port = 8000`. An unknown name
+is an error in a file and a warning in the environment, because other programs may use the prefix.
 """
 
+import difflib
+import logging
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+import tomllib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from backend.correction.modes import mode_named
-from backend.detection.types import DETECTORS
+from backend.bundled import DEMO as DEMO
+from backend.bundled import MODELS
+from backend.engine.correction.modes import mode_named
+from backend.engine.detection.types import DETECTORS
+from backend.engine.presets import BY_NAME, EMBEDDED
+from backend.engine.presets import EMBEDDED_CAPTIONER as EMBEDDED_CAPTIONER
 from backend.errors import SettingsError
-from backend.trajectories.exploring import Exploring
 from db.authors import is_reserved
 
-ASSETS = Path(__file__).resolve().parent.parent / "assets"
-MODELS = ASSETS / "models"
-EMBEDDED_SCORER = MODELS / "scenes-blip-itm"
-EMBEDDED_CAPTIONER = MODELS / "scenes-blip-captioner"
-DEMO = ASSETS / "demo"
+if TYPE_CHECKING:
+    from backend.engine.trajectories.exploring import Exploring
+
+EMBEDDED_SCORER = EMBEDDED
 
 #: Names under TRACED_ that are not settings of the program: the tests', and an account's password.
 _RESERVED = ("TEST_", "PASSWORD")
 _NUMBERS = {"port", "steps", "top", "candidates", "seed"}
-_DECIMALS = {"corrector_timeout"}
+_DECIMALS = {"corrector_timeout", "model_memory", "upload_limit"}
+#: Several values: separated by commas, or by what separates paths on this system.
+_LISTS = {"allow_host": ",", "export_root": os.pathsep, "import_root": os.pathsep}
+
+
+log = logging.getLogger(__name__)
 
 
 def default_data_directory() -> Path:
@@ -36,11 +48,11 @@ def default_data_directory() -> Path:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be chosen from outside. `None` means: find it out."""
+    """All configurable options. `None` means: determine automatically."""
 
-    data_directory: Path
+    data_directory: Path  #: database and caches; default: in the user data folder
     database: str | None = None  #: any SQLAlchemy URL; default: SQLite in the data directory
-    model: str = str(EMBEDDED_SCORER)  #: scorer, hub name or directory
+    model: str = str(EMBEDDED_SCORER)  #: scorer: a preset, a hub name or a directory
     kind: str | None = None  #: clip, blip-itc or blip-itm; None: as the checkpoint says
     captioner: str | None = None  #: None: the embedded one beside the embedded scorer
     concreteness: str | None = None  #: None: the embedded ICC
@@ -57,24 +69,36 @@ class Settings:
     unit: str = "word"  #: what Elimination deletes: word or token
     direction: str = "maximise"  #: maximise or minimise s
     steps: int = 10  #: T of GCD and Fast GCD
-    top: int = 128  #: K
-    candidates: int = 256  #: N of GCD
+    top: int = 128  #: K of GCD and Fast GCD: replacements of a position
+    candidates: int = 256  #: N of GCD: candidates of a step
     whole_words: bool = True  #: replacements are words by themselves
-    seed: int = 0  #: of what GCD draws by lot
-    host: str = "127.0.0.1"
-    port: int = 7860
-    author: str = "curator"
+    seed: int = 0  #: of what GCD samples at random
+    host: str = "127.0.0.1"  #: address to listen on
+    port: int = 7860  #: port to listen on
+    author: str = "curator"  #: name recorded with verdicts where nobody logs in
+    allow_host: tuple[str, ...] = ()  #: names of this server beside loopback names and `host`
+    export_root: tuple[str, ...] = ()  #: where pages may export to, once people log in
+    import_root: tuple[str, ...] = ()  #: where pages may import from, once people log in
+    upload_limit: float = 20.0  #: gigabytes that one upload of a dataset may have
+    model_memory: float | None = None  #: GB for loaded models; None: half of the memory
+    #: The source of each non-default value: "option", "environment" or "file".
+    origins: Mapping[str, str] = field(
+        default_factory=dict, compare=False, metadata={"is_setting": False}
+    )
 
     @property
     def database_url(self) -> str:
         return self.database or f"sqlite:///{self.data_directory / 'traced.db'}"
 
     @cached_property
-    def exploring(self) -> Exploring:
+    def exploring(self) -> "Exploring":
         """The explorer's settings as one. Raises SettingsError for impossible ones."""
+        # Imported late: `--help` needs no NumPy.
+        from backend.engine.trajectories.exploring import Exploring
+
         return Exploring(
-            self.explorer,  # type: ignore[arg-type]  # checked by Exploring itself
-            self.unit,  # type: ignore[arg-type]
+            self.explorer,
+            self.unit,  # type: ignore[arg-type]  # checked by Exploring itself
             self.direction,  # type: ignore[arg-type]
             self.steps,
             self.top,
@@ -82,6 +106,23 @@ class Settings:
             self.whole_words,
             self.seed,
         )
+
+    def chosen(self, model: str, **others: Any) -> "Settings":
+        """With another model, by what `--model` takes; `others`: further settings, None: as they
+        are. A preset brings its captioner unless one is named."""
+        values = {key: value for key, value in others.items() if value is not None}
+        preset = BY_NAME.get(model)
+        if preset is None:
+            return replace(self, model=model, **values)
+        if preset.captioner is not None and not preset.is_embedded:
+            values = {"captioner": self.captioner or preset.captioner.name, **values}
+        return replace(self, model=preset.scorer.name, **values)
+
+    def for_datasets_without_models(self) -> "Settings":
+        """With nothing that overrides what datasets remember: on a server they keep their models,
+        whatever the server was started with."""
+        weaker = dict.fromkeys(self.origins, "environment")
+        return replace(self, origins=weaker)
 
     @property
     def captioner_model(self) -> str | None:
@@ -93,35 +134,87 @@ class Settings:
         return str(EMBEDDED_CAPTIONER) if embedded else None
 
 
-def load_settings(
-    overrides: Mapping[str, Any] | None = None, environment: Mapping[str, str] | None = None
-) -> Settings:
-    """Put the three layers together.
+def setting_names() -> tuple[str, ...]:
+    """Names that can be set by option, environment or file."""
+    return tuple(f.name for f in fields(Settings) if f.metadata.get("is_setting", True))
 
-    `overrides` holds command-line values; None means "not given". Raises SettingsError for unknown
-    names and for values of the wrong kind.
+
+def user_file(environment: Mapping[str, str] = os.environ) -> Path:
+    """The user's own configuration file, whether or not there is one."""
+    base = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(base) / "traced-curator" / "config.toml"
+
+
+def folder_file() -> Path:
+    """The configuration file of the folder in which the program was started."""
+    return Path.cwd() / "traced.toml"
+
+
+def _from_file(file: Path, known: Collection[str]) -> dict[str, Any]:
+    try:
+        values = tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except OSError as problem:
+        raise SettingsError(f"{file} cannot be read: {problem.strerror}.") from problem
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise SettingsError(f"{file} is not valid TOML: {problem}.") from problem
+    for key, value in values.items():
+        if key not in known:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise SettingsError(f"{file}: there is no setting '{key}'.{hint}")
+        single = value if isinstance(value, list) and key in _LISTS else [value]
+        if not all(isinstance(item, str | int | float) for item in single):
+            raise SettingsError(f"{file}: '{key}' cannot be {type(value).__name__}.")
+    return values
+
+
+def load_settings(
+    overrides: Mapping[str, Any] | None = None,
+    environment: Mapping[str, str] | None = None,
+    files: Sequence[Path] | None = None,
+) -> Settings:
+    """Put the layers together.
+
+    `overrides` holds command-line values; None means "not given". `files`: TOML files, the stronger
+    ones last; missing ones are skipped. Default: the user's and the folder's, or
+    none where an `environment` is given. Raises SettingsError for unknown names and for values of
+    the wrong kind, naming the file.
     """
+    if files is None and environment is not None:
+        files = ()
     environment = os.environ if environment is None else environment
-    known = {field.name: field for field in fields(Settings)}
+    known = setting_names()
     values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    for file in (user_file(environment), folder_file()) if files is None else files:
+        values |= _from_file(file, known)
+    origins |= dict.fromkeys(values, "file")
     for name, text in environment.items():
         if not name.startswith("TRACED_") or name[7:].startswith(_RESERVED):
             continue
         key = name[7:].lower()
-        if key not in known:
-            choices = ", ".join("TRACED_" + field.upper() for field in known)
-            raise SettingsError(f"The environment variable {name} is not known. Known: {choices}.")
-        values[key] = text
+        if key in known:
+            values[key], origins[key] = text, "environment"
+        else:
+            near = difflib.get_close_matches(key, known, n=1)
+            hint = f" Did you mean TRACED_{near[0].upper()}?" if near else ""
+            log.warning("The environment variable %s is not known and has no effect.%s", name, hint)
     for key, value in (overrides or {}).items():
         if key not in known:
             raise SettingsError(f"There is no setting '{key}'.")
         if value is not None:
-            values[key] = value
+            values[key], origins[key] = value, "option"
     for key in values.keys() & (_NUMBERS | _DECIMALS):
         try:
             values[key] = float(values[key]) if key in _DECIMALS else int(values[key])
         except ValueError as problem:
             raise SettingsError(f"The {key} '{values[key]}' is not a number.") from problem
+    for key in values.keys() & _LISTS:
+        given = values[key]
+        parts = given.split(_LISTS[key]) if isinstance(given, str) else given
+        values[key] = tuple(str(part).strip() for part in parts if str(part).strip())
     if (detector := values.get("detector", "best")) not in DETECTORS:
         raise SettingsError(f"There is no detector '{detector}'; use {', '.join(DETECTORS)}.")
     if not 0 <= values.get("port", 0) <= 65535:
@@ -130,7 +223,8 @@ def load_settings(
         values["whole_words"] = values["whole_words"].lower() in ("1", "true", "yes", "on")
     if "data_directory" in values:
         values["data_directory"] = Path(values["data_directory"]).expanduser().resolve()
-    settings = replace(Settings(data_directory=default_data_directory()), **values)
+    settings = replace(Settings(data_directory=default_data_directory()), **values, origins=origins)
+    settings = settings.chosen(settings.model)
     mode_named(settings.corrector_mode)
     if settings.quantise not in (None, "4bit", "8bit"):
         raise SettingsError(f"quantise must be '4bit' or '8bit', not '{settings.quantise}'.")
@@ -139,6 +233,6 @@ def load_settings(
     if settings.lemon not in ("fix", "opt"):
         raise SettingsError(f"lemon must be 'fix' or 'opt', not '{settings.lemon}'.")
     if is_reserved(settings.author):
-        raise SettingsError(f"'{settings.author}' is how rules are called, not people.")
+        raise SettingsError(f"'{settings.author}' is reserved for rules; choose another name.")
     settings.exploring  # noqa: B018  (refuses impossible settings here, not in mid-run)
     return settings

@@ -1,7 +1,7 @@
-"""The store as the engine's side sees it: sessions whose errors are ours.
+"""The store as used by the backend: sessions whose errors are translated.
 
-`db/` knows nothing of the engine and raises errors of its own. Here, in one place, they become the
-errors of `backend.errors`, so that pages and commands have to know one tree only.
+`db/` is independent of the backend and raises its own errors. They are translated here to the
+errors of `backend.errors`, so that pages and commands have to handle only one hierarchy.
 """
 
 from collections.abc import Iterator
@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
 import db
@@ -42,21 +44,22 @@ class Store:
         self._store = store
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
-        """A session that sees one moment of the database and cannot write."""
-        with translated(), self._store.reading() as session:
+    def reading(self, scanning: bool = False) -> Iterator[Session]:
+        """A read-only session on a consistent snapshot. `scanning`: it reads most of a large
+        dataset once."""
+        with translated(), self._store.reading(scanning) as session:
             yield session
 
     @contextmanager
     def writing(self, large: bool = False) -> Iterator[Session]:
         """A session that commits when the block ends, and rolls back when it raises. `large`: it
-        writes a good part of the database."""
+        writes a large part of the database."""
         with translated(), self._store.writing(large) as session:
             yield session
 
     @property
     def opened(self) -> db.Store:
-        """The store itself, for what concerns the database as a whole."""
+        """The underlying store, for operations on the whole database."""
         return self._store
 
     def backup(self, target: Path) -> Path:
@@ -71,12 +74,22 @@ class Store:
 
     @cached_property
     def identity(self) -> str:
-        """A name that no other database has: for what is kept beside it by a dataset's id."""
+        """A unique name of the database, for files stored next to it by dataset id."""
         with self.writing() as session:
             return setting_queries.identity(session)
 
     def close(self) -> None:
         self._store.close()
+
+
+def is_missing(url: str) -> bool:
+    """Whether the URL names a SQLite file that does not exist: opening it would make it."""
+    try:
+        address = make_url(url)
+    except (ArgumentError, ValueError):
+        return False  # opening says what is wrong with it
+    file = address.database if address.get_backend_name() == "sqlite" else None
+    return bool(file) and file != ":memory:" and not Path(str(file)).exists()
 
 
 def open_database(url: str) -> Store:

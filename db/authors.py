@@ -1,7 +1,36 @@
-"""Who gives verdicts: people, and rules that people have set."""
+"""Authors of verdicts: people, and rules set by people."""
 
-#: A verdict that a rule has given says so in its author, with the rule's own words after this.
+#: Prefix of the author of a verdict given by a rule, followed by the rule itself.
 RULE = "rule: "
+#: Bulk edits count as a rule, because the captions are not reviewed one by one.
+EDIT = RULE + "edit by "
+#: Dropped copies of a picture that is kept; this says nothing about their captions.
+DUPLICATE = RULE + "near duplicate, by "
+
+
+def edit_author(name: str) -> str:
+    """The author of the acts by which `name` edits many captions at once."""
+    return EDIT + name
+
+
+def duplicate_author(name: str) -> str:
+    """The author of the verdicts by which `name` keeps one of several near duplicates."""
+    return DUPLICATE + name
+
+
+def authors_of(name: str) -> tuple[str, ...]:
+    """All authors of the acts of one person: their verdicts, edits and kept duplicates."""
+    return (name, edit_author(name), duplicate_author(name))
+
+
+def is_edit(author: str | None) -> bool:
+    """Whether an act is part of a bulk edit."""
+    return author is not None and author.startswith(EDIT)
+
+
+def is_duplicate_rule(author: str | None) -> bool:
+    """Whether a pair was dropped because its picture is a duplicate."""
+    return author is not None and author.startswith(DUPLICATE)
 
 
 def is_rule(author: str | None) -> bool:
@@ -10,5 +39,5 @@ def is_rule(author: str | None) -> bool:
 
 
 def is_reserved(name: str) -> bool:
-    """Whether no person may be called so."""
+    """Whether the name is reserved and cannot be registered."""
     return name.strip().lower().startswith(RULE.strip())

@@ -1,20 +1,23 @@
-"""A consistent copy of the database while others go on working with it."""
+"""A consistent copy of the database while others keep using it."""
 
 import os
 import shutil
 import sqlite3
 import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from db.errors import StoreProblem
 from db.session import Store
 
-#: Pages a step, so that writers get their turn in between.
+#: Pages per step, so that writers can work in between.
 _PAGES = 1000
 
 
 def backup(store: Store, target: Path) -> Path:
-    """Write a copy to `target`, which must not exist yet; whole or not at all.
+    """Write a copy to `target`, which must not exist yet; atomic.
 
     SQLite: a database file, checked, by SQLite's own online backup. PostgreSQL: an archive by
     `pg_dump`, to be read by `pg_restore`. Raises StoreProblem saying what to do.
@@ -41,9 +44,11 @@ def _copy_sqlite(source: Path, part: Path) -> None:
     writing = sqlite3.connect(part)
     try:
         reading.backup(writing, pages=_PAGES)
-        found = writing.execute("PRAGMA integrity_check").fetchone()[0]
-        if found != "ok":
-            raise StoreProblem(f"The copy is damaged ({found}), and so may be the database itself.")
+        result = writing.execute("PRAGMA integrity_check").fetchone()[0]
+        if result != "ok":
+            raise StoreProblem(
+                f"The copy is damaged ({result}), and so may be the database itself."
+            )
     finally:
         writing.close()
         reading.close()
@@ -54,17 +59,34 @@ def _copy_sqlite(source: Path, part: Path) -> None:
 def _dump_postgresql(store: Store, part: Path) -> None:
     program = shutil.which("pg_dump")
     if program is None:
-        raise StoreProblem("pg_dump is not here. Install PostgreSQL's client programs.")
-    url = store.engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
-    done = subprocess.run(
-        [program, "--format=custom", f"--file={part}", "--dbname", url],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+        raise StoreProblem("pg_dump is not installed. Install PostgreSQL's client programs.")
+    url = store.engine.url.set(drivername="postgresql")
+    password = url.password or url.query.get("password")
+    plain = url._replace(password=None).difference_update_query(["password"])
+    with _password_file(str(password) if password else None) as environment:
+        done = subprocess.run(
+            [program, "--format=custom", f"--file={part}", "--no-password", "--dbname",
+             plain.render_as_string(hide_password=False)],
+            capture_output=True, text=True, check=False, env=environment,
+        )  # fmt: skip
     if done.returncode != 0:
-        said = done.stderr.strip().splitlines()
-        raise StoreProblem(f"pg_dump failed: {said[-1] if said else done.returncode}.")
+        lines = done.stderr.strip().splitlines()
+        raise StoreProblem(f"pg_dump failed: {lines[-1] if lines else done.returncode}.")
+
+
+@contextmanager
+def _password_file(password: str | None) -> Iterator[dict[str, str]]:
+    """An environment in which PostgreSQL's programs find the password in a file that nobody else
+    may read: arguments and environments of processes can be seen by others on the machine."""
+    if password is None:
+        yield dict(os.environ)
+        return
+    with tempfile.TemporaryDirectory(prefix="traced-") as folder:  # mode 700
+        file = Path(folder) / "pgpass"
+        file.touch(mode=0o600)
+        escaped = password.replace("\\", "\\\\").replace(":", "\\:")
+        file.write_text(f"*:*:*:*:{escaped}\n", encoding="utf-8")
+        yield {**os.environ, "PGPASSFILE": str(file)}
 
 
 def check(store: Store) -> str:
@@ -75,8 +97,8 @@ def check(store: Store) -> str:
         return ""
     with store.reading() as session:
         connection = session.connection()
-        found = [row[0] for row in connection.exec_driver_sql("PRAGMA quick_check(3)")]
+        problems = [row[0] for row in connection.exec_driver_sql("PRAGMA quick_check(3)")]
         orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").fetchmany(3)
-    if found != ["ok"]:
-        return "; ".join(found)
+    if problems != ["ok"]:
+        return "; ".join(problems)
     return f"rows without their parent: {orphans}" if orphans else ""

@@ -1,8 +1,8 @@
-"""The index that finds parts of captions: trigrams, on SQLite by FTS5, on PostgreSQL by pg_trgm.
+"""Substring search in captions by trigrams: FTS5 on SQLite, pg_trgm on PostgreSQL.
 
-Both answer the same question, "which captions hold this text, letter case aside", of three or more
-characters; shorter ones are looked for in every caption. On SQLite triggers keep the index beside
-the pairs, without a second copy of the captions.
+Both find the captions that contain a text of three or more characters, ignoring case; for shorter
+texts every caption is scanned. On SQLite, triggers keep the index in sync with the pairs, without a
+second copy of the captions.
 """
 
 #: With the places of trigrams (160 bytes a pair) the index answers by itself; without them every
@@ -24,9 +24,9 @@ POSTGRESQL = (
     "CREATE EXTENSION IF NOT EXISTS pg_trgm",
     "CREATE INDEX ix_pairs_caption_trigrams ON pairs USING gin (caption gin_trgm_ops)",
 )
-#: Tables of the index: SQLite's own, not ours to compare or to fill.
+#: Tables of the index: managed by SQLite, so migrations and copies ignore them.
 TABLES = frozenset(
     f"pair_captions{part}" for part in ("", "_data", "_idx", "_docsize", "_config", "_content")
 )
-#: Fewer characters than this make no trigram.
+#: Length of a trigram; shorter texts cannot use the index.
 SHORTEST = 3

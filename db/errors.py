@@ -5,9 +5,9 @@
     └── UnstorableText    a text that no database can hold faithfully
     AlreadyExists         a name that must be unique is taken
     MissingRow            there is no such dataset, pair, run, classifier or job
-    VersionConflict       somebody else decided the pair in the meantime; carries what holds now
+    VersionConflict       someone else decided the pair in the meantime; carries the current state
 
-Messages say what is wrong, where, and what to do; they are shown to people as they are.
+Messages say what is wrong, where, and what to do; they are shown to users unchanged.
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ class StoreProblem(Exception):
 
 
 class NewerDatabase(StoreProblem):
-    """The database bears a schema revision that this program does not know."""
+    """The database has a schema revision that this program does not know."""
 
 
 class UnstorableText(StoreProblem):
-    """A text holds a NUL or half a surrogate pair, which PostgreSQL or SQLite would refuse."""
+    """A text contains a NUL or a lone surrogate, which PostgreSQL or SQLite would refuse."""
 
 
 class AlreadyExists(Exception):
@@ -36,7 +36,7 @@ class MissingRow(Exception):
 
 @dataclass(frozen=True)
 class PairState:
-    """What holds for a pair now. `decision` None: undecided, or undone back to undecided."""
+    """The current state of a pair. `decision` None: undecided, or undone back to undecided."""
 
     pair_id: int
     version: int
@@ -47,7 +47,7 @@ class PairState:
 
 
 class VersionConflict(Exception):
-    """A verdict was given on a state of the pair that no longer holds. Nothing was written."""
+    """A verdict was given on an outdated state of the pair. Nothing was written."""
 
     def __init__(self, expected_version: int, current: PairState) -> None:
         self.expected_version = expected_version
@@ -55,7 +55,7 @@ class VersionConflict(Exception):
         now = "is undecided" if current.decision is None else f"is '{current.decision}'"
         by = f" by {current.decided_by}" if current.decided_by else ""
         super().__init__(
-            f"Pair {current.pair_id} changed while you looked at it: it now {now}{by} "
-            f"(version {current.version}, you saw version {expected_version}). "
-            "Look at it again, then decide."
+            f"Pair {current.pair_id} changed while you were looking at it: it now {now}{by} "
+            f"(version {current.version}, you saw version {expected_version}). Look at it again, "
+            "then decide."
         )

@@ -1,10 +1,10 @@
-"""The tables. Pages of a book that is only ever added to, beside an index of where it stands.
+"""The tables: an append-only history, and the current state derived from it.
 
-* `verdicts` is the book: append-only (a trigger refuses changes), one row an act. Undo and redo
-  are acts like others. `pairs` carries the current state beside the caption, so that the queue of
-  a million pairs is one index scan.
-* `runs` says what produced which numbers; `trajectories` and `detections` are the numbers, packed
-  (see `blobs.py`): a row a pair, not a row a step.
+* `verdicts` is the history: append-only (a trigger refuses changes), one row per act. Undo and
+  redo are acts like others. `pairs` holds the current state next to the caption, so that the queue
+  of a million pairs is one index scan.
+* `runs` records what produced which numbers; `trajectories` and `detections` hold the numbers,
+  packed (see `blobs.py`): one row per pair, not one per step.
 
 Deleting a dataset deletes what belongs to it in a fixed order (`queries/datasets.py`); there is no
 cascade that could reach further than meant.
@@ -32,14 +32,12 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
-from db.types import UtcDateTime, now
+from db.column_types import UtcDateTime, now
 
-#: What a curator can say. NULL in a decision column: nothing (yet, or any more).
-DECISIONS = ("correct", "correction", "drop", "abstract", "unsure")
-#: What an account may do: give verdicts, or also settle what others disagree about.
+#: Roles of an account: give verdicts, or also settle disagreements.
 ROLES = ("curator", "adjudicator")
-#: Decisions that say the caption was wrong.
-ERROR_DECISIONS = ("correction", "drop")
+#: Kinds of suggestions: correct a wrong caption, or enrich a correct one.
+SUGGESTIONS = ("correction", "boost")
 
 _DECISION_IS_KNOWN = "decision IN ('correct', 'correction', 'drop', 'abstract', 'unsure')"
 #: Three-valued logic does the rest: with decision NULL the comparison is NULL, which passes.
@@ -62,7 +60,7 @@ class Dataset(Base):
     """Where pairs come from. `root`: the directory that all image paths are relative to."""
 
     __tablename__ = "datasets"
-    # Ids of a deleted dataset are never given again: a page left open must not hit another one.
+    # Ids of deleted datasets are never reused: a page left open must not hit another dataset.
     __table_args__ = {"sqlite_autoincrement": True}
 
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -70,14 +68,18 @@ class Dataset(Base):
     source: Mapped[str] = mapped_column(Text)
     root: Mapped[str] = mapped_column(Text)
     note: Mapped[str] = mapped_column(Text, server_default="")
+    #: Guidelines for curators, in Markdown as typed.
+    guidelines: Mapped[str] = mapped_column(Text, server_default="")
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
-    #: This share of the pairs is handed to so many people each, so that agreement can be told.
+    #: This share of the pairs is given to several people each, so that agreement can be measured.
     overlap_share: Mapped[float] = mapped_column(Double, server_default=text("0"))
     overlap_people: Mapped[int] = mapped_column(Integer, server_default=text("2"))
+    #: The models and the explorer that it was last scored with, by the names of the settings.
+    models: Mapped[dict[str, Any]] = mapped_column(JSON, server_default="{}")
 
 
 class Pair(Base):
-    """An image and its caption, with the newest scores and the verdict that holds."""
+    """An image and its caption, with the newest scores and the current verdict."""
 
     __tablename__ = "pairs"
 
@@ -97,21 +99,32 @@ class Pair(Base):
     p_error: Mapped[float | None] = mapped_column(Double)
     icc: Mapped[float | None] = mapped_column(Double)
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
-    #: A number in [0, 1) drawn once: pairs in its order are a random sample, however far one reads.
-    lot: Mapped[float] = mapped_column(Double, server_default=text("0"))
-    #: The most suspect word in small letters, and what kind of word it is ("colour", "count", …).
+    #: A fixed random number in [0, 1): any prefix of the pairs in its order is a random sample.
+    random_key: Mapped[float] = mapped_column(Double, server_default=text("0"))
+    #: The most suspect word in lower case, and its kind ("colour", "count", …).
     suspect_word: Mapped[str | None] = mapped_column(String(64))
     suspect_kind: Mapped[str | None] = mapped_column(String(32))
-    #: How far the scorers that have scored this pair differ about its rank in the dataset, 0 to 1.
+    #: Disagreement between scorers about this pair's rank in the dataset, 0 to 1.
     disagreement: Mapped[float | None] = mapped_column(Double)
-    # The verdict that holds. `verdict_version` counts acts; `standing_version` names the act whose
-    # decision holds (0: undecided), which after an undo is an earlier one.
+    #: How strongly the image supports the caption's phrases: mean and minimum.
+    support: Mapped[float | None] = mapped_column(Double)
+    weakest: Mapped[float | None] = mapped_column(Double)
+    #: Log-probability, at most 0, that the caption finds its picture among similar ones; low is
+    #: generic.
+    specificity: Mapped[float | None] = mapped_column(Double)
+    # The current verdict. `verdict_version` counts acts; `standing_version` is the act whose
+    # decision is in effect (0: undecided), which after an undo is an earlier one.
     verdict_version: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     standing_version: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     decision: Mapped[str | None] = mapped_column(String(16))
     corrected_caption: Mapped[str | None] = mapped_column(Text)
     decided_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     decided_by: Mapped[str | None] = mapped_column(String(255))
+    #: The new caption says more, the old one was correct: see `judgement` in
+    #: `queries/statements.py`.
+    enriches: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    #: The note of the current verdict; "": none.
+    note: Mapped[str] = mapped_column(Text, server_default="")
 
     __table_args__ = (
         UniqueConstraint("dataset_id", "external_id"),
@@ -121,15 +134,18 @@ class Pair(Base):
     )
 
 
-# One index an order of the queue: (dataset, value, id) makes every page a short range scan,
+# One index per order of the queue: (dataset, value, id) makes every page a short range scan,
 # whichever way it runs. The two most used filters have partial indexes of their own.
 Index("ix_pairs_position", Pair.dataset_id, Pair.id)
 Index("ix_pairs_p_error", Pair.dataset_id, Pair.p_error.desc(), Pair.id)
 Index("ix_pairs_gain", Pair.dataset_id, Pair.gain.desc(), Pair.id)
 Index("ix_pairs_s_0", Pair.dataset_id, Pair.s_0, Pair.id)
 Index("ix_pairs_icc", Pair.dataset_id, Pair.icc, Pair.id)
-Index("ix_pairs_lot", Pair.dataset_id, Pair.lot, Pair.id)
+Index("ix_pairs_random_key", Pair.dataset_id, Pair.random_key, Pair.id)
 Index("ix_pairs_disagreement", Pair.dataset_id, Pair.disagreement.desc(), Pair.id)
+Index("ix_pairs_support", Pair.dataset_id, Pair.support, Pair.id)
+Index("ix_pairs_weakest", Pair.dataset_id, Pair.weakest, Pair.id)
+Index("ix_pairs_specificity", Pair.dataset_id, Pair.specificity, Pair.id)
 Index("ix_pairs_suspect_word", Pair.dataset_id, Pair.suspect_word, Pair.p_error.desc(), Pair.id)
 Index("ix_pairs_suspect_kind", Pair.dataset_id, Pair.suspect_kind, Pair.p_error.desc(), Pair.id)
 Index(
@@ -156,10 +172,17 @@ Index(
     sqlite_where=Pair.decision.is_not(None),
     postgresql_where=Pair.decision.is_not(None),
 )
+Index(
+    "ix_pairs_noted",
+    Pair.dataset_id,
+    Pair.id,
+    sqlite_where=Pair.note != "",
+    postgresql_where=Pair.note != "",
+)
 
 
 class ImportProblem(Base):
-    """A row that could not go in, or an image that could not be read: where, and what to do."""
+    """A row that could not be imported, or an unreadable image: where, and what to do."""
 
     __tablename__ = "import_problems"
 
@@ -195,30 +218,50 @@ class Run(Base):
     )
 
 
-class Trajectory(Base):
-    """One pair's trajectory under one run, packed; see `queries/trajectories.py`."""
+class _Packed:
+    """A trajectory's values, packed; see `queries/trajectories.py`."""
 
-    __tablename__ = "trajectories"
-
-    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
-    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
     scores: Mapped[bytes] = mapped_column(LargeBinary)
     similarities: Mapped[bytes] = mapped_column(LargeBinary)
     removed: Mapped[bytes] = mapped_column(LargeBinary)
     first_step_scores: Mapped[bytes] = mapped_column(LargeBinary)
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
-    #: x_1 … x_T where they do not follow from `removed`; see `db/blobs.py`.
+    #: x_1 … x_T if they do not follow from `removed`; see `db/blobs.py`.
     captions: Mapped[bytes | None] = mapped_column(LargeBinary)
-    #: Another score of the same model along the same captions, where it has one.
+    #: The model's auxiliary score for the same captions, if it has one.
     second_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
     second_first_step_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
+    #: What a captioner expects of the caption's words, and which one; `queries/expectations.py`.
+    expectation: Mapped[bytes | None] = mapped_column(LargeBinary)
+    captioner: Mapped[str | None] = mapped_column(String(64))
+
+
+class Trajectory(_Packed, Base):
+    """One pair's trajectory under one run."""
+
+    __tablename__ = "trajectories"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
 
 
 Index("ix_trajectories_run", Trajectory.run_id, Trajectory.pair_id)
 
 
+class CopyTrajectory(_Packed, Base):
+    """The trajectory of a noisy copy of a pair's caption, for training; see
+    `queries/copy_trajectories.py`."""
+
+    __tablename__ = "copy_trajectories"
+
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True, index=True)
+    #: SHA-256 of the copy's caption, which follows from the pair's and the seed of the noise.
+    caption: Mapped[bytes] = mapped_column(LargeBinary, primary_key=True)
+
+
 class Classifier(Base):
-    """A trained classifier in its library's own safe format. At most one a dataset is active."""
+    """A trained classifier in its library's own safe format. At most one per dataset is active."""
 
     __tablename__ = "classifiers"
     __table_args__ = {"sqlite_autoincrement": True}
@@ -255,8 +298,99 @@ class Detection(Base):
     suspects: Mapped[bytes] = mapped_column(LargeBinary)
 
 
+class PhraseScore(Base):
+    """A pair's phrases under one run, packed; see `queries/phrase_scores.py`."""
+
+    __tablename__ = "phrase_scores"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
+    phrases: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+Index("ix_phrase_scores_run", PhraseScore.run_id, PhraseScore.pair_id)
+
+
+class Retrieval(Base):
+    """How well a caption retrieves its own picture among similar ones; see
+    `queries/specificity.py`."""
+
+    __tablename__ = "retrievals"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"))
+    #: Rank of the caption's own picture (1 is best), and the number of pictures.
+    rank: Mapped[int] = mapped_column(Integer)
+    of: Mapped[int] = mapped_column(Integer)
+    #: Mean cosine of the own picture with the others: low means dissimilar.
+    likeness: Mapped[float] = mapped_column(Double)
+    #: Pairs whose pictures match the caption as well or better, best first, packed.
+    better: Mapped[bytes] = mapped_column(LargeBinary)
+
+
+Index("ix_retrievals_run", Retrieval.run_id, Retrieval.pair_id)
+
+
+class PictureSignals(Base):
+    """Measurements of a pair's picture, with CleanVision's names. `pixels`: MD5 of the
+    decoded pixels; `phash`: a perceptual hash of 64 bits; both in hexadecimal digits."""
+
+    __tablename__ = "picture_signals"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    brightness_perc_5: Mapped[float] = mapped_column(Double)
+    brightness_perc_99: Mapped[float] = mapped_column(Double)
+    aspect_ratio: Mapped[float] = mapped_column(Double)
+    entropy: Mapped[float] = mapped_column(Double)
+    blurriness: Mapped[float] = mapped_column(Double)
+    blurriness_grayscale_std: Mapped[float] = mapped_column(Double)
+    size: Mapped[float] = mapped_column(Double)
+    pixels: Mapped[str] = mapped_column(String(32))
+    phash: Mapped[str] = mapped_column(String(16))
+
+
+class PictureIssue(Base):
+    """An issue of a pair's picture (dark, blurry, …), derived from the signals of all pictures."""
+
+    __tablename__ = "picture_issues"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    issue: Mapped[str] = mapped_column(String(32), primary_key=True)
+
+
+Index("ix_picture_issues_issue", PictureIssue.issue, PictureIssue.pair_id)
+
+
+class NearDuplicate(Base):
+    """Membership of a pair's picture in a group of near duplicates. `group_id`: the id of a pair of
+    the group's first picture; `similarity`: the cosine with that picture."""
+
+    __tablename__ = "near_duplicates"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    group_id: Mapped[int] = mapped_column(Integer)
+    similarity: Mapped[float] = mapped_column(Double)
+
+
+Index("ix_near_duplicates_group", NearDuplicate.group_id, NearDuplicate.pair_id)
+
+
+class MapPlace(Base):
+    """Position of a pair's picture on the map of its dataset, in the unit square."""
+
+    __tablename__ = "map_places"
+
+    pair_id: Mapped[int] = mapped_column(ForeignKey("pairs.id"), primary_key=True)
+    x: Mapped[float] = mapped_column(Double)
+    y: Mapped[float] = mapped_column(Double)
+
+
+# A region query is a range scan over x, filtered in memory.
+Index("ix_map_places_place", MapPlace.x, MapPlace.y, MapPlace.pair_id)
+
+
 class Suggestion(Base):
-    """A corrected caption on offer. `caption_digest` stands in for the caption in the unique
+    """A suggested caption. `caption_digest` stands in for the caption in the unique
     index, because PostgreSQL cannot index texts of more than about 2,700 bytes."""
 
     __tablename__ = "suggestions"
@@ -274,12 +408,15 @@ class Suggestion(Base):
     run_id: Mapped[int | None] = mapped_column(ForeignKey("runs.id"))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
     similarity: Mapped[float | None] = mapped_column(Double)
-    #: Model, way of asking, prompt's version, the model's steps; None of those made without one.
+    #: 'correction' or 'boost'.
+    kind: Mapped[str] = mapped_column(String(16), server_default="correction")
+    #: Model, prompting mode, prompt version, the model's steps; None for those made without a
+    #: model.
     provenance: Mapped[dict[str, Any] | None] = mapped_column(JSON(none_as_null=True))
 
 
 class CorrectionAttempt(Base):
-    """That a model was asked to correct a pair, and what came of it: nobody is asked twice."""
+    """An attempt of a model to correct a pair and its outcome, so that it is not repeated."""
 
     __tablename__ = "correction_attempts"
 
@@ -287,17 +424,17 @@ class CorrectionAttempt(Base):
     proposer: Mapped[str] = mapped_column(String(64), primary_key=True)
     run_id: Mapped[int] = mapped_column(ForeignKey("runs.id"), primary_key=True)
     outcome: Mapped[str] = mapped_column(String(16))
-    told: Mapped[str] = mapped_column(String(255))
+    detail: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
 
 
 class Verdict(Base):
     """One act on one pair: a decision, an undo or a redo. Never changed.
 
-    Acts of a pair are numbered 1, 2, …: `version`. `replaces` is the version that stood before,
-    `stands` the version whose decision holds after it (0: undecided). An undo names in `undoes`
-    the version it takes back, a redo in `redoes` the version it gives again; both carry the
-    decision that holds after them.
+    Acts of a pair are numbered 1, 2, …: `version`. `replaces` is the version in effect before,
+    `standing_version` the one whose decision is in effect after it (0: undecided). `undoes` is the
+    version reverted by an undo, `redoes` the one restored by a redo; both store the resulting
+    decision.
     """
 
     __tablename__ = "verdicts"
@@ -311,11 +448,15 @@ class Verdict(Base):
     author: Mapped[str] = mapped_column(String(255))
     created_at: Mapped[datetime] = mapped_column(UtcDateTime, default=now)
     replaces: Mapped[int] = mapped_column(Integer)
-    stands: Mapped[int] = mapped_column(Integer)
+    standing_version: Mapped[int] = mapped_column(Integer)
     undoes: Mapped[int | None] = mapped_column(Integer)
     redoes: Mapped[int | None] = mapped_column(Integer)
     #: Acts that were given, undone or redone together.
     batch: Mapped[str | None] = mapped_column(String(32))
+    #: A boost was accepted: the caption was correct and now says more.
+    enriches: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    #: The curator's note on the decision in effect after this act.
+    note: Mapped[str] = mapped_column(Text, server_default="")
 
     __table_args__ = (
         UniqueConstraint("pair_id", "version"),
@@ -329,10 +470,10 @@ Index("ix_verdicts_author", Verdict.author, Verdict.id)
 
 
 class Opinion(Base):
-    """What one curator says about one pair, as their own acts left it; what holds is in `pairs`.
+    """One curator's own opinion on one pair; the verdict in effect is in `pairs`.
 
-    It follows from `verdicts` and is written with them: agreement is told from it, and whose turn
-    a pair is. `settles`: said by an adjudicator to end a disagreement.
+    Derived from `verdicts` and written with them: the basis of agreement and of the assignment of
+    pairs to curators. `settles`: an adjudicator's decision that ends a disagreement.
     """
 
     __tablename__ = "opinions"
@@ -342,6 +483,7 @@ class Opinion(Base):
     decision: Mapped[str] = mapped_column(String(16))
     corrected_caption: Mapped[str | None] = mapped_column(Text)
     settles: Mapped[bool] = mapped_column(Boolean, server_default=false())
+    enriches: Mapped[bool] = mapped_column(Boolean, server_default=false())
     decided_at: Mapped[datetime] = mapped_column(UtcDateTime)
 
     __table_args__ = (
@@ -351,7 +493,7 @@ class Opinion(Base):
 
 
 class Claim(Base):
-    """A pair that lies on a curator's screen, so that nobody else is handed it until it expires."""
+    """A pair on a curator's screen: until the claim expires, no one else gets the pair."""
 
     __tablename__ = "claims"
 
@@ -377,7 +519,7 @@ class Curator(Base):
 
 
 class Login(Base):
-    """A browser that has logged in. Only the digest of its token is kept."""
+    """A browser that has logged in. Only the digest of its token is stored."""
 
     __tablename__ = "logins"
 
@@ -387,7 +529,7 @@ class Login(Base):
 
 
 class WordMark(Base):
-    """A word of a caption (characters start:end) that a curator calls wrong."""
+    """A word of a caption (characters start:end) that a curator marked as wrong."""
 
     __tablename__ = "word_marks"
     __table_args__ = (UniqueConstraint("pair_id", "author", "start", "end"),)
@@ -401,7 +543,7 @@ class WordMark(Base):
 
 
 class View(Base):
-    """A queue with a name: the fields of its filter, as the page sets them."""
+    """A named queue: the fields of its filter, as set on the page."""
 
     __tablename__ = "views"
     __table_args__ = (UniqueConstraint("dataset_id", "name"),)
@@ -415,7 +557,7 @@ class View(Base):
 
 
 class Job(Base):
-    """Long work in the background. `owner` names the process that does it."""
+    """A background job. `owner` identifies the process that runs it."""
 
     __tablename__ = "jobs"
 
@@ -440,7 +582,7 @@ class Job(Base):
 
 
 class Setting(Base):
-    """A value by name, for what belongs to the database and not to a machine."""
+    """A key-value setting of the database, as opposed to the machine."""
 
     __tablename__ = "settings"
 

@@ -1,14 +1,13 @@
-"""Whether another program on this machine still runs."""
+"""Check whether another process on this machine is still running."""
 
-import os
+import psutil
 
 
 def is_running(process: int) -> bool:
-    """Whether a process of this id lives; one that belongs to somebody else does as well."""
+    """Whether a process with this id is alive, including those of other users; a zombie is not."""
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
+        return psutil.Process(process).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
         return False
-    except OSError:
-        pass
-    return True
+    except psutil.Error:
+        return True

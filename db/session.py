@@ -1,13 +1,13 @@
-"""Connections and transactions: the only place that knows how SQLite wants to be treated.
+"""Connections and transactions: the only place with SQLite-specific handling.
 
 `store.reading()` and `store.writing()` give short sessions. They differ for a reason:
 
 * On SQLite a transaction that reads first and writes later fails at once, without waiting, if
-  somebody wrote in between. So `writing()` starts with BEGIN IMMEDIATE, which queues for the
-  single writer's place (up to `BUSY_SECONDS`), and `reading()` refuses to write.
-* `reading()` sees one moment of the database throughout, on both databases.
+  another connection wrote in between. Therefore `writing()` starts with BEGIN IMMEDIATE, which
+  waits for the single writer lock (up to `BUSY_SECONDS`), and `reading()` refuses to write.
+* `reading()` sees a consistent snapshot, on both databases.
 
-A pair of functions, `add_verdict` and its kin, commits by itself before it returns; everything
+A few functions, such as `add_verdict`, commit before they return; everything
 else is committed when the `with` block ends, and rolled back when it raises.
 """
 
@@ -22,11 +22,11 @@ from sqlalchemy import Connection, Engine, create_engine, event, exc
 from sqlalchemy.engine import URL
 from sqlalchemy.orm import Session
 
-from db.errors import StoreProblem
+from db.errors import MissingRow, StoreProblem
 
 #: How long a writer waits for another program's before it gives up.
 BUSY_SECONDS = 10
-#: … and for those of its own, which are known to end: ranking a million pairs takes a while.
+#: … and for writers of this process, which are known to end: ranking a million pairs takes a while.
 TURN_SECONDS = 120
 
 # synchronous=FULL: each commit reaches the disk before it is reported. In WAL mode NORMAL already
@@ -36,9 +36,10 @@ TURN_SECONDS = 120
 _SQLITE_PRAGMAS = {
     "foreign_keys": "ON",
     "synchronous": "FULL",
-    "mmap_size": "268435456",
     "temp_store": "MEMORY",
 }
+#: Bytes of SQLite's file that are memory-mapped, except for full scans.
+_MAPPED = 268_435_456
 #: KiB a connection keeps of SQLite's file (what is read often is mapped anyway), and while it
 #: writes large parts of it: the numbers of a million pairs lie in many indexes.
 _CACHE, _LARGE_CACHE = 16_384, 262_144
@@ -56,15 +57,16 @@ class Store:
         self._reader = engine.execution_options(
             traced_writes=False, **_postgresql_only(engine, postgresql_readonly=True)
         ).execution_options(**_postgresql_only(engine, isolation_level="REPEATABLE READ"))
+        self._scanner = self._reader.execution_options(traced_scans=True)
         self._writer = engine.execution_options(traced_writes=True)
         self._large_writer = engine.execution_options(traced_writes=True, traced_large=True)
-        #: SQLite's own queue for the single writer's place is no queue: who waits asks again after
-        #: a while, and of many some wait for ever. Those of one program line up here instead.
+        #: SQLite has no fair queue for its writer lock: waiting connections poll, and with many of
+        #: them some starve. The writers of one process queue here instead.
         self._turn = threading.Lock()
 
     @property
     def address(self) -> str:
-        """The URL without its password, fit for messages and logs."""
+        """The URL without its password, safe for messages and logs."""
         return self.engine.url.render_as_string(hide_password=True)
 
     @property
@@ -73,16 +75,19 @@ class Store:
         return self.engine.dialect.name
 
     @contextmanager
-    def reading(self) -> Iterator[Session]:
-        """A session that sees one moment of the database and cannot write."""
-        with explained(self.address), Session(self._reader) as session:
+    def reading(self, scanning: bool = False) -> Iterator[Session]:
+        """A read-only session on a consistent snapshot. `scanning`: it reads most of a large
+        dataset once, so the file is not memory-mapped.
+        """
+        reader = self._scanner if scanning else self._reader
+        with explained(self.address), Session(reader) as session:
             yield session
 
     @contextmanager
     def writing(self, large: bool = False) -> Iterator[Session]:
         """A session that commits when the block ends. On SQLite one at a time, the others wait:
-        keep it short, compute before you enter. `large`: it writes a good part of the database,
-        and gets memory for that."""
+        keep it short, compute before you enter. `large`: it writes a large part of the database
+        and gets a larger cache."""
         writer = self._large_writer if large else self._writer
         with explained(self.address), self._in_turn(), Session(writer) as session:
             yield session
@@ -104,7 +109,7 @@ class Store:
             self._turn.release()
 
     def close(self) -> None:
-        """Give all connections back. The store may be used again; it then connects anew."""
+        """Close all connections. The store can be used again; it then reconnects."""
         self.engine.dispose()
 
 
@@ -113,7 +118,8 @@ def _postgresql_only(engine: Engine, **options: Any) -> dict[str, Any]:
 
 
 def make_engine(url: URL) -> Engine:
-    """An engine for SQLite (a file) or PostgreSQL (psycopg), set up as this module says."""
+    """An engine for SQLite (a file) or PostgreSQL (psycopg), configured as described in this
+    module."""
     if url.get_backend_name() == "postgresql":
         return create_engine(url, pool_size=8, max_overflow=24, pool_pre_ping=True)
     engine = create_engine(
@@ -125,7 +131,7 @@ def make_engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
-    # The driver must never start a transaction on its own: `_begin_sqlite` says which kind.
+    # The driver must never start a transaction on its own: `_begin_sqlite` chooses the kind.
     connection.isolation_level = None
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         _switch_to_wal(connection)
@@ -152,47 +158,64 @@ def _begin_sqlite(connection: Connection) -> None:
     cache = _LARGE_CACHE if options.get("traced_large") else _CACHE
     connection.exec_driver_sql(f"PRAGMA query_only = {'OFF' if writes else 'ON'}")
     connection.exec_driver_sql(f"PRAGMA cache_size = -{cache}")
+    mapped = 0 if options.get("traced_scans") else _MAPPED
+    connection.exec_driver_sql(f"PRAGMA mmap_size = {mapped}")
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
-#: What SQLite and PostgreSQL say, and what a person can do about it.
+#: Error messages of SQLite and PostgreSQL, with advice for the user.
 _ADVICE = {
     "database is locked": "another program keeps writing to it. Close that program, or wait.",
-    "readonly database": "it may not be written to. Check the permissions of the file and of its "
-    "folder, or give another place with --db.",
-    "unable to open database file": "its folder does not exist or may not be entered. Check the "
+    "readonly database": "it is not writable. Check the permissions of the file and of its folder, "
+    "or give another location with --db.",
+    "unable to open database file": "its folder does not exist or is not accessible. Check the "
     "path given with --db.",
-    "database or disk is full": "the disk is full. Free some space, then do it again; everything "
+    "database or disk is full": "the disk is full. Free some space and try again; everything "
     "confirmed before is kept.",
     "no space left on device": "the disk of the server is full.",
     "disk i/o error": "the disk reports an error. Check it before you go on.",
-    "file is not a database": "the file exists but is something else. Give another path with --db.",
+    "file is not a database": "the file exists but is not a database. Give another path with --db.",
     "malformed": "the file is damaged. Restore a backup.",
-    "connection refused": "no PostgreSQL server answers there. Start it, or check host and port.",
-    "password authentication failed": "the server refuses this user and password.",
+    "connection refused": "there is no response from a PostgreSQL server. Start it, or check host "
+    "and port.",
+    "password authentication failed": "the server rejects this user and password.",
     "does not exist": "the server has no such database or user. Create it, or check the URL.",
 }
 
 
+#: PostgreSQL's numeric_value_out_of_range: a parameter that no INTEGER can be.
+_OUT_OF_RANGE = "22003"
+_TOO_LARGE = "There is no such row: the number is larger than any id or version can be."
+
+
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Turn what a driver raises about the database as a whole into a StoreProblem.
+    """Turn what a driver raises about the database as a whole into a StoreProblem, and about a
+    number that no column can hold into a MissingRow: it came from a URL or an API client.
 
-    Mistakes of the program (integrity, syntax) pass through unchanged.
+    Programming errors (integrity, syntax) pass through unchanged.
     """
     try:
         yield
     except exc.TimeoutError as error:
         raise StoreProblem(
-            f"The database {address} is overloaded: no connection became free. Try again."
+            f"The database {address} is overloaded: no connection became available. Try again."
         ) from error
-    except (exc.IntegrityError, exc.ProgrammingError, exc.DataError):
+    except OverflowError as error:
+        if "SQLite INTEGER" not in str(error):
+            raise
+        raise MissingRow(_TOO_LARGE) from error
+    except exc.DataError as error:
+        if getattr(error.orig, "sqlstate", None) != _OUT_OF_RANGE:
+            raise
+        raise MissingRow(_TOO_LARGE) from error
+    except (exc.IntegrityError, exc.ProgrammingError):
         raise
     except exc.DBAPIError as error:
-        said = str(error.orig).strip()
+        message = str(error.orig).strip()
         for sign, advice in _ADVICE.items():
-            if sign in said.lower():
+            if sign in message.lower():
                 raise StoreProblem(
-                    f"The database {address} cannot be used: {advice} ({said})"
+                    f"The database {address} cannot be used: {advice} ({message})"
                 ) from error
-        raise StoreProblem(f"The database {address} cannot be used: {said}") from error
+        raise StoreProblem(f"The database {address} cannot be used: {message}") from error

@@ -1,9 +1,12 @@
-"""Opening a database: made if new, brought up to date if old, refused if newer than the program.
+"""Open a database: create it if new, upgrade it if old, refuse it if newer than the program.
 
-All migrations run in one transaction under a lock, so a program killed in the middle leaves the
-database as it was, and two programs that start at once do the work once.
+All migrations run in one transaction under a lock, so a process killed midway leaves the
+database unchanged, and of two processes that start at once only one migrates.
 """
 
+import os
+import re
+import threading
 from pathlib import Path
 
 from alembic import command
@@ -20,12 +23,15 @@ from db.session import Store, explained, make_engine
 MIGRATIONS = Path(__file__).parent / "migrations"
 #: Any constant will do, as long as all versions of the program use it.
 _ADVISORY_LOCK = 7_238_946_120
+#: Alembic's `op` and `context` belong to the process: of two threads that migrate different
+#: databases, one would run its statements on the other's connection.
+_one_thread = threading.Lock()
 
 
 def open_store(url: str) -> Store:
     """Open the database at `url`, creating and upgrading it as needed.
 
-    `url` is `sqlite:///PATH` (the folder is made if missing) or `postgresql://…`. Raises
+    `url` is `sqlite:///PATH` (the folder is created if missing) or `postgresql://…`. Raises
     `StoreProblem` with advice if it cannot be used, `NewerDatabase` if a newer program made it.
     """
     parsed = parse_url(url)
@@ -35,20 +41,21 @@ def open_store(url: str) -> Store:
     engine = make_engine(parsed)
     try:
         with explained(address), engine.begin() as connection:
-            found = _bring_up_to_date(connection, address)
+            revision = _bring_up_to_date(connection, address)
     except BaseException:
         engine.dispose()
         raise
-    return Store(engine, upgraded_from=found if found != head_revision() else None)
+    return Store(engine, upgraded_from=revision if revision != head_revision() else None)
 
 
 def parse_url(url: str) -> URL:
-    """`url` with the driver we use; refuses what we do not support."""
+    """`url` with the driver we use; refuses unsupported databases."""
     try:
         parsed = make_url(url)
-    except exc.ArgumentError as error:
+    except (exc.ArgumentError, ValueError) as error:  # a port that is no number, for one
+        shown = re.sub(r":[^:@/]*@", ":***@", url)
         raise StoreProblem(
-            f"'{url}' is not a database URL. Write sqlite:////absolute/path.db or "
+            f"'{shown}' is not a database URL. Write sqlite:////absolute/path.db or "
             "postgresql://user@host/database."
         ) from error
     backend = parsed.get_backend_name()
@@ -56,8 +63,8 @@ def parse_url(url: str) -> URL:
         return parsed.set(drivername="postgresql+psycopg")
     if backend != "sqlite":
         raise StoreProblem(
-            f"Databases of the kind '{backend}' are not supported. Use sqlite:///… for one "
-            "machine or postgresql://… for a team."
+            f"Databases of type '{backend}' are not supported. Use sqlite:///… for one machine or "
+            "postgresql://… for a team."
         )
     if not parsed.database or parsed.database == ":memory:":
         raise StoreProblem(
@@ -87,9 +94,15 @@ def _make_folder(path: Path, address: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise StoreProblem(
-            f"The folder of the database {address} cannot be made: {error.strerror}. "
-            "Give another place with --db."
+            f"The folder of the database {address} cannot be created: {error.strerror}. Choose "
+            "another location with --db."
         ) from error
+    if not path.exists() and not os.access(path.parent, os.W_OK | os.X_OK):
+        # SQLite only says that it cannot open the file.
+        raise StoreProblem(
+            f"The database {address} cannot be created: its folder is not writable. The disk may "
+            "be read-only. Choose another location with --db."
+        )
 
 
 def _bring_up_to_date(connection: Connection, address: str) -> str | None:
@@ -97,22 +110,26 @@ def _bring_up_to_date(connection: Connection, address: str) -> str | None:
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
     # On SQLite the transaction began IMMEDIATE: nobody else writes from here on.
-    found = MigrationContext.configure(connection).get_current_revision()
+    revision = MigrationContext.configure(connection).get_current_revision()
     scripts = ScriptDirectory.from_config(alembic_config())
-    if found == scripts.get_current_head():
-        return found
-    if found is not None and found not in {script.revision for script in scripts.walk_revisions()}:
+    if revision == scripts.get_current_head():
+        return revision
+    if revision is not None and revision not in {
+        script.revision for script in scripts.walk_revisions()
+    }:
         raise NewerDatabase(
-            f"The database {address} was made by a newer version of TRACED Curator (schema "
-            f"'{found}', this program knows up to '{scripts.get_current_head()}'). Nothing was "
+            f"The database {address} was created by a newer version of TRACED Curator (schema "
+            f"'{revision}', this program knows up to '{scripts.get_current_head()}'). Nothing was "
             "changed. Update the program, or give another database with --db."
         )
-    if found is None:
-        strangers = set(Base.metadata.tables) & set(inspect(connection).get_table_names())
-        if strangers:
+    if revision is None:
+        foreign_tables = set(Base.metadata.tables) & set(inspect(connection).get_table_names())
+        if foreign_tables:
             raise StoreProblem(
                 f"The database {address} belongs to another program: it has a table "
-                f"'{min(strangers)}' that TRACED Curator did not make. Give another with --db."
+                f"'{min(foreign_tables)}' that TRACED Curator did not create. Give another with "
+                "--db."
             )
-    command.upgrade(alembic_config(connection), "head")
-    return found
+    with _one_thread:
+        command.upgrade(alembic_config(connection), "head")
+    return revision

@@ -1,16 +1,25 @@
 """Small checkpoints in the hub's own format: the real classes, random weights."""
 
+import json
 import random
 from pathlib import Path
+from typing import Any
 
 import torch
 from PIL import Image
 
-from backend.scenes.architecture import make_captioner, make_clip, make_retrieval_model
-from backend.scenes.grammar import describe
-from backend.scenes.publishing import publish
-from backend.scenes.renderer import render
-from backend.scenes.world import make_scene
+from backend.lab.scenes.architecture import (
+    blip_configuration,
+    initialise,
+    make_captioner,
+    make_clip,
+    make_retrieval_model,
+)
+from backend.lab.scenes.grammar import describe
+from backend.lab.scenes.publishing import publish
+from backend.lab.scenes.renderer import render
+from backend.lab.scenes.tokenizer import make_tokenizer
+from backend.lab.scenes.world import make_scene
 
 
 def random_blip(folder: Path, seed: int = 0) -> Path:
@@ -23,6 +32,49 @@ def random_captioner(folder: Path, seed: int = 0) -> Path:
     return publish(make_captioner(make_retrieval_model()), "captioner", folder)
 
 
+def random_vision_to_text(folder: Path, seed: int = 0, begins: bool = True) -> Path:
+    """Hugging Face's vision-to-text, ViT before GPT-2, with byte pairs; `begins`: whether it says
+    with which token a caption begins."""
+    from tokenizers import ByteLevelBPETokenizer
+    from transformers import (
+        GPT2Config,
+        GPT2TokenizerFast,
+        VisionEncoderDecoderConfig,
+        VisionEncoderDecoderModel,
+        ViTConfig,
+        ViTImageProcessor,
+    )
+
+    made = ByteLevelBPETokenizer()
+    rng = random.Random(0)
+    texts = [describe(make_scene(rng), rng).text for _ in range(200)]
+    texts += ["a photo of a dog on a red boat"] * 20
+    made.train_from_iterator(texts, vocab_size=600, special_tokens=["<|endoftext|>"])
+    folder.mkdir(parents=True, exist_ok=True)
+    made.save(str(folder / "tokenizer.json"))
+    tokenizer = GPT2TokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"), bos_token="<|endoftext|>",
+        eos_token="<|endoftext|>", pad_token="<|endoftext|>", unk_token="<|endoftext|>",
+    )  # fmt: skip
+    size = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2}
+    torch.manual_seed(seed)
+    configuration = VisionEncoderDecoderConfig.from_encoder_decoder_configs(
+        ViTConfig(**size, num_attention_heads=2, image_size=48, patch_size=16),
+        GPT2Config(
+            vocab_size=len(tokenizer), n_positions=64, n_embd=48, n_layer=2, n_head=2,
+            bos_token_id=0, eos_token_id=0, add_cross_attention=True, is_decoder=True,
+        ),
+    )  # fmt: skip
+    model = VisionEncoderDecoderModel(configuration)
+    model.generation_config.eos_token_id = 0
+    model.generation_config.pad_token_id = 0
+    model.generation_config.decoder_start_token_id = 0 if begins else None
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    ViTImageProcessor(size={"height": 48, "width": 48}).save_pretrained(folder)
+    return folder
+
+
 def random_clip(folder: Path, seed: int = 0) -> Path:
     torch.manual_seed(seed)
     return publish(make_clip(), "clip", folder)
@@ -30,6 +82,121 @@ def random_clip(folder: Path, seed: int = 0) -> Path:
 
 def drawn_pairs(count: int, seed: int = 0, size: int = 96) -> list[tuple[Image.Image, str]]:
     """Pictures with true captions."""
-    lot = random.Random(seed)
-    scenes = [make_scene(lot) for _ in range(count)]
-    return [(render(scene, size), describe(scene, lot).text) for scene in scenes]
+    rng = random.Random(seed)
+    scenes = [make_scene(rng) for _ in range(count)]
+    return [(render(scene, size), describe(scene, rng).text) for scene in scenes]
+
+
+def random_siglip(folder: Path, seed: int = 1, length: int = 20, tokenizer: Any = None) -> Path:
+    """With the scenes' vocabulary, whose [SEP] ends a text, unless a tokenizer is given."""
+    from transformers import SiglipConfig, SiglipImageProcessor, SiglipModel
+
+    if tokenizer is None:
+        tokenizer = make_tokenizer()
+        tokenizer.eos_token = "[SEP]"
+    size = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2}
+    text = {
+        **size, "num_attention_heads": 2, "vocab_size": len(tokenizer),
+        "max_position_embeddings": length, "projection_size": 48,
+    }  # fmt: skip
+    vision = {**size, "num_attention_heads": 2, "image_size": 48, "patch_size": 16}
+    torch.manual_seed(seed)
+    SiglipModel(SiglipConfig(text_config=text, vision_config=vision)).save_pretrained(folder)
+    SiglipImageProcessor(size={"height": 48, "width": 48}).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def random_open_clip(folder: Path, name: str = "traced-phrases", seed: int = 0) -> str:
+    """A small model of open_clip with CLIP's tokenizer; how `load_scorer` is given it."""
+    import open_clip
+
+    vision = {"image_size": 48, "layers": 2, "width": 64, "head_width": 32, "patch_size": 16}
+    text = {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 2}
+    configuration = {"embed_dim": 32, "vision_cfg": vision, "text_cfg": text}
+    (folder / f"{name}.json").write_text(json.dumps(configuration))
+    open_clip.add_model_config(folder)
+    torch.manual_seed(seed)
+    torch.save(open_clip.create_model(name).state_dict(), folder / "weights.pt")
+    return f"open_clip:{name}@{folder / 'weights.pt'}"
+
+
+#: LAVIS's own names for ours: what `backend.engine.scoring.lavis.checkpoint.convert` undoes.
+_LAVIS_NAMES = (
+    ("vision_model.embeddings.class_embedding", "visual_encoder.cls_token"),
+    ("vision_model.embeddings.position_embedding", "visual_encoder.pos_embed"),
+    ("vision_model.embeddings.patch_embedding.", "visual_encoder.patch_embed.proj."),
+    ("vision_model.post_layernorm.", "visual_encoder.norm."),
+    ("vision_model.encoder.layers.", "visual_encoder.blocks."),
+    (".self_attn.qkv.", ".attn.qkv."),
+    (".self_attn.projection.", ".attn.proj."),
+    (".layer_norm1.", ".norm1."),
+    (".layer_norm2.", ".norm2."),
+)
+
+
+def lavis_names(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The weights of a BLIP retrieval model under LAVIS's names."""
+    renamed = {}
+    for name, weight in state.items():
+        for ours, theirs in _LAVIS_NAMES if name.startswith("vision_model.") else ():
+            name = name.replace(ours, theirs)
+        renamed[name] = weight
+    return renamed
+
+
+def random_lavis_checkpoint(folder: Path, seed: int = 0) -> Path:
+    """A small BLIP retrieval checkpoint as LAVIS writes it, with the scenes' vocabulary beside."""
+    from transformers import BlipForImageTextRetrieval
+
+    configuration = blip_configuration()
+    # LAVIS reads 35 tokens; BERT has places for 512.
+    configuration.text_config.max_position_embeddings = 64
+    torch.manual_seed(seed)
+    model = BlipForImageTextRetrieval(configuration)
+    initialise(model)
+    torch.save({"model": lavis_names(model.state_dict())}, folder / "model.pth")
+    known = make_tokenizer().get_vocab()
+    (folder / "vocab.txt").write_text("\n".join(sorted(known, key=known.__getitem__)) + "\n")
+    return folder / "model.pth"
+
+
+def random_clip_with_byte_pairs(folder: Path, seed: int = 0, metaclip: bool = False) -> Path:
+    """A CLIP with CLIP's own tokenizer class: `<|endoftext|>` is the highest id."""
+    from open_clip.tokenizer import SimpleTokenizer
+    from transformers import (
+        CLIPConfig,
+        CLIPImageProcessor,
+        CLIPModel,
+        CLIPProcessor,
+        CLIPTokenizerFast,
+        MetaClip2Config,
+        MetaClip2Model,
+    )
+
+    known = SimpleTokenizer()
+    merges = [pair for pair, _ in sorted(known.bpe_ranks.items(), key=lambda entry: entry[1])]
+    tokenizer = CLIPTokenizerFast(
+        vocab={token.replace("<start_of_text>", "<|startoftext|>").replace(
+            "<end_of_text>", "<|endoftext|>"): number for token, number in known.encoder.items()},
+        merges=merges,
+    )  # fmt: skip
+    size = {"hidden_size": 48, "intermediate_size": 96, "num_hidden_layers": 2}
+    text = {
+        **size, "num_attention_heads": 2, "vocab_size": len(tokenizer),
+        "max_position_embeddings": 32, "projection_dim": 32,
+        "bos_token_id": tokenizer.bos_token_id, "eos_token_id": tokenizer.eos_token_id,
+    }  # fmt: skip
+    vision = {**size, "num_attention_heads": 2, "image_size": 48, "patch_size": 16,
+              "projection_dim": 32}  # fmt: skip
+    torch.manual_seed(seed)
+    configuration, architecture = (
+        (MetaClip2Config, MetaClip2Model) if metaclip else (CLIPConfig, CLIPModel)
+    )
+    model = architecture(configuration(text_config=text, vision_config=vision, projection_dim=32))
+    model.save_pretrained(folder)
+    square = {"height": 48, "width": 48}
+    CLIPProcessor(
+        CLIPImageProcessor(size={"shortest_edge": 48}, crop_size=square), tokenizer
+    ).save_pretrained(folder)
+    return folder

@@ -1,67 +1,163 @@
-"""Imports run one way: app -> traced_ui -> backend.workspace -> backend parts and db."""
+"""ARCHITECTURE.md says which way imports run and who may use what: each sentence is checked."""
 
 import ast
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
-#: Higher may import lower, never the other way round; parts on one level ignore each other.
+#: Higher may import lower, never the other way round; folders on one level ignore each other.
 LEVELS = [
     {"app"},
-    {"traced_ui", "backend.commands"},
-    {"backend.evaluation", "backend.bench"},
+    {"traced_ui", "backend.cli"},
+    {"backend.lab"},
     {"backend.workspace"},
-    {"backend.pipeline", "backend.jobs"},
+    {"backend.accounts"},
+    {"backend.review"},
+    {"backend.jobs"},
+    {"backend.loaded_models"},
     {"backend.engine"},
-    {"backend.correction"},
-    {"backend.detection"},
-    {"backend.trajectories"},
-    {"backend.scoring"},
+    {"backend.datasets"},
 ]
+#: Modules beside the levels that anybody may import.
+COMMON = {
+    "bound", "bundled", "settings", "store", "errors", "verdicts", "progress", "version",
+}  # fmt: skip
+#: Inside the engine: as above.
+ENGINE_LEVELS = [
+    {"correction"},
+    {"detection"},
+    {"trajectories", "phrases"},
+    {"scoring"},
+]
+#: Who may import `db`.
+STORE_USERS = (
+    "backend.accounts", "backend.review", "backend.jobs", "backend.workspace", "backend.store",
+    "backend.cli.doctor", "backend.lab.bench", "backend.cli.curators",
+)  # fmt: skip
+#: … except what holds no SQL: who is an author, what a verdict says, what process is running.
+WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes")
+#: File names that stand in several folders because they are one thing on several levels: its
+#: queries, what is done with it, its page and its commands.
+ONE_THING_ON_SEVERAL_LEVELS = {
+    "bags", "classifiers", "curators", "datasets", "errors", "expectations", "icc", "jobs",
+    "manage_datasets", "near_duplicates", "picture_map", "picture_quality", "plane", "queue",
+    "reasons", "retrain", "review", "specificity", "suggestions", "support", "team", "verdicts",
+}  # fmt: skip
+#: So many other names may stand twice: a reader who sees one must not have to ask which.
+MOST_NAMES_TWICE = 8
+#: Folders of tests that mirror no folder: they test the whole.
+TESTS_OF_THE_WHOLE = {"browser", "docs", "faults", "hostile", "packaging"}
 
 
-def level_of(module: str) -> int | None:
-    for number, names in enumerate(LEVELS):
-        if any(module == name or module.startswith(name + ".") for name in names):
-            return number
+def is_in(module: str, package: str) -> bool:
+    return module == package or module.startswith(package + ".")
+
+
+def is_free(module: str) -> bool:
+    return module == "db" or any(is_in(module, name) for name in WITHOUT_SQL)
+
+
+def level_of(module: str, levels: list[set[str]], prefix: str = "") -> tuple[int, str] | None:
+    for number, names in enumerate(levels):
+        for name in names:
+            if is_in(module, prefix + name):
+                return number, name
     return None
 
 
-def imports_of(path: Path) -> set[str]:
-    found: set[str] = set()
+@cache
+def imports_of(path: Path) -> frozenset[str]:
+    imported: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
+            imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return found
+            imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(imported)
 
 
 def modules() -> list[tuple[str, Path]]:
     folders = (ROOT / name for name in ("traced_ui", "backend", "db"))
     paths = [ROOT / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
-    return [(".".join(p.relative_to(ROOT).with_suffix("").parts), p) for p in paths]
+    return [(".".join(p.relative_to(ROOT).with_suffix("").parts), p) for p in sorted(paths)]
+
+
+def packages(folder: Path) -> list[str]:
+    return sorted(p.name for p in folder.iterdir() if (p / "__init__.py").exists())
 
 
 @pytest.mark.parametrize(("module", "path"), modules(), ids=lambda value: str(value)[-40:])
 def test_imports_run_downwards(module: str, path: Path) -> None:
-    own = level_of(module)
+    for levels, prefix in ((LEVELS, ""), (ENGINE_LEVELS, "backend.engine.")):
+        this = level_of(module, levels, prefix)
+        for imported in imports_of(path):
+            other = level_of(imported, levels, prefix)
+            if this is not None and other is not None and this[1] != other[1]:
+                assert other[0] > this[0], f"{module} must not import {imported}"
+
+
+@pytest.mark.parametrize(("module", "path"), modules(), ids=lambda value: str(value)[-40:])
+def test_store_and_user_interface_are_used_where_they_may_be(module: str, path: Path) -> None:
     for imported in imports_of(path):
-        other = level_of(imported)
-        if own is not None and other is not None:
-            assert other >= own, f"{module} must not import {imported}"
-        if module.startswith("backend"):
-            assert not imported.startswith(("traced_ui", "gradio")), f"{module} -> {imported}"
+        library = imported.split(".")[0]
+        if module.startswith("backend") and library == "db" and not is_free(imported):
+            assert any(is_in(module, user) for user in STORE_USERS), f"{module} -> {imported}"
+        if module.startswith(("backend", "db")):
+            assert library not in ("gradio", "traced_ui"), f"{module} -> {imported}"
         if module.startswith("db"):
-            assert not imported.startswith(("backend", "traced_ui", "gradio", "torch")), imported
+            assert library not in ("backend", "torch"), f"{module} -> {imported}"
         if module.startswith("traced_ui"):
-            assert not imported.startswith(("db", "sqlalchemy")), f"{module} -> {imported}"
+            assert library not in ("db", "sqlalchemy"), f"{module} -> {imported}"
 
 
-def test_every_folder_of_the_engine_is_in_the_architecture() -> None:
+def test_every_folder_has_a_level() -> None:
+    levels = {name for names in LEVELS for name in names}
+    for name in packages(ROOT / "backend"):
+        assert f"backend.{name}" in levels
+    for path in (ROOT / "backend").glob("*.py"):
+        if path.stem != "__init__":
+            assert path.stem in COMMON or f"backend.{path.stem}" in levels, path.name
+
+
+def test_few_file_names_mean_two_things() -> None:
+    names = Counter(p.stem for _, p in modules() if p.stem not in ("__init__", "env"))
+    twice = {name for name, count in names.items() if count > 1}
+    assert sorted(ONE_THING_ON_SEVERAL_LEVELS - twice) == []
+    other = sorted(twice - ONE_THING_ON_SEVERAL_LEVELS)
+    assert len(other) <= MOST_NAMES_TWICE, other
+
+
+def test_one_place_loads_models_and_one_is_their_registry() -> None:
+    """Whoever loads a model goes through `hub`, and nobody asks which scorer it has got."""
+    for module, path in modules():
+        text = path.read_text(encoding="utf-8")
+        if module not in ("backend.engine.hub", "backend.engine.torchvision_compat"):
+            assert "import backend.engine.torchvision_compat" not in text, module
+            assert ".from_pretrained(" not in text, module
+        if not module.startswith("backend.engine.scoring."):
+            assert "LemonScorer" not in text, module
+
+
+def test_every_folder_is_in_the_architecture() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    folders = [p.name for p in (ROOT / "backend").iterdir() if (p / "__init__.py").exists()]
-    missing = [name for name in folders if f"`{name}/`" not in text]
-    assert not missing
+    assert [n for n in packages(ROOT / "backend") if f"`{n}/`" not in text] == []
+    assert [n for n in packages(ROOT / "backend/engine") if f"    {n}/" not in text] == []
+
+
+def test_tests_mirror_the_folders() -> None:
+    sources = {"db", "traced_ui"} | {
+        str(p.parent.relative_to(ROOT / "backend"))
+        for p in (ROOT / "backend").rglob("__init__.py")
+        if p.parent != ROOT / "backend"
+    }
+    tests = {
+        str(p.parent.relative_to(ROOT / "tests")) for p in (ROOT / "tests").rglob("test_*.py")
+    } - {"."}
+    assert sorted(tests - sources - TESTS_OF_THE_WHOLE) == []
+    tested = {*tests, *(str(Path(t).parents[k]) for t in tests for k in range(len(Path(t).parts)))}
+    untested = {s for s in sources if s not in tested and str(Path(s).parent) not in tested}
+    assert sorted(untested) == []

@@ -9,12 +9,12 @@ from backend.errors import TracedError, explain
 
 
 def all_errors() -> list[type[TracedError]]:
-    found, open_ = [], [TracedError]
+    result, open_ = [], [TracedError]
     while open_:
         error = open_.pop()
-        found.append(error)
+        result.append(error)
         open_ += error.__subclasses__()
-    return found
+    return result
 
 
 @pytest.mark.parametrize("error", all_errors())

@@ -1,12 +1,12 @@
-"""Command line over environment over default; unknown names are refused."""
+"""Command line over environment over files over default."""
 
 from pathlib import Path
 
 import pytest
 
+from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError
-from backend.settings import EMBEDDED_CAPTIONER, load_settings
-from backend.trajectories.exploring import Exploring
+from backend.settings import EMBEDDED_CAPTIONER, load_settings, user_file
 
 
 def test_layers() -> None:
@@ -17,9 +17,8 @@ def test_layers() -> None:
 
 
 @pytest.mark.parametrize(
-    ("environment", "said"),
+    ("environment", "message"),
     [
-        ({"TRACED_PROT": "1"}, "TRACED_PORT"),
         ({"TRACED_PORT": "many"}, "port"),
         ({"TRACED_PORT": "70000"}, "port"),
         ({"TRACED_EXPLORER": "walking"}, "elimination, gcd, fast-gcd"),
@@ -30,8 +29,8 @@ def test_layers() -> None:
         ({"TRACED_LEMON": "half"}, "'fix' or 'opt'"),
     ],
 )
-def test_nonsense_is_refused_by_name(environment: dict[str, str], said: str) -> None:
-    with pytest.raises(SettingsError, match=said):
+def test_nonsense_is_refused_by_name(environment: dict[str, str], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
         load_settings({}, environment)
 
 
@@ -57,3 +56,52 @@ def test_the_embedded_captioner_stays_beside_embedded_scorers() -> None:
 def test_the_data_directory_is_absolute(tmp_path: Path) -> None:
     settings = load_settings({"data_directory": str(tmp_path / "x" / "..")}, {})
     assert settings.data_directory == tmp_path
+
+
+def test_a_variable_that_is_not_ours_only_causes_a_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    settings = load_settings({}, {"TRACED_PROT": "1", "TRACED_PORT": "9000"})
+    assert settings.port == 9000
+    (message,) = caplog.messages
+    assert "TRACED_PROT" in message
+    assert "Did you mean TRACED_PORT?" in message
+
+
+def test_files_come_below_environment_and_options(tmp_path: Path) -> None:
+    user, folder = tmp_path / "user.toml", tmp_path / "traced.toml"
+    user.write_text('port = 1\nhost = "a"\nauthor = "Ada"\nmodel = "m"\nallow_host = ["x", "y"]\n')
+    folder.write_text('port = 2\nhost = "b"\nauthor = "Ben"\nwhole_words = false\n')
+    settings = load_settings(
+        {"port": 4}, {"TRACED_PORT": "3", "TRACED_HOST": "c"},
+        [user, folder, tmp_path / "there is none.toml"],
+    )  # fmt: skip
+    assert (settings.port, settings.host, settings.author) == (4, "c", "Ben")
+    assert (settings.model, settings.allow_host) == ("m", ("x", "y"))
+    assert not settings.whole_words
+
+
+def test_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    user_file().parent.mkdir(parents=True)
+    user_file().write_text('author = "Ada"\nseed = 5\n')
+    (tmp_path / "traced.toml").write_text("seed = 6\n")
+    settings = load_settings()
+    assert (settings.author, settings.seed) == ("Ada", 6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("prot = 1", "no setting 'prot'. Did you mean 'port'"),
+        ("port = ", "is not valid TOML"),
+        ("port = [1]", "cannot be list"),
+        ("[serve]\nport = 1", "no setting 'serve'"),
+        ("port = 'many'", "not a number"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "traced.toml").write_text(text)
+    with pytest.raises(SettingsError, match=message):
+        load_settings({}, {}, [tmp_path / "traced.toml"])

@@ -37,7 +37,7 @@ def test_another_folder_of_the_same_name_gets_a_name_of_its_own(
     assert [workspace.summary(i).name for i in ids] == ["pairs", "pairs-2", "pairs-3"]
     assert [workspace.find_or_import(str(path)) for path in paths] == ids
     with pytest.raises(SettingsError, match="Choose another name"):
-        workspace.import_dataset(paths[1], name="pairs")
+        workspace.jobs.import_dataset(paths[1], name="pairs")
 
 
 def test_neither_name_nor_path_names_what_there_is(workspace: Workspace, tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
-"""What people see: one file a page, and what pages share.
+"""The user interface: one file per page, and shared parts.
 
-server, headers, login, sessions   the web server: who may come in, what it keeps of each
+listening, server, headers, login, sessions   the web server: access control and page sessions
 api           the same actions for programs
-layout        header, tabs, what all pages share
+layout        header, tabs, shared elements
 review        the review page: its parts, and which of them an event changes
-desk, seats   … what each key and click does, and where each open page is
+review_actions, page_sessions   … what each key and click does, and the state of each open page
 review_page   … and what it looks like
 playground, datasets, retrain, export, progress, plane, team     the other pages
-jobs          long work, shown while it runs
+jobs          running jobs and their progress
 keyboard      all keys;  script.js: how they and clicks reach the server;
-              half_done.js: what is being written outlives a redraw
-highlighting, figures, steps, differences, abstractness, markup   parts of pages, as safe HTML
+              half_done.js: keeps unsaved input across redraws;
+              addresses.js: URLs and history of pages and pairs
+templates     templates/ contains all HTML, with autoescaping
+notebook      a dataset in a notebook: DataFrames, HTML, charts
+highlighting, figures, steps, differences, abstractness, markup   parts of pages
 theme, styles.css                                   the look
-messages      errors as people read them
+messages      user-facing error messages
 """

@@ -1,51 +1,44 @@
-"""The caption with what each word does to its concreteness.
+"""The caption with the effect of each word on its concreteness.
 
-As with suspicion, shade is never alone: words that make the caption more abstract are underlined
-with waves, those that make it more concrete with a line, and the number is told on hover.
+As with suspicion, colour is never the only cue: words that make the caption more abstract have a
+wavy underline, those that make it more concrete a straight one, and hovering shows the number.
 """
 
-from backend.views import Abstractness
-from traced_ui.markup import safe
+from typing import Any
 
-#: Contributions smaller than this are told on hover alone.
+from markupsafe import Markup
+
+from backend.review.views import Abstractness
+from traced_ui.templates import render
+
+#: Contributions smaller than this are shown only on hover.
 SHOWN = 0.02
 #: A contribution of this size has the full shade.
 _FULL = 0.2
+#: Maximum number of words named in the sentence for each direction.
+_NAMED = 3
 
 
-def explained_abstractness(found: Abstractness) -> str:
+def explained_abstractness(abstractness: Abstractness) -> Markup:
     """A paragraph, and the words that matter most in a sentence."""
-    pieces: list[str] = []
+    pieces: list[dict[str, Any]] = []
     position = 0
-    for start, end, gain in found.words:
-        pieces.append(safe(found.caption[position:start]))
+    for start, end, gain in abstractness.words:
+        pieces.append({"text": abstractness.caption[position:start], "gain": None})
         kind = "abstract" if gain <= -SHOWN else "concrete" if gain >= SHOWN else ""
         shade = min(1.0, abs(gain) / _FULL)
         pieces.append(
-            f'<span class="word {kind}" style="--share:{shade:.2f}" '
-            f'title="without this word ICC changes by {-gain:+.2f}">'
-            f"{safe(found.caption[start:end])}</span>"
+            {"text": abstractness.caption[start:end], "gain": gain, "kind": kind, "shade": shade}
         )
         position = end
-    pieces.append(safe(found.caption[position:]))
-    return (
-        f'<div class="abstractness"><p class="traced-words" dir="auto">{"".join(pieces)}</p>'
-        f"<small>ICC {found.icc:.2f}. {_told(found)}</small></div>"
+    pieces.append({"text": abstractness.caption[position:], "gain": None})
+    words = [(abstractness.caption[start:end], gain) for start, end, gain in abstractness.words]
+    down = sorted((word for word in words if word[1] <= -SHOWN), key=lambda word: word[1])
+    up = sorted((word for word in words if word[1] >= SHOWN), key=lambda word: -word[1])
+    return render(
+        "abstractness.html",
+        pieces=pieces,
+        icc=abstractness.icc,
+        down=down[:_NAMED],
+        up=up[:_NAMED],
     )
-
-
-def _told(found: Abstractness) -> str:
-    down = sorted((word for word in found.words if word[2] <= -SHOWN), key=lambda word: word[2])
-    up = sorted((word for word in found.words if word[2] >= SHOWN), key=lambda word: -word[2])
-
-    def named(words: list[tuple[int, int, float]]) -> str:
-        return ", ".join(
-            f"“{safe(found.caption[start:end])}” {gain:+.2f}" for start, end, gain in words[:3]
-        )
-
-    parts = []
-    if down:
-        parts.append(f"More abstract through {named(down)}.")
-    if up:
-        parts.append(f"More concrete through {named(up)}.")
-    return " ".join(parts) or "No single word decides it."

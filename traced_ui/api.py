@@ -8,52 +8,58 @@
         if whole["p_error"] > 0.95:
             client.predict(pair["id"], whole["version"], "drop", api_name="/decide")
 
-Where people log in, so do programs: `Client(…, auth=("name", "password"))`. Answers are plain JSON;
-what cannot be done comes back as an error that says why. The docstrings below are what callers and
-language models get to read.
+If login is enabled, API clients must authenticate too: `Client(…, auth=("name", "password"))`.
+Answers are plain JSON; a failed call returns an error that explains why. The docstrings below are
+shown to callers and language models.
 """
 
 import functools
 import json
+import math
 from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
+from starlette.requests import Request as StarletteRequest
 
-from backend.pipeline.queue_fields import START, cleaned, from_fields
-from backend.views import PairView, SuggestionView
-from backend.workspace import Cursor, Workspace
+from backend.errors import SettingsError
+from backend.review.queue_form import START, cleaned, from_fields, typed
+from backend.review.views import PairView, SuggestionView
+from backend.workspace import Cursor, VerdictRow, Workspace
+from traced_ui.arguments import checked
+from traced_ui.login import curator_of
 from traced_ui.messages import explained
 
+#: The actions by name, in the order in which they are listed.
+TOOLS = (
+    "datasets", "queue", "next", "pair", "decide", "undo", "redo", "suggest", "check", "similar",
+    "progress",
+)  # fmt: skip
 _MOST = 200
 
 
-def build(workspace: Workspace) -> None:
-    """Register the endpoints; called inside the Blocks."""
+def build(workspace: Workspace, queued: bool = True) -> None:
+    """Register the endpoints; called inside the Blocks. `queued`: by Gradio's queue. Its MCP server
+    reaches that only through a client of its own, which has not logged in: False for MCP."""
     actions = Actions(workspace)
-    for function in (
-        actions.datasets,
-        actions.queue,
-        actions.next,
-        actions.pair,
-        actions.decide,
-        actions.undo,
-        actions.redo,
-        actions.suggest,
-        actions.check,
-        actions.similar,
-        actions.progress,
-    ):
-        gr.api(_told(function), api_name=function.__name__, concurrency_limit=4)
+    for name in TOOLS:
+        gr.api(
+            _with_clear_errors(getattr(actions, name)),
+            api_name=name,
+            concurrency_limit=4,
+            queue=queued,
+        )
 
 
-def _told(function: Callable[..., Any]) -> Callable[..., Any]:
+def _with_clear_errors(function: Callable[..., Any]) -> Callable[..., Any]:
     """Problems become Gradio's errors, with our explanation and nothing of the program's inside."""
+
+    sound = checked(function)
 
     @functools.wraps(function)
     def safe(*given: Any, **named: Any) -> Any:
         try:
-            return function(*given, **named)
+            return sound(*given, **named)
         except Exception as problem:
             raise gr.Error(explained(problem), print_exception=False) from None
 
@@ -61,7 +67,7 @@ def _told(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Actions:
-    """What programs can do. A verdict bears the name of who has logged in."""
+    """What programs can do. Verdicts are recorded under the name of the logged-in user."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -75,13 +81,13 @@ class Actions:
         """
         return [
             {
-                "name": one.name,
-                "pairs": one.total,
-                "scored": one.scored,
-                "reviewed": one.reviewed,
-                "errors_found": one.errors_found,
+                "name": summary.name,
+                "pairs": summary.total,
+                "scored": summary.scored,
+                "reviewed": summary.reviewed,
+                "errors_found": summary.errors_found,
             }
-            for one in self._workspace.datasets()
+            for summary in self._workspace.datasets()
         ]
 
     def queue(
@@ -93,6 +99,7 @@ class Actions:
         meaning: str = "",
         limit: int = 20,
         after: str = "",
+        filters: str = "",
         request: gr.Request | None = None,
     ) -> dict[str, Any]:
         """A page of the review queue, by default the captions most likely to be wrong first.
@@ -100,23 +107,30 @@ class Actions:
         Args:
             dataset: The dataset's name.
             review: unreviewed, decided, disputed or all.
-            order: p_error, s_0, gain, icc, disagreement, uncertainty, lot or position.
+            order: p_error, s_0, gain, icc, disagreement, support (hollow first), weakest,
+                specificity, uncertainty, random or position.
             text: Only captions that contain these words.
             meaning: Only captions that mean something like this, nearest first.
             limit: How many pairs, at most 200.
             after: The `next` of the page before; empty for the first page.
+            filters: More filters as in the address of a queue, for example note=blurry&split=val;
+                they come before the arguments above.
 
         Returns:
             `pairs`, each with id, caption, p_error (probability that the caption is wrong), s_0
-            (image-text score), gain and verdict; and `next`, null on the last page.
+            (image-text score), gain, support (of its phrases by the image; low is hollow),
+            specificity (log-probability, at most 0, low is generic) and
+            verdict; and `next`, null on the last page.
         """
-        found = self._workspace.find(dataset)
+        dataset_id = self._workspace.find(dataset)
         fields = {**START, "review": review, "order": order, "text": text, "meaning": meaning}
-        filter = from_fields(found, cleaned(fields), self._workspace.search(found, meaning))
-        if request is not None and request.username:
-            filter = self._workspace.handed(filter, request.username)
-        cursor = Cursor(*json.loads(after)) if after else None
-        page = self._workspace.queue_page(filter, cursor, max(1, min(int(limit), _MOST)))
+        fields = cleaned({**fields, **typed(filters)})
+        filter = self._workspace.review.filter_of(dataset_id, fields)
+        if reader := _reader(request):
+            filter = self._workspace.review.handed(filter, reader)
+        page = self._workspace.review.queue_page(
+            filter, _place(after), max(1, min(int(limit), _MOST))
+        )
         following = page.next_cursor
         return {
             "pairs": [
@@ -128,7 +142,11 @@ class Actions:
                     "s_0": row.s_0,
                     "gain": row.gain,
                     "icc": row.icc,
+                    "support": row.support,
+                    "weakest": row.weakest,
+                    "specificity": row.specificity,
                     "verdict": row.decision,
+                    "note": row.note,
                     "version": row.verdict_version,
                 }
                 for row in page.rows
@@ -141,22 +159,25 @@ class Actions:
     ) -> dict[str, Any] | None:
         """The next pair to judge, by default the one most likely to be wrong.
 
-        Where people log in, it is handed to nobody else for ten minutes.
+        If login is enabled, it is handed to nobody else for ten minutes.
 
         Args:
             dataset: The dataset's name.
-            order: p_error, s_0, gain, icc, disagreement, uncertainty, lot or position.
+            order: p_error, s_0, gain, icc, disagreement, support (hollow first), weakest,
+                specificity, uncertainty, random or position.
 
         Returns:
             The pair, as `pair` gives it, or null when nothing is left.
         """
-        found = self._workspace.find(dataset)
-        filter = from_fields(found, cleaned({**START, "order": order}))
-        reader = request.username if request is not None else None
+        dataset_id = self._workspace.find(dataset)
+        filter = from_fields(dataset_id, cleaned({**START, "order": order}))
+        reader = _reader(request)
         pair_id = (
-            self._workspace.take_next(filter, reader)
+            self._workspace.accounts.claim_first(
+                self._workspace.review.handed(filter, reader), reader
+            )
             if reader
-            else self._workspace.first_pair(filter)
+            else self._workspace.review.first_pair(filter)
         )
         return None if pair_id is None else self.pair(pair_id, request)
 
@@ -167,12 +188,14 @@ class Actions:
             pair_id: The pair's id, as in the queue.
 
         Returns:
-            The caption, the probability that it is wrong, the suspect words with their suspicion
+            The caption, the dataset's guidelines (Markdown), the probability that it is wrong, the
+            suspect words with their suspicion
             from 0 to 1, the scores along the caption trajectory, suggested corrections, the verdict
-            that holds, the version to decide on, and the path of the picture on this server.
+            that holds, each phrase with how far s falls when it is made meaningless (null: not
+            measured), how specific the caption is, the version to decide on, and the path of the
+            picture on this server.
         """
-        reader = request.username if request is not None else None
-        return _pair(self._workspace.open_pair(int(pair_id), reader or None))
+        return _pair(self._workspace.review.open_pair(int(pair_id), _reader(request)))
 
     def decide(
         self,
@@ -181,6 +204,7 @@ class Actions:
         verdict: str,
         corrected_caption: str = "",
         suggestion_id: int = 0,
+        note: str = "",
         request: gr.Request | None = None,
     ) -> dict[str, Any]:
         """Give a verdict on a pair. It is saved when this returns.
@@ -193,19 +217,21 @@ class Actions:
                 caption), abstract or unsure.
             corrected_caption: The new caption of a correction.
             suggestion_id: Or the id of one of the pair's suggestions.
+            note: Why, or what is to be done: kept with the verdict, searched and exported.
 
         Returns:
-            The pair as it stands now.
+            The verdict that holds now, with the pair's id and its new version.
         """
-        view = self._workspace.decide(
+        decided = self._workspace.review.decide(
             int(pair_id),
             int(version),
             verdict,
             corrected_caption or None,
             int(suggestion_id) or None,
             author=self._author(request),
+            note=note,
         )
-        return _pair(view)
+        return _verdict(decided)
 
     def undo(self, dataset: str, request: gr.Request | None = None) -> dict[str, Any] | None:
         """Take back your newest verdict in a dataset.
@@ -214,10 +240,11 @@ class Actions:
             dataset: The dataset's name.
 
         Returns:
-            The pair as it stands now, or null if there was nothing to take back.
+            The verdict that holds now (null: undecided), with the pair's id and its new version, or
+            null if there was nothing to take back.
         """
-        view = self._workspace.undo(self._workspace.find(dataset), self._author(request))
-        return _pair(view) if view is not None else None
+        verdict = self._workspace.review.undo(self._workspace.find(dataset), self._author(request))
+        return _verdict(verdict) if verdict is not None else None
 
     def redo(self, dataset: str, request: gr.Request | None = None) -> dict[str, Any] | None:
         """Give the verdict again that you took back last.
@@ -226,10 +253,11 @@ class Actions:
             dataset: The dataset's name.
 
         Returns:
-            The pair as it stands now, or null if there was nothing to give again.
+            The verdict that holds now, with the pair's id and its new version, or null if there was
+            nothing to give again.
         """
-        view = self._workspace.redo(self._workspace.find(dataset), self._author(request))
-        return _pair(view) if view is not None else None
+        verdict = self._workspace.review.redo(self._workspace.find(dataset), self._author(request))
+        return _verdict(verdict) if verdict is not None else None
 
     def suggest(self, pair_id: int) -> list[dict[str, Any]]:
         """Suggested corrections for a pair, the best first; computed now if there are none yet.
@@ -241,7 +269,9 @@ class Actions:
             Each suggestion's id, caption, the score s before and after, and the probability of
             error before and after.
         """
-        return [_suggestion(one) for one in self._workspace.suggest(int(pair_id))]
+        return [
+            _suggestion(suggestion) for suggestion in self._workspace.review.suggest(int(pair_id))
+        ]
 
     def check(self, pair_id: int, caption: str) -> dict[str, Any]:
         """Score another caption for a pair's image, without saving anything.
@@ -253,14 +283,14 @@ class Actions:
         Returns:
             Its score s, its probability of being wrong, and its suspect words.
         """
-        found = self._workspace.check_caption(int(pair_id), caption)
+        result = self._workspace.review.check_caption(int(pair_id), caption)
         return {
-            "s": found.s,
-            "p_error": found.p_error,
-            "icc": found.icc,
+            "s": result.s,
+            "p_error": result.p_error,
+            "icc": result.icc,
             "suspects": [
-                {"word": caption[one.start : one.end], "suspicion": one.score}
-                for one in found.suspects
+                {"word": caption[suspect.start : suspect.end], "suspicion": suspect.score}
+                for suspect in result.suspects
             ],
         }
 
@@ -269,13 +299,16 @@ class Actions:
 
         Args:
             pair_id: The pair's id.
-            way: image (similar pictures), duplicate (near duplicates alone) or caption.
+            way: image (similar pictures), duplicate (near duplicates alone), caption, or confused
+                (pictures that this caption fits as well or better).
 
         Returns:
             Ids of pairs.
         """
-        view = self._workspace.open_pair(int(pair_id))
-        return list(self._workspace.search(view.dataset_id, like=f"{way}:{view.pair_id}") or ())
+        view = self._workspace.review.open_pair(int(pair_id))
+        return list(
+            self._workspace.review.search(view.dataset_id, like=f"{way}:{view.pair_id}") or ()
+        )
 
     def progress(self, dataset: str) -> dict[str, Any]:
         """How far the review of a dataset has come.
@@ -288,7 +321,7 @@ class Actions:
             have been decided in the order of the random audit, an estimate with a 95 % interval of
             the errors that remain.
         """
-        view = self._workspace.progress(self._workspace.find(dataset))
+        view = self._workspace.review.progress(self._workspace.find(dataset))
         rest = view.remaining
         return {
             "pairs": view.total,
@@ -301,8 +334,45 @@ class Actions:
         }
 
     def _author(self, request: gr.Request | None) -> str:
-        name = request.username if request is not None else None
-        return name or self._workspace.settings.author
+        return _reader(request) or self._workspace.settings.author
+
+
+def _reader(request: gr.Request | StarletteRequest | None) -> str | None:
+    """Who has logged in. Gradio's MCP server hands the web server's own request on, in which the
+    guard has left the name."""
+    if isinstance(request, StarletteRequest):
+        return curator_of(request)
+    return (request.username or None) if request is not None else None
+
+
+def _place(after: str) -> Cursor | None:
+    """The place that a page's `next` names; None for the first page. Raises SettingsError."""
+    if not after:
+        return None
+    try:
+        value, pair_id = json.loads(after)
+        is_place = (
+            (value is None or (type(value) in (int, float) and math.isfinite(value)))
+            and type(pair_id) is int
+            and 0 <= pair_id < 2**31
+        )
+    except (ValueError, TypeError, OverflowError, RecursionError):
+        is_place = False
+    if not is_place:
+        raise SettingsError(
+            "'after' is not a queue position: pass the 'next' of the previous page."
+        )
+    return Cursor(value, pair_id)
+
+
+def _verdict(verdict: VerdictRow) -> dict[str, Any]:
+    """What holds after it, named as in `pair`, which tells the rest."""
+    return {
+        "id": verdict.pair_id,
+        "version": verdict.version,
+        "verdict": verdict.decision,
+        "corrected_caption": verdict.corrected_caption,
+    }
 
 
 def _pair(view: PairView) -> dict[str, Any]:
@@ -314,18 +384,39 @@ def _pair(view: PairView) -> dict[str, Any]:
         "version": view.version,
         "verdict": view.decision,
         "corrected_caption": view.corrected_caption,
+        "note": view.note,
+        "guidelines": view.guidelines,
+        "picture_issues": list(view.picture_issues),
         "p_error": view.p_error,
         "s_0": view.s_0,
         "gain": view.gain,
         "icc": view.icc,
+        "support": view.support,
+        "weakest": view.weakest,
+        "phrases": (
+            None
+            if view.phrases is None
+            else [
+                {
+                    "phrase": view.caption[phrase.start : phrase.end],
+                    "start": phrase.start,
+                    "end": phrase.end,
+                    "kind": phrase.kind,
+                    "pas": phrase.pas,
+                    "spread": phrase.spread,
+                }
+                for phrase in view.phrases
+            ]
+        ),
+        "specificity": _specificity(view),
         "suspects": [
             {
-                "word": view.caption[one.start : one.end],
-                "start": one.start,
-                "end": one.end,
-                "suspicion": one.score,
+                "word": view.caption[suspect.start : suspect.end],
+                "start": suspect.start,
+                "end": suspect.end,
+                "suspicion": suspect.score,
             }
-            for one in view.suspects
+            for suspect in view.suspects
         ],
         "trajectory": (
             [
@@ -340,19 +431,33 @@ def _pair(view: PairView) -> dict[str, Any]:
             if view.trajectory is not None
             else []
         ),
-        "suggestions": [_suggestion(one) for one in view.suggestions],
+        "suggestions": [_suggestion(suggestion) for suggestion in view.suggestions],
     }
 
 
-def _suggestion(one: SuggestionView) -> dict[str, Any]:
+def _specificity(view: PairView) -> dict[str, Any] | None:
+    """How the caption's own picture fares among similar ones; null if it was not measured."""
+    specificity = view.specificity
+    if specificity is None:
+        return None
     return {
-        "id": one.id,
-        "caption": one.caption,
-        "made_by": one.proposer,
-        "s_before": one.s_before,
-        "s_after": one.s_after,
-        "p_before": one.p_before,
-        "p_after": one.p_after,
-        "words_changed": one.words_changed,
-        "similarity": one.similarity,
+        "log_probability": specificity.log_share,
+        "rank": specificity.rank,
+        "of": specificity.of,
+        "fits_better": list(specificity.better),
+        "judged_by": specificity.by,
+    }
+
+
+def _suggestion(suggestion: SuggestionView) -> dict[str, Any]:
+    return {
+        "id": suggestion.id,
+        "caption": suggestion.caption,
+        "made_by": suggestion.proposer,
+        "s_before": suggestion.s_before,
+        "s_after": suggestion.s_after,
+        "p_before": suggestion.p_before,
+        "p_after": suggestion.p_after,
+        "words_changed": suggestion.words_changed,
+        "similarity": suggestion.similarity,
     }

@@ -1,15 +1,22 @@
-"""Datasets: bring one in, score it, and see which rows stayed out."""
+"""Datasets page: import and score a dataset, and list rows that could not be imported."""
 
+import functools
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 
 from backend.errors import SettingsError
+from backend.jobs.pace import duration
 from backend.workspace import Workspace
+from traced_ui import dataset_settings, models_page
 from traced_ui.jobs import job_html, table
 from traced_ui.messages import guarded, note
+from traced_ui.templates import part, render
 
 PAGE = 50
+SCRIPT = Path(__file__).with_name("uploads.js")
 
 
 def choices(workspace: Workspace) -> list[tuple[str, int]]:
@@ -22,7 +29,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     overview = gr.HTML(elem_id="datasets-overview")
     with gr.Row():
         with gr.Column(scale=1, min_width=340):
-            gr.Markdown("### Bring a dataset in")
+            gr.Markdown("### Import a dataset")
+            upload = gr.HTML(
+                render("datasets/upload.html", limit=workspace.settings.upload_limit),
+                elem_id="upload",
+                js_on_load=SCRIPT.read_text(encoding="utf-8"),
+            )
             path = gr.Textbox(
                 label="Folder or file on this machine",
                 placeholder="/data/my-images  or  /data/captions.csv",
@@ -30,20 +42,37 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
                 "or Parquet file with an image path and a caption a row.",
                 elem_id="import-path",
             )
-            with gr.Accordion("Names and columns (found by themselves if left empty)", open=False):
-                name = gr.Textbox(label="Name in this app")
+            with gr.Accordion(
+                "Names and columns (detected automatically if left empty)", open=False
+            ):
+                name = gr.Textbox(label="Name in this app", elem_id="import-name")
                 image_column = gr.Textbox(label="Column with image paths")
                 caption_column = gr.Textbox(label="Column with captions")
                 id_column = gr.Textbox(label="Column with ids")
                 split_column = gr.Textbox(label="Column with splits")
                 root = gr.Textbox(label="Folder that image paths are relative to")
             start = gr.Button("Import", variant="primary", elem_id="import-start")
+            model = gr.Dropdown(
+                models_page.choices(workspace, 0), value="", elem_id="score-model",
+                label="Model to score with", allow_custom_value=True,
+            )  # fmt: skip
+            anyway = gr.Checkbox(
+                label="Score pictures that the model does not know as well", value=False,
+                elem_id="score-anyway",
+            )  # fmt: skip
+            plan = gr.Button("How long will scoring take?", elem_id="estimate-start")
             score = gr.Button("Score the dataset chosen above", elem_id="score-start")
+            specificity = gr.Button(
+                "Measure how specific its captions are", elem_id="specificity-start"
+            )
+            measure = gr.Button("Measure the support of its phrases", elem_id="support-start")
+            quality = gr.Button("Check the quality of its pictures", elem_id="quality-start")
             job_id = gr.State(None)
             status = gr.HTML(elem_id="import-status")
             timer = gr.Timer(1.0, active=False)
         with gr.Column(scale=2, min_width=400):
-            gr.Markdown("### Rows that stayed out")
+            dataset_settings.build(workspace, dataset, choices, overview)
+            gr.Markdown("### Rows left out")
             page = gr.Number(1, label="Page", precision=0, minimum=1, elem_id="problems-page")
             problems = gr.HTML(elem_id="problems")
 
@@ -54,48 +83,144 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     def begin(*given: str | None) -> tuple[int, str, Any]:
         texts = [(text or "").strip() or None for text in given]
         if texts[0] is None:
-            raise SettingsError("Give the folder or the file first.")
+            raise SettingsError("Enter a folder or a file first.")
         names = ("path", "name", "image_column", "caption_column", "id_column", "split_column",
                  "image_root")  # fmt: skip
-        started = workspace.start_job("import", None, **dict(zip(names, texts, strict=True)))
-        return started, job_html(workspace.job(started)), gr.Timer(active=True)
+        started = workspace.jobs.start("import", None, **dict(zip(names, texts, strict=True)))
+        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
 
     @guarded
-    def begin_scoring(dataset_id: int | None) -> tuple[int, str, Any]:
+    def uploaded(event: gr.EventData) -> tuple[int, str, Any]:
+        """An upload has become a job; from here on it is handled like any other import."""
+        started = int(dict(event._data or {}).get("job", 0))
+        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
+
+    def begin_job(kind: str, dataset_id: int | None) -> tuple[int, str, Any]:
         if dataset_id is None:
             raise SettingsError("Choose a dataset at the top first.")
-        started = workspace.start_job("score", dataset_id)
-        return started, job_html(workspace.job(started)), gr.Timer(active=True)
+        started = workspace.jobs.start(kind, dataset_id)
+        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
+
+    @guarded
+    def begin_scoring(
+        dataset_id: int | None, model: str | None, anyway: bool, request: gr.Request
+    ) -> tuple[int, str, Any]:
+        if dataset_id is None:
+            raise SettingsError("Choose a dataset at the top first.")
+        if model:
+            model = models_page.chosen_by(workspace, model, request)
+        chosen: dict[str, Any] = {"anyway": True} if anyway else {}
+        if model:
+            is_here = workspace.models.view(model).is_here
+            chosen |= {"model": model} if is_here else {"model": model, "download": True}
+        started = workspace.jobs.start("score", dataset_id, **chosen)
+        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
+
+    @guarded
+    def begin_estimate(
+        dataset_id: int | None, model: str | None, anyway: bool, request: gr.Request
+    ) -> tuple[int, str, Any]:
+        if dataset_id is None:
+            raise SettingsError("Choose a dataset at the top first.")
+        chosen: dict[str, Any] = {"anyway": True} if anyway else {}
+        if model:
+            chosen["model"] = models_page.chosen_by(workspace, model, request)
+        started = workspace.jobs.start("estimate", dataset_id, **chosen)
+        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
+
+    def offered(dataset_id: int | None) -> Any:
+        pairs = workspace.review.counts(dataset_id).total if dataset_id is not None else 0
+        return gr.Dropdown(choices=models_page.choices(workspace, pairs), value="")
 
     @guarded
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
         if started is None:
-            return gr.skip(), gr.Timer(active=False), gr.skip(), gr.skip()
-        job = workspace.job(started)
+            return gr.skip(), gr.Timer(active=False), gr.skip(), gr.skip(), gr.skip()
+        job = workspace.jobs.job(started)
         if job.status in ("queued", "running"):
-            return job_html(job), gr.skip(), gr.skip(), gr.skip()
-        told = job_html(job)
+            return job_html(job), gr.skip(), gr.skip(), gr.skip(), gr.skip()
+        message = job_html(job)
+        choice: Any = gr.skip()
         update: Any = gr.Dropdown(choices=choices(workspace))
         if job.status == "done" and job.kind == "import":
             imported = job.result
-            told = note(
-                f"'{imported['name']}': {imported['added']} pairs added, "
-                f"{imported['already_there']} were there already, {imported['problems']} rows "
-                "stayed out. Score it next.",
-                "warning" if imported["problems"] else "good",
-            )
+            message = imported_note(imported)
             update = gr.Dropdown(choices=choices(workspace), value=imported["dataset_id"])
-        return told, gr.Timer(active=False), update, overview_html(workspace)
+            if imported.get("asks_for_model"):
+                added = workspace.review.counts(imported["dataset_id"]).total
+                listed = models_page.choices(workspace, added)
+                choice = gr.Dropdown(choices=listed, value=listed[1][1])
+        if job.status == "done" and job.kind == "support":
+            message = note(support_message(job.result), "good")
+        if job.status == "done" and job.kind == "estimate":
+            message = note(estimate_message(job.result), "good")
+        if job.status == "done" and job.kind == "quality":
+            message = note(quality_message(job.result), "good")
+        return message, gr.Timer(active=False), update, overview_html(workspace), choice
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     columns = [path, name, image_column, caption_column, id_column, split_column, root]
+    upload.select(uploaded, None, [job_id, status, timer], **options)
     start.click(begin, columns, [job_id, status, timer], **options)
-    score.click(begin_scoring, [dataset], [job_id, status, timer], **options)
-    timer.tick(watch, [job_id, dataset], [status, timer, dataset, overview], **options)
+    plan.click(begin_estimate, [dataset, model, anyway], [job_id, status, timer], **options)
+    score.click(begin_scoring, [dataset, model, anyway], [job_id, status, timer], **options)
+    for button, kind in (
+        (specificity, "specificity"), (measure, "support"), (quality, "quality"),
+    ):  # fmt: skip
+        begin_this = guarded(functools.partial(begin_job, kind))
+        button.click(begin_this, [dataset], [job_id, status, timer], **options)
+    timer.tick(watch, [job_id, dataset], [status, timer, dataset, overview, model], **options)
+    dataset.input(offered, [dataset], [model], **options)
     gr.on([dataset.change, page.change], shown, [dataset, page], [overview, problems], **options)
     context = gr.context.Context.root_block
     if context is not None:
         context.load(shown, [dataset, page], [overview, problems], **options)
+        context.load(offered, [dataset], [model], **options)
+
+
+def support_message(result: dict[str, Any]) -> str:
+    """The result of a support job, with its notes."""
+    message = (
+        f"{result['computed']} pairs measured now; {result['untested']} have no phrase to test. "
+        "Order the queue by 'hollow first'."
+    )
+    return " ".join([message, *(f"Note: {line}." for line in result["notes"])])
+
+
+def estimate_message(result: dict[str, Any]) -> str:
+    """What scoring would take, as a job has measured it."""
+    copies = f" and {result['copies']:,} noisy copies" if result["copies"] else ""
+    return (
+        f"About {duration(result['seconds'])} for {result['pairs']:,} pairs{copies}, "
+        f"{result['disk'] / 1e6:,.0f} MB of disk and {result['memory'] / 1e9:.1f} GB of memory, "
+        f"measured on {result['measured']} pairs. Corrections of pairs that look wrong come on top."
+    )
+
+
+def quality_message(result: dict[str, Any]) -> str:
+    """The picture issues counted by a job."""
+    issues = ", ".join(
+        f"{count:,} {issue.replace('_', ' ')}" for issue, count in result["issues"].items() if count
+    )
+    unreadable = f" {result['unreadable']:,} cannot be read." if result["unreadable"] else ""
+    return (
+        f"{result['measured']:,} pictures looked at now. Of the dataset: {issues or 'nothing'}."
+        f"{unreadable} Filter the queue by 'Picture is'."
+    )
+
+
+def imported_note(imported: dict[str, Any]) -> Markup:
+    """The result of an import, including what it decided automatically (encoding, ids)."""
+    message = (
+        f"'{imported['name']}': {imported['added']} pairs added, {imported['already_there']} were "
+        f"there already, {imported['problems']} rows were left out. Score it next."
+    )
+    notes = [*imported["notes"]]
+    if imported.get("asks_for_model"):
+        notes.append(
+            f"{imported['asks_for_model']} Choose another under 'Model to score with', then score."
+        )
+    return note(" ".join((message, *notes)), "warning" if imported["problems"] or notes else "good")
 
 
 def overview_html(workspace: Workspace) -> str:
@@ -105,7 +230,7 @@ def overview_html(workspace: Workspace) -> str:
         for s in workspace.datasets()
     ]  # fmt: skip
     if not rows:
-        return '<div class="empty"><h2>No dataset yet</h2>Bring one in below.</div>'
+        return part("empty", "No dataset yet", "Import one below.")
     head = ["dataset", "pairs", "scored", "reviewed", "errors found", "rows left out", "source"]
     return table(head, rows, {1, 2, 3, 4, 5})
 
@@ -115,10 +240,10 @@ def problems_html(workspace: Workspace, dataset_id: int | None, page: int) -> st
         return ""
     count = workspace.summary(dataset_id).problems
     if not count:
-        return note("Every row went in.", "good")
+        return note("All rows were imported.", "good")
     listed = workspace.problems(dataset_id, PAGE * (max(1, page) - 1), PAGE)
     rows = [[p.file, "" if p.row is None else str(p.row), p.kind, p.message] for p in listed]
     pages = (count + PAGE - 1) // PAGE
-    return f"<p>{count} rows, page {page} of {pages}</p>" + table(
-        ["file", "row", "what", "what is wrong and what to do"], rows, {1}
+    return render(
+        "problems.html", count=count, page=page, pages=pages, rows=rows, dataset_id=dataset_id
     )

@@ -1,40 +1,62 @@
-"""Two captions as one text with what was taken out and what was put in."""
+"""Word differences between two captions, as one text with deletions and insertions."""
 
-import difflib
+from markupsafe import Markup
 
-from backend.captions import Caption
-from traced_ui.markup import safe
+from backend.engine.captions import Caption
+from backend.engine.word_differences import aligned
+from traced_ui.templates import render
 
 
-def difference(before: str, after: str) -> str:
+def difference(before: str, after: str) -> Markup:
     """Inline HTML: deleted words in <del>, new ones in <ins>, all else as in `after`.
 
     Without the parts in <del> the text is `after`, byte for byte.
     """
+    return render("difference.html", changes=changes(before, after))
+
+
+def readable(before: str, after: str) -> Markup:
+    """A proposed caption in readable form: with changes marked if most words are kept, otherwise
+    in full, because two interleaved sentences would be unreadable."""
+    old, new = Caption.parse(before).words, Caption.parse(after).words
+    kept = sum(len(run.new) for run in aligned(old, new) if run.kept)
+    if 2 * kept >= max(len(old), len(new)):
+        return difference(before, after)
+    return render("difference.html", changes=[("kept", after)])
+
+
+def changes(before: str, after: str) -> list[tuple[str, str]]:
+    """The changes from `before` to `after`, in order: ("kept" | "gone" | "added", text).
+
+    >>> changes("A red dog", "A brown dog")
+    [('kept', 'A '), ('gone', 'red'), ('kept', ' '), ('added', 'brown'), ('kept', ' dog')]
+    """
     old, new = _pieces(before), _pieces(after)
-    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
-    found: list[str] = []
-    for kind, i0, i1, j0, j1 in matcher.get_opcodes():
-        if kind == "equal":
-            found.append(safe("".join(new[j0:j1])))
+    made: list[tuple[str, str]] = []
+    for run in aligned(old, new):
+        gone = "".join(old[run.old.start : run.old.stop])
+        added = "".join(new[run.new.start : run.new.stop])
+        if run.kept:
+            made.append(("kept", added))
             continue
-        if gone := "".join(old[i0:i1]):
-            gap = "" if gone[-1:].isspace() else " "
-            found.append(f"<del>{safe(gone)}</del>{gap if j1 > j0 else ''}")
-        if added := "".join(new[j0:j1]):
-            found.append(f"<ins>{safe(added)}</ins>")
-    return "".join(found)
+        if gone:
+            made.append(("gone", gone))
+            if added and not gone[-1:].isspace():
+                made.append(("kept", " "))  # only for display
+        if added:
+            made.append(("added", added))
+    return made
 
 
 def _pieces(text: str) -> list[str]:
-    """Words and what is between them; joined they are the text."""
-    found: list[str] = []
+    """Words and the text between them; joined they give the text."""
+    pieces: list[str] = []
     position = 0
     for start, end in Caption.parse(text).spans:
         if start > position:
-            found.append(text[position:start])
-        found.append(text[start:end])
+            pieces.append(text[position:start])
+        pieces.append(text[start:end])
         position = end
     if position < len(text):
-        found.append(text[position:])
-    return found
+        pieces.append(text[position:])
+    return pieces

@@ -1,15 +1,18 @@
 """The caption with its words shaded by suspicion.
 
-Shade is never alone: suspect words are also underlined, thicker the more suspect, so that nobody
-needs to tell colours apart. The text is the user's, byte for byte.
+Colour is never the only cue: suspect words are also underlined, thicker the more suspect, so that
+no one has to distinguish colours. The text is the user's, byte for byte.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 
-from backend.captions import Caption
-from backend.detection.localisation import VISIBLE
-from backend.detection.types import SuspectWord
-from traced_ui.markup import safe
+from markupsafe import Markup
+
+from backend.engine.captions import Caption
+from backend.engine.detection.localisation import VISIBLE
+from backend.engine.detection.types import SuspectWord
+from traced_ui.templates import render
 
 
 def highlighted_caption(
@@ -20,69 +23,76 @@ def highlighted_caption(
     gains: Sequence[float] = (),
     removal: Mapping[int, int] | None = None,
     wrong: Collection[tuple[int, int]] | None = None,
-) -> str:
+    expected: Sequence[str] = (),
+) -> Markup:
     """A paragraph; words carry their suspicion, and on hover the number.
 
-    `removed`: words struck out (those gone at a step). `words_read`: words behind are marked as
+    `removed`: words struck out (those removed at a step). `words_read`: words beyond are marked as
     not read by the model. `gains`: what deleting the word alone adds to s, `removal`: the step at
-    which a word was removed, both told on hover. `wrong`: characters of the words that a curator
-    called wrong; with None words cannot be called that here.
+    which a word was removed, both shown on hover. `wrong`: character ranges of the words that a
+    curator marked as wrong; None disables marking. `expected`: what a captioner expected
+    in place of each word ("cat 0.61, dog 0.20"), shown on hover.
     """
-    parsed = Caption.parse(caption)
     score = {(suspect.start, suspect.end): suspect.score for suspect in suspects}
-    pieces: list[str] = []
+    pieces: list[_Piece] = []
     position = 0
-    for index, (start, end) in enumerate(parsed.spans):
-        pieces.append(safe(caption[position:start]))
+    for index, (start, end) in enumerate(Caption.parse(caption).spans):
+        pieces.append(_Piece(caption[position:start]))
+        is_read = words_read is None or index < words_read
+        called_wrong = None if wrong is None else (start, end) in wrong
         suspicion = score.get((start, end), 0.0)
-        unread = words_read is not None and index >= words_read
+        gain = gains[index] if index < len(gains) else None
+        step = (removal or {}).get(index)
+        instead = expected[index] if index < len(expected) else ""
+        hint = (
+            _hint(suspicion, gain, step, instead) if is_read else "the model does not read this far"
+        ) + _mark_hint(called_wrong)
         pieces.append(
-            _word(
-                caption[start:end],
-                index,
-                suspicion,
-                index in removed,
-                unread,
-                gains[index] if index < len(gains) else None,
-                (removal or {}).get(index),
-                None if wrong is None else (start, end) in wrong,
+            _Piece(
+                caption[start:end], index, suspicion, index in removed, is_read, called_wrong, hint
             )
         )
         position = end
-    pieces.append(safe(caption[position:]))
-    return f'<p class="traced-caption" dir="auto">{"".join(pieces)}</p>'
+    pieces.append(_Piece(caption[position:]))
+    return render("caption.html", pieces=pieces)
 
 
-def _word(
-    text: str,
-    index: int,
-    suspicion: float,
-    removed: bool,
-    unread: bool,
-    gain: float | None,
-    step: int | None,
-    wrong: bool | None,
-) -> str:
-    classes = ["word"]
-    told = f"suspicion {suspicion:.2f}"
+@dataclass(frozen=True)
+class _Piece:
+    """A word, or (`index` None) the text between two words."""
+
+    text: str
+    index: int | None = None
+    suspicion: float = 0.0
+    removed: bool = False
+    is_read: bool = True
+    wrong: bool | None = None
+    hint: str = ""
+
+    @property
+    def classes(self) -> str:
+        kinds = {
+            "word": True,
+            "suspect": self.suspicion >= VISIBLE,
+            "removed": self.removed,
+            "unread": not self.is_read,
+            "wrong": bool(self.wrong),
+        }
+        return " ".join(kind for kind, holds in kinds.items() if holds)
+
+
+def _hint(suspicion: float, gain: float | None, step: int | None, expected: str = "") -> str:
+    hint = f"suspicion {suspicion:.2f}"
     if gain is not None:
-        told += f" · without this word alone s changes by {gain:+.3f}"
+        hint += f" · without just this word s changes by {gain:+.3f}"
     if step is not None:
-        told += f" · removed at step {step}"
-    if suspicion >= VISIBLE:
-        classes.append("suspect")
-    if removed:
-        classes.append("removed")
-    if unread:
-        classes.append("unread")
-        told = "the model does not read this far"
-    tag = "del" if removed else "span"
-    marking = ""
-    if wrong is not None:
-        told += " · click: this word is wrong" if not wrong else " · called wrong; click: it is not"
-        classes += ["wrong"] if wrong else []
-        marking = f'role="button" tabindex="-1" aria-pressed="{"true" if wrong else "false"}" '
-    return (
-        f'<{tag} class="{" ".join(classes)}" data-word="{index}" {marking}'
-        f'style="--suspicion:{suspicion:.2f}" title="{safe(told)}">{safe(text)}</{tag}>'
-    )
+        hint += f" · removed at step {step}"
+    if expected:
+        hint += f" · the captioner expected: {expected}"
+    return hint
+
+
+def _mark_hint(called_wrong: bool | None) -> str:
+    if called_wrong is None:
+        return ""
+    return " · called wrong; click: it is not" if called_wrong else " · click: this word is wrong"

@@ -1,44 +1,183 @@
-"""Long work, shown while it runs."""
+"""Jobs, shown where they were started and in a drawer on every page."""
 
-from backend.views import JobView
-from traced_ui.markup import safe
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, NamedTuple
 
-NAMES = {
+import gradio as gr
+from markupsafe import Markup
+
+from backend.jobs.pace import duration
+from backend.jobs.reports import JobView
+from backend.workspace import Workspace
+from traced_ui.messages import guarded
+from traced_ui.templates import part, render
+
+#: Seconds between two looks at the store: progress on a page is never older than two, and where
+#: nothing runs a page asks no more often than it takes to notice a job from elsewhere.
+POLL, IDLE = 1.5, 12.0
+#: How long the header shows that a job has ended.
+NEWS = timedelta(seconds=30)
+SCRIPT = Path(__file__).with_name("jobs.js")
+_NAMES = {
     "import": "Importing",
     "score": "Scoring",
-    "train": "Training",
+    "support": "Measuring the support of phrases in",
+    "specificity": "Measuring the specificity of captions in",
+    "quality": "Checking the pictures of",
+    "duplicates": "Finding near duplicates in",
+    "map": "Drawing the map of",
+    "train": "Training a classifier for",
     "adopt": "Ranking",
     "export": "Exporting",
+    "download": "Downloading the model",
+    "probe": "Measuring the model",
+    "estimate": "Estimating the time for",
 }
 
 
-def job_html(job: JobView) -> str:
-    """One job: what it does, how far it is; when it failed, why."""
-    name = NAMES.get(job.kind, job.kind)
-    if job.status == "failed":
-        return (
-            f'<div class="traced-note error" role="alert">{name} failed. {safe(job.message)}</div>'
-        )
+class JobLine(NamedTuple):
+    """A job in the drawer."""
+
+    job: JobView
+    name: str
+    state: str
+    since: str
+    can_retry: bool
+
+
+def name_of(job: JobView) -> str:
+    """What the job does and its subject: "Importing photos/"."""
+    subject = job.subject
+    if job.kind == "import" and job.status != "done":
+        path = Path(subject)
+        subject = f"{path.name}/" if path.is_dir() else path.name
+    return f"{_NAMES.get(job.kind, job.kind)} {subject}".strip()
+
+
+def state_of(job: JobView, jobs: Sequence[JobView] = ()) -> str:
+    """The state of the job. `jobs`: all unfinished jobs, to say what a queued one is waiting
+    for."""
     if job.status == "done":
-        return f'<div class="traced-note good" role="status">{name} is done.</div>'
-    share = job.done / job.total if job.total else 0
-    told = f"{job.done} of {job.total}" if job.total else ""
-    return (
-        f'<div class="traced-note" role="status"><div class="progress"><span>{name}: '
-        f"{safe(job.message or job.status)}</span><span>{told}</span></div>"
-        f'<div class="bar"><i style="width:{share:.1%}"></i></div></div>'
+        return "Done"
+    if job.has_ended:
+        return job.message or job.status.capitalize()
+    if job.is_cancelling:
+        return "Cancelling: it stops at its next step."
+    if job.status == "queued":
+        ahead = sum(other.id < job.id for other in jobs)
+        return f"Waiting for {ahead} earlier {'job' if ahead == 1 else 'jobs'}" if ahead else "Next"
+    share = f" · {job.done:,} of {job.total:,}" if job.total else ""
+    return f"{job.message or 'Starting'}{share}"
+
+
+def job_html(job: JobView) -> Markup:
+    """One job: what it does, its progress, and the reason if it failed."""
+    return render("jobs/job.html", job=job, name=name_of(job), state=job.message or job.status)
+
+
+def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:
+    """All of `jobs`, newest first."""
+    unfinished = [job for job in jobs if not job.has_ended]
+    rows = [
+        JobLine(
+            job,
+            name_of(job),
+            state_of(job, unfinished),
+            _since(job, now),
+            job.status in ("failed", "cancelled") and "has taken it over" not in job.message,
+        )
+        for job in jobs
+    ]
+    return render("jobs/drawer.html", rows=rows)
+
+
+def _stage_of(job: JobView) -> str:
+    return job.status if job.has_ended else job.message.partition(" · ")[0]
+
+
+def _since(job: JobView, now: datetime) -> str:
+    if job.has_ended:
+        return f"{duration(max((now - job.updated_at).total_seconds(), 0))} ago"
+    return f"for {duration(max((now - job.created_at).total_seconds(), 0))}"
+
+
+def button_html(jobs: Sequence[JobView], now: datetime) -> Markup:
+    """The button in the header, with the running job or the one that has just ended."""
+    running = [job for job in jobs if not job.has_ended]
+    ended = [job for job in jobs if job.has_ended and now - job.updated_at < NEWS]
+    failed = next((job for job in ended if job.status == "failed"), None)
+    summary = ""
+    if failed is not None:
+        summary = f"{name_of(failed)} failed"
+    elif running:
+        first = running[-1]
+        share = f" {first.done / first.total:.0%}" if first.total else ""
+        more = f" and {len(running) - 1} more" if len(running) > 1 else ""
+        summary = f"{name_of(first)}{share}{more}"
+    elif ended:
+        summary = f"{name_of(ended[0])}: {ended[0].status}"
+    return render("jobs/button.html", summary=summary, failed=failed is not None)
+
+
+def pace_of(jobs: Sequence[JobView], now: datetime) -> float:
+    """Seconds until the next look: short while a job runs or the header still says that one has
+    ended."""
+    is_news = any(not job.has_ended or now - job.updated_at < NEWS for job in jobs)
+    return POLL if is_news else IDLE
+
+
+def build_button() -> gr.HTML:
+    """The button that opens the drawer; called inside the header."""
+    return gr.HTML(button_html((), datetime.now(UTC)), elem_id="traced-jobs-button")
+
+
+def build_drawer(
+    workspace: Workspace, blocks: gr.Blocks, button: gr.HTML, redraw: tuple[Any, ...]
+) -> None:
+    """The drawer, which follows the store; when a job ends or reaches its next stage, the review
+    page is drawn again by `redraw`: (function, inputs, outputs)."""
+    drawer = gr.HTML(
+        drawer_html((), datetime.now(UTC)),
+        elem_id="traced-jobs",
+        js_on_load=SCRIPT.read_text(encoding="utf-8"),
     )
+    seen: gr.State = gr.State(None)
+    stages = gr.State(0)
+    pace = gr.State(POLL)
+
+    def look(before: str | None, count: int, paced: float) -> tuple[Any, Any, str, int, float, Any]:
+        jobs, now = workspace.jobs.recent(), datetime.now(UTC)
+        # Those that have ended as well: a short job begins and ends between two looks.
+        stage = " ".join(f"{job.id}:{_stage_of(job)}" for job in jobs)
+        if before is not None and stage != before:
+            count += 1
+        wanted = pace_of(jobs, now)
+        timer_now = gr.skip() if wanted == paced else gr.Timer(wanted)
+        return drawer_html(jobs, now), button_html(jobs, now), stage, count, wanted, timer_now
+
+    @guarded
+    def act(event: gr.EventData) -> Markup:
+        asked = dict(event._data or {})
+        job_id = int(asked.get("job", 0))
+        if asked.get("action") == "cancel":
+            workspace.jobs.cancel(job_id)
+        elif asked.get("action") == "retry":
+            workspace.jobs.retry(job_id)
+        return drawer_html(workspace.jobs.recent(), datetime.now(UTC))
+
+    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    timer = gr.Timer(POLL)
+    known = [seen, stages, pace]
+    shown = [drawer, button, *known, timer]
+    gr.on([timer.tick, blocks.load, drawer.input], look, known, shown, **options)
+    drawer.select(act, None, [drawer], queue=False, trigger_mode="multiple", **options)
+    stages.change(*redraw, **options)
 
 
-def table(head: list[str], rows: list[list[str]], numeric: set[int] = frozenset()) -> str:  # type: ignore[assignment]
-    """An HTML table; every cell is escaped."""
-
-    def kind(index: int) -> str:
-        return ' class="n"' if index in numeric else ""
-
-    top = "".join(f"<th{kind(i)} scope='col'>{safe(cell)}</th>" for i, cell in enumerate(head))
-    body = "".join(
-        "<tr>" + "".join(f"<td{kind(i)}>{safe(c)}</td>" for i, c in enumerate(row)) + "</tr>"
-        for row in rows
-    )
-    return f'<table class="t-table"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
+def table(
+    head: list[str], rows: Sequence[Sequence[object]], numeric: Collection[int] = ()
+) -> Markup:
+    """A table; `numeric`: numbers of the columns that hold figures."""
+    return part("table", head, rows, numeric)

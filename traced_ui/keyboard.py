@@ -1,8 +1,10 @@
-"""All keys of the review page. `script.js` gets this table and knows no key of its own."""
+"""All keys of the review page; `script.js` has no key bindings of its own."""
 
 from dataclasses import dataclass
 
-from traced_ui.markup import safe
+from markupsafe import Markup
+
+from traced_ui.templates import render
 
 
 @dataclass(frozen=True)
@@ -12,7 +14,7 @@ class Key:
     keys: tuple[str, ...]
     action: str
     shown: str
-    told: str
+    description: str
 
 
 KEYS = (
@@ -21,9 +23,11 @@ KEYS = (
     Key(("1",), "suggestion-1", "1", "wrong: use the first suggestion"),
     Key(("2",), "suggestion-2", "2", "wrong: use the second suggestion"),
     Key(("3",), "suggestion-3", "3", "wrong: use the third suggestion"),
-    Key(("e", "E"), "edit", "E", "write your own correction (Ctrl+Enter saves, Esc leaves)"),
-    Key(("w", "W"), "words", "W", "to the words: ← → choose one, Enter calls it wrong, Esc leaves"),
-    Key(("b", "B"), "abstract", "B", "abstract: describes nothing that can be seen"),
+    Key(("e", "E"), "edit", "E", "write your own correction (Ctrl+Enter saves, Esc cancels)"),
+    Key(
+        ("w", "W"), "words", "W", "select words: ← → move, Enter marks a word as wrong, Esc leaves"
+    ),
+    Key(("b", "B"), "abstract", "B", "abstract: describes nothing visible"),
     Key(("u", "U"), "unsure", "U", "unsure"),
     Key(("z", "Z"), "undo", "Z", "undo the last verdict"),
     Key(("y", "Y"), "redo", "Y", "redo"),
@@ -31,11 +35,28 @@ KEYS = (
     Key(("k", "K", "ArrowUp"), "previous", "K or ↑", "previous pair"),
     Key(("ArrowRight",), "step-forward", "→", "one step along the trajectory"),
     Key(("ArrowLeft",), "step-back", "←", "one step back"),
-    Key(("g", "G"), "grid", "G", "many pairs at once, or one again"),
-    Key(("m", "M"), "same-word", "M", "more like this: the same suspect word (again: all pairs)"),
-    Key(("p", "P"), "same-picture", "P", "pictures like this one (again: all pairs)"),
+    Key(("g", "G"), "grid", "G", "grid of many pairs, or back to one pair"),
+    Key(("f", "F"), "replace", "F", "edit many captions: find and replace, prefix, suffix"),
+    Key(
+        ("m", "M"),
+        "same-word",
+        "M",
+        "more like this: the same suspect word (press again for all pairs)",
+    ),
+    Key(("p", "P"), "same-picture", "P", "pictures like this one (press again for all pairs)"),
     Key(("s", "S"), "suggest", "S", "ask for suggestions"),
-    Key(("x", "X"), "zoom", "X", "picture large or fitted"),
+    Key(
+        ("r", "R"), "richer", "R", "suggest a richer caption: this one is right but says too little"
+    ),
+    Key(
+        ("n", "N"),
+        "note",
+        "N",
+        "write a note, saved with the next verdict (Ctrl+Enter: keep the verdict, save the note)",
+    ),
+    Key(("i", "I"), "guidelines", "I", "show or hide the dataset's guidelines"),
+    Key(("h", "H"), "phrases", "H", "show or hide the support of each phrase"),
+    Key(("x", "X"), "zoom", "X", "enlarge the picture, or fit it again"),
     Key(("/",), "search", "/", "search the captions"),
     Key(("?",), "help", "?", "show or hide this list"),
 )
@@ -46,11 +67,6 @@ def key_table() -> dict[str, str]:
     return {name: key.action for key in KEYS for name in key.keys}
 
 
-def help_overlay() -> str:
-    """The list of all keys, hidden until it is asked for."""
-    rows = "".join(f"<dt><kbd>{safe(k.shown)}</kbd></dt><dd>{safe(k.told)}</dd>" for k in KEYS)
-    return (
-        '<div id="traced-help" role="dialog" aria-label="Keys" hidden><div class="panel">'
-        "<h2>Keys</h2><p>They rest while you type.</p><dl>" + rows + "</dl>"
-        '<button type="button" data-local="help">Close (Esc)</button></div></div>'
-    )
+def help_overlay() -> Markup:
+    """The list of all keys, hidden until requested."""
+    return render("help.html", keys=KEYS)

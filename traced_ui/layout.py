@@ -1,32 +1,55 @@
-"""Header, tabs, and what all pages share."""
+"""Header, tabs, and elements shared by all pages."""
 
 from typing import Any
 
 import gradio as gr
 
+from backend.review.queue_form import id_in
 from backend.workspace import Workspace
-from traced_ui import api, datasets, export, plane, playground, progress, retrain, review, team
-from traced_ui.jobs import job_html
-from traced_ui.markup import safe
+from traced_ui import (
+    api,
+    datasets,
+    export,
+    models_page,
+    near_duplicates,
+    picture_map,
+    plane,
+    playground,
+    progress,
+    retrain,
+    review,
+    team,
+)
+from traced_ui.api_defaults import ApiBlocks
+from traced_ui.jobs import build_button, build_drawer
+from traced_ui.review_actions import ReviewActions
+from traced_ui.templates import render
 
 
-def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
-    """The whole app. `dataset_id`: the dataset that is open at first."""
-    with gr.Blocks(
+def build(
+    workspace: Workspace,
+    actions: ReviewActions,
+    dataset_id: int | None,
+    mcp: bool = False,
+) -> gr.Blocks:
+    """The whole app. `actions`: what the review page does. `dataset_id`: the dataset that is open
+    at first. `mcp`: see `api.build`."""
+    with ApiBlocks(
         title="TRACED Curator", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as blocks:
-        api.build(workspace)  # first, so that no listener of a page takes their names
+        # First, so that no listener of a page takes their names.
+        api.build(workspace, queued=not mcp)
         with gr.Row(elem_id="traced-header"):
-            gr.HTML("<h1>TRACED Curator<small>find, understand and fix wrong captions</small></h1>")
+            gr.HTML(render("header.html"))
             dataset = gr.Dropdown(
                 datasets.choices(workspace), value=dataset_id, label="Dataset", container=False,
                 elem_id="traced-dataset", min_width=260, scale=0,
             )  # fmt: skip
+            jobs_button = build_button()
             who = gr.HTML(elem_id="traced-who")
-        running = gr.HTML(elem_id="traced-running")
         with gr.Tabs():
             with gr.Tab("Review", id="review"):
-                redraw = review.build(workspace, dataset, blocks)
+                redraw = review.build(actions, dataset, blocks)
             with gr.Tab("Playground", id="playground"):
                 playground.build(workspace, dataset)
             with gr.Tab("Datasets", id="datasets"):
@@ -35,60 +58,45 @@ def build(workspace: Workspace, dataset_id: int | None) -> gr.Blocks:
                 look = progress.build(workspace, dataset)
             with gr.Tab("Plane", id="plane") as plane_tab:
                 survey = plane.build(workspace, dataset)
+            with gr.Tab("Map", id="map") as map_tab:
+                charted = picture_map.build(workspace, dataset)
+            with gr.Tab("Duplicates", id="duplicates") as duplicates_tab:
+                copies = near_duplicates.build(workspace, dataset)
             with gr.Tab("Team", id="team") as team_tab:
                 gather = team.build(workspace, dataset)
+            with gr.Tab("Models", id="models") as models_tab:
+                models_shown = models_page.build(workspace)
             with gr.Tab("Retrain", id="retrain"):
                 retrain.build(workspace, dataset)
             with gr.Tab("Export", id="export") as export_tab:
                 refresh = export.build(workspace, dataset)
+        # Opened by an address, a page is shown before the dataset that is named there: whichever
+        # answer comes last must be the one for the dataset that is chosen last.
         for tab, shown in (
-            (export_tab, refresh), (progress_tab, look), (plane_tab, survey), (team_tab, gather),
+            (progress_tab, look), (plane_tab, survey), (map_tab, charted),
+            (duplicates_tab, copies), (team_tab, gather),
         ):  # fmt: skip
-            tab.select(*shown, api_visibility="private", show_progress="hidden")
-        for shown in (look, survey, gather):
-            dataset.change(*shown, api_visibility="private", show_progress="hidden")
-        _strip(workspace, blocks, running, redraw)
+            gr.on(
+                [tab.select, dataset.change], *shown, trigger_mode="always_last",
+                api_visibility="private", show_progress="hidden",
+            )  # fmt: skip
+        models_tab.select(*models_shown, api_visibility="private", show_progress="hidden")
+        export_tab.select(*refresh, api_visibility="private", show_progress="hidden")
+        build_drawer(workspace, blocks, jobs_button, redraw)
 
         def named(current: int | None, request: gr.Request) -> Any:
-            """The dataset that the page's address names; its change opens queue and pair."""
+            """The dataset named in the page's URL; its change event opens queue and pair."""
             wanted = str(dict(request.query_params).get("dataset", ""))
             known = {summary.id for summary in workspace.datasets()}
-            if not wanted.isdigit() or int(wanted) not in known or int(wanted) == current:
-                return gr.skip()
-            return int(wanted)
+            dataset_id = id_in(wanted)
+            return dataset_id if dataset_id in known - {current} else gr.skip()
 
         def greeted(request: gr.Request) -> str:
-            """Who has logged in, and the way out; nothing where nobody has to."""
+            """The logged-in user and the logout link; empty without login."""
             if not request.username:
                 return ""
-            return (
-                f'<form method="post" action="/logout">{safe(request.username)} '
-                '<button type="submit" class="t-button small">Log out</button></form>'
-            )
+            return render("logged_in.html", name=request.username)
 
         blocks.load(greeted, None, [who], api_visibility="private", show_progress="hidden")
         blocks.load(named, [dataset], [dataset], api_visibility="private", show_progress="hidden")
     return blocks
-
-
-def _strip(
-    workspace: Workspace, blocks: gr.Blocks, running: gr.HTML, redraw: tuple[Any, ...]
-) -> None:
-    """Work in the background, told on every page; as it goes on, the review page is drawn anew."""
-    seen = gr.State("")
-    ended = gr.State(0)
-
-    def look(before: str, count: int) -> tuple[Any, str, int]:
-        jobs = workspace.running_jobs()
-        now = " ".join(f"{job.id}:{job.message}" for job in jobs)
-        if now != before:
-            count += 1  # a job has ended, or has reached its next stage
-        if not jobs and not before:
-            return gr.skip(), now, count
-        return "".join(job_html(job) for job in jobs), now, count
-
-    timer = gr.Timer(2.0)
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    timer.tick(look, [seen, ended], [running, seen, ended], **options)
-    blocks.load(look, [seen, ended], [running, seen, ended], **options)
-    ended.change(*redraw, **options)

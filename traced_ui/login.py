@@ -1,11 +1,12 @@
-"""Who may come in: a guard before every route, and the page to log in on.
+"""Authentication: a guard in front of every route, and the login page.
 
-The guard stands before the whole app, so that pages, pictures and the programs' interface are
-closed alike. Browsers carry their token in a cookie that scripts cannot read, programs the same
-token as `Authorization: Bearer`; both get it from POST /login.
+The guard wraps the whole app, so that pages, pictures and the API are protected alike. Browsers
+send their token in a cookie that scripts cannot read, API clients the same token as
+`Authorization: Bearer`; both get it from POST /login.
 """
 
-from http.cookies import CookieError, SimpleCookie
+import math
+from collections.abc import Sequence
 from typing import Annotated
 from urllib.parse import quote
 
@@ -13,27 +14,36 @@ import anyio.to_thread
 import fastapi
 from fastapi import Form
 from fastapi.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
+from starlette.requests import HTTPConnection, cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from backend.pipeline.team import LOGIN_HOLDS, Team
-from backend.team.throttle import Throttle
-from traced_ui.markup import safe
+from backend.accounts.devices import known_device, new_device
+from backend.accounts.team import LOGIN_HOLDS, AccountView, Team
+from backend.accounts.throttle import Throttle, network_of
+from traced_ui.templates import render_page
 
 COOKIE = "traced_login"
+#: Maximum number of cookies of that name that are checked.
+_MOST_TOKENS = 4
 _OPEN = ("/login", "/healthy")
 _KEY = "traced_curator"
-#: Many people may share one address.
-_FROM_ONE_ADDRESS = 30
+#: Marks a browser with which its curator has logged in before; it grants no access.
+DEVICE_COOKIE = "traced_device"
+_DEVICE_HOLDS = 365 * 24 * 3600
+#: Attempts that may fail before there is a wait: for one name, or one known device, at one address;
+#: for one address, which many people may share; for one name, wherever the attempts come from.
+_FOR_A_NAME, _FROM_AN_ADDRESS, _FOR_A_NAME_ANYWHERE = 5, 30, 100
 
 
-def curator_of(request: fastapi.Request) -> str | None:
-    """The name of who has logged in, as the guard has left it."""
+def curator_of(request: HTTPConnection) -> str | None:
+    """The name of the logged-in user, as set by the guard."""
     name = request.scope.get(_KEY)
     return name if isinstance(name, str) else None
 
 
 class Guard:
-    """Lets through who has logged in; sends people to the login page and tells programs 401."""
+    """Lets authenticated requests through; redirects browsers to the login page and answers API
+    clients with 401."""
 
     def __init__(self, app: ASGIApp, team: Team) -> None:
         self._app = app
@@ -43,7 +53,7 @@ class Guard:
         if scope["type"] not in ("http", "websocket") or scope["path"] in _OPEN:
             await self._app(scope, receive, send)
             return
-        account = await anyio.to_thread.run_sync(self._team.who, token_of(scope))
+        account = await anyio.to_thread.run_sync(self._who, tokens_of(scope))
         if account is not None:
             scope[_KEY] = account.name
             await self._app(scope, receive, send)
@@ -52,18 +62,28 @@ class Guard:
         else:
             await _refusal(scope)(scope, receive, send)
 
+    def _who(self, tokens: Sequence[str]) -> AccountView | None:
+        return next(
+            (account for token in tokens if (account := self._team.who(token)) is not None), None
+        )
 
-def token_of(scope: Scope) -> str | None:
-    """The token that a request carries."""
+
+def tokens_of(scope: Scope) -> list[str]:
+    """The tokens that a request carries: of the header, else of each cookie of that name, of which
+    another program on this host may have set one for another path."""
     headers = dict(scope.get("headers") or [])
     authorization = headers.get(b"authorization", b"").decode("latin-1")
     if authorization.startswith("Bearer "):
-        return authorization.removeprefix("Bearer ").strip()
-    try:
-        cookies = SimpleCookie(headers.get(b"cookie", b"").decode("latin-1"))
-    except CookieError:
-        return None
-    return cookies[COOKIE].value if COOKIE in cookies else None
+        return [authorization.removeprefix("Bearer ").strip()]
+    return [value for name, value in _cookies_of(scope) if name == COOKIE][:_MOST_TOKENS]
+
+
+def _cookies_of(scope: Scope) -> list[tuple[str, str]]:
+    """Cookies in order. Other programs on this host share them: Starlette's parser reads past what
+    is malformed, where the standard library's gives all up."""
+    sent = [value for name, value in scope.get("headers") or [] if name == b"cookie"]
+    parts = b"; ".join(sent).decode("latin-1").split(";")
+    return [cookie for part in parts for cookie in cookie_parser(part).items()]
 
 
 def _refusal(scope: Scope) -> Response:
@@ -78,7 +98,7 @@ def _refusal(scope: Scope) -> Response:
 
 def add_routes(app: fastapi.FastAPI, team: Team) -> None:
     """/login and /logout."""
-    by_name, by_address = Throttle(), Throttle(_FROM_ONE_ADDRESS)
+    throttle = Throttle()
 
     @app.get("/login", response_class=HTMLResponse)
     def page(to: str = "/") -> HTMLResponse:
@@ -92,24 +112,25 @@ def add_routes(app: fastapi.FastAPI, team: Team) -> None:
         page: Annotated[str, Form()] = "",
         to: Annotated[str, Form()] = "/",
     ) -> Response:
-        address = request.client.host if request.client else ""
+        address = network_of(request.client.host if request.client else "")
         name = " ".join(username.split())[:80]
-        waits = max(by_name.wait(name), by_address.wait(address))
+        limits = _limits(request.scope, team, name, address)
+        waits = throttle.admit(limits)
         token = None if waits else team.log_in(name, password)
         if token is None:
-            if not waits:
-                by_name.failed(name)
-                by_address.failed(address)
-            told = (
-                f"Too many attempts. Try again in {waits:.0f} seconds."
+            message = (
+                f"Too many attempts. Try again in {math.ceil(waits)} seconds."
                 if waits
-                else "Name and password do not belong together."
+                else "Wrong name or password."
             )
             status = 429 if waits else 401
+            headers = {"Retry-After": str(math.ceil(waits))} if waits else None
             if page:
-                return HTMLResponse(login_page(to, told), status)
-            return JSONResponse({"detail": told}, status)
-        by_name.succeeded(name)
+                return HTMLResponse(login_page(to, message), status, headers)
+            return JSONResponse({"detail": message}, status, headers)
+        first, *shared = limits
+        throttle.succeeded(first)
+        throttle.take_back(*shared)
         answer: Response = (
             RedirectResponse(inner(to), 303)
             if page
@@ -123,50 +144,45 @@ def add_routes(app: fastapi.FastAPI, team: Team) -> None:
             samesite="lax",
             secure=request.url.scheme == "https",
         )
+        answer.set_cookie(
+            DEVICE_COOKIE,
+            new_device(team.device_secret, name),
+            max_age=_DEVICE_HOLDS,
+            path="/login",
+            httponly=True,
+            samesite="lax",
+            secure=request.url.scheme == "https",
+        )
         return answer
 
     @app.post("/logout")
     def log_out(request: fastapi.Request) -> Response:
-        token = token_of(request.scope)
-        if token:
+        for token in tokens_of(request.scope):
             team.log_out(token)
         answer = RedirectResponse("/login", 303)
         answer.delete_cookie(COOKIE)
         return answer
 
 
+def _limits(scope: Scope, team: Team, name: str, address: str) -> dict[str, int]:
+    """What an attempt counts under, its own key first. A device that this name has logged in with
+    counts by itself alone: guesses made elsewhere do not shut it out."""
+    device = known_device(team.device_secret, name, dict(_cookies_of(scope)).get(DEVICE_COOKIE))
+    if device is not None:
+        return {f"device {device}": _FOR_A_NAME}
+    return {
+        f"name {name} at {address}": _FOR_A_NAME,
+        f"address {address}": _FROM_AN_ADDRESS,
+        f"name {name}": _FOR_A_NAME_ANYWHERE,
+    }
+
+
 def inner(to: str) -> str:
-    """A path of this server, whatever an address asked to be led to."""
+    """A path on this server, whatever redirect target was requested."""
     plain = to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable()
     return to if plain and "\\" not in to else "/"
 
 
-def login_page(to: str, told: str = "") -> str:
-    """A page of its own: nothing of the app is served before somebody has logged in."""
-    problem = f'<p role="alert">{safe(told)}</p>' if told else ""
-    return f"""<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Log in · TRACED Curator</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-:root {{ color-scheme: light dark; --ink: #1d232b; --back: #f5f6f8; --card: #fff; --line: #858e99;
-  --accent: #0b6e66; --bad: #b42318; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --ink: #e9edf2; --back: #14171c; --card: #1c2027;
-  --bad: #ff9a8f; }} }}
-body {{ margin: 0; min-height: 100vh; display: grid; place-items: center; background: var(--back);
-  color: var(--ink); font: 16px/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; }}
-form {{ background: var(--card); padding: 28px 32px; border-radius: 12px; width: 300px;
-  display: grid; gap: 12px; }}
-h1 {{ font-size: 20px; margin: 0; }} label {{ font-size: 14px; display: grid; gap: 4px; }}
-input {{ font: inherit; padding: 8px; border: 1px solid var(--line); border-radius: 8px;
-  background: transparent; color: inherit; }}
-button {{ font: inherit; padding: 9px; border: 0; border-radius: 8px; background: var(--accent);
-  color: #fff; cursor: pointer; }}
-:focus-visible {{ outline: 3px solid #4fc3b6; outline-offset: 1px; }}
-[role=alert] {{ color: var(--bad); margin: 0; font-size: 14px; }}
-</style></head><body><main><form method="post" action="/login">
-<h1>TRACED Curator</h1>{problem}
-<label>Name<input name="username" autocomplete="username" required autofocus></label>
-<label>Password<input name="password" type="password" autocomplete="current-password" required>
-</label><input type="hidden" name="page" value="1">
-<input type="hidden" name="to" value="{safe(inner(to))}">
-<button type="submit">Log in</button></form></main></body></html>"""
+def login_page(to: str, problem: str = "") -> str:
+    """A standalone page: nothing of the app is served before login."""
+    return render_page("login.html", to=inner(to), problem=problem)

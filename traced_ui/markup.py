@@ -1,15 +1,4 @@
-"""Text of strangers as HTML."""
-
-import html
-
-
-def safe(text: object) -> str:
-    """Escaped for element content and quoted attributes.
-
-    Dollar signs and braces too: Gradio's HTML component has a template language of its own.
-    """
-    escaped = html.escape(str(text), quote=True)
-    return escaped.replace("$", "&#36;").replace("{", "&#123;").replace("}", "&#125;")
+"""Format numbers for display."""
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -26,3 +15,8 @@ def percent(value: float | None) -> str:
     if 0 < value < 0.005:
         return "< 1 %"
     return f"{value:.0%}".replace("%", " %")
+
+
+def many(count: int) -> str:
+    """A count for people; counts are capped at 1000."""
+    return f"{count:,}+" if count >= 1000 else str(count)

@@ -1,4 +1,4 @@
-"""Errors as people read them: no traceback reaches a page."""
+"""User-facing error messages: no traceback reaches a page."""
 
 import functools
 import logging
@@ -6,34 +6,40 @@ from collections.abc import Callable
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 
-from backend.errors import TracedError, explain
-from traced_ui.markup import safe
+from backend.errors import SettingsError, TracedError, explain
+from traced_ui.page_words import for_page
+from traced_ui.templates import part
 
 log = logging.getLogger(__name__)
 
 
-def note(text: str, kind: str = "info") -> str:
+def note(text: str, kind: str = "info") -> Markup:
     """A message as HTML. `kind`: info, good, warning or error."""
-    role = "alert" if kind == "error" else "status"
-    return f'<div class="traced-note {kind}" role="{role}">{safe(text)}</div>'
+    return part("note", text, kind)
 
 
 def explained(error: BaseException) -> str:
-    """One sentence about the error; what nobody foresaw goes to the log with its traceback."""
+    """One sentence about the error; unexpected errors are logged with their traceback."""
+    if isinstance(error, SettingsError):
+        # Whoever clicks has set nothing: what is to be done says it all.
+        return for_page(str(error))
     if not isinstance(error, TracedError):
         log.error("unexpected error on a page", exc_info=error)
-    return explain(error)
+    return for_page(explain(error, "page"))
 
 
 def guarded(handler: Callable[..., Any]) -> Callable[..., Any]:
-    """A handler that shows a warning where it would have raised, and changes nothing else."""
+    """Wrap a handler so that errors become warnings that leave the page unchanged."""
 
     @functools.wraps(handler)
     def wrapped(*arguments: Any) -> Any:
         try:
             return handler(*arguments)
         except Exception as error:
-            raise gr.Error(safe(explained(error)), duration=12, print_exception=False) from None
+            raise gr.Error(
+                part("plain", explained(error)), duration=12, print_exception=False
+            ) from None
 
     return wrapped

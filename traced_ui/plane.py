@@ -1,177 +1,244 @@
-"""Plane: how likely wrong and how abstract, both at once. Select a region, review it.
+"""Plane page: probability of error, concreteness and specificity. Select a region, review it.
 
-Two kinds of bad captions ask for two kinds of work: what is wrong is corrected or dropped, what is
-abstract describes nothing. A region of the plane is a queue like any other, with an address.
+Three kinds of bad captions need three kinds of work: wrong ones are corrected or dropped, abstract
+ones describe nothing, generic ones need more detail. A region of the plane is a queue like any
+other, with a URL.
 """
 
+import math
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import plotly.graph_objects as go
+from markupsafe import Markup
 
 from backend.errors import SettingsError
-from backend.pipeline.queue_fields import as_query, cleaned, from_fields
-from backend.views import PlaneView, ThresholdView
+from backend.review.queue_form import as_query, cleaned, from_fields
+from backend.review.views import PlanePoint, PlaneView, ThresholdView
+from backend.verdicts import about_caption
 from backend.workspace import MOST_COUNTED, Workspace
-from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
-from traced_ui.jobs import table
-from traced_ui.markup import percent, safe
+from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, quiet
+from traced_ui.markup import percent
 from traced_ui.messages import note
+from traced_ui.templates import part, render
 
 SCRIPT = Path(__file__).with_name("plane.js")
-#: What a verdict looks like: name, colour, mark.
-_VERDICTS = {
-    "": ("undecided", MARK, "circle-open"),
-    "correct": ("correct", "#5a9b6b", "circle"),
-    "correction": ("wrong", S_COLOUR, "x"),
-    "drop": ("wrong", S_COLOUR, "x"),
-    "abstract": ("abstract", C_COLOUR, "diamond"),
-    "unsure": ("unsure", "#9a6fb0", "square-open"),
-}
 #: Pairs from which on the ground is shaded as well: points alone no longer tell how many.
 _CROWDED = 1500
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     """The page; returns what draws it: (function, inputs, outputs)."""
+    with gr.Row(elem_id="plane-axes"):
+        up = gr.Radio(
+            [("ICC: abstract below, concrete above", "icc"),
+             ("specificity: generic below, specific above", "specificity")],
+            value="icc", label="Upwards", scale=2, elem_id="plane-up",
+        )  # fmt: skip
+        colour = gr.Radio(["verdict", "specificity"], value="verdict", label="Colour",
+                          elem_id="plane-colour")  # fmt: skip
+        most = gr.Slider(0, 1, 1, step=0.05, label="Only with a share of at most",
+                         elem_id="plane-most")  # fmt: skip
+    gr.HTML(render("plane/hint.html"))
     chart = gr.Plot(elem_id="plane-chart", show_label=False, container=False, visible=False)
     with gr.Row(elem_id="plane-region"):
         fields = [
             gr.Number(label=label, minimum=0, maximum=1, step=0.01, value=value, min_width=110)
             for label, value in (
                 ("Probability from", 0), ("to", 1), ("ICC from", 0), ("ICC to", 1),
+                ("Share from", 0), ("Share to", 1),
             )
         ]  # fmt: skip
     link = gr.HTML(elem_id="plane-link")
     tables = gr.HTML(elem_id="plane-thresholds")
     bus = gr.HTML("", elem_id="plane-bus", js_on_load=SCRIPT.read_text(encoding="utf-8"))
 
-    def draw(dataset_id: int | None) -> tuple[Any, str, str]:
+    def draw(
+        dataset_id: int | None, upwards: str = "icc", colours: str = "verdict", at_most: float = 1
+    ) -> tuple[Any, str, str]:
         if dataset_id is None:
-            return gr.Plot(visible=False), "", '<div class="empty"><h2>No dataset yet</h2></div>'
-        view = workspace.plane(dataset_id)
+            return gr.Plot(visible=False), "", part("empty", "No dataset yet")
+        view = workspace.review.plane(dataset_id, upwards)
         if not view.cells:
-            told = (
-                '<div class="empty"><h2>No scores yet</h2>The plane is drawn once the dataset is '
-                "scored.</div>"
+            message = part(
+                "empty", "No scores yet", "The plane is drawn once the dataset is scored."
             )
-            return gr.Plot(visible=False), "", told
-        return gr.Plot(plane_figure(view), visible=True), "", thresholds_html(view, dataset_id)
+            if upwards == "specificity":
+                message = part(
+                    "empty",
+                    "Specificity has not been measured",
+                    "Measure it on the Datasets page.",
+                )
+            return gr.Plot(visible=False), "", message
+        figure = plane_figure(view, colours, at_most)
+        below = regions_html(view, dataset_id) + thresholds_html(view, dataset_id)
+        return gr.Plot(figure, visible=True), "", below
 
     def region(dataset_id: int | None, *bounds: float | None) -> str:
         """A link to the queue of the region, and how many pairs wait in it."""
         if dataset_id is None:
             return ""
-        p_from, p_to, icc_from, icc_to = (
-            "" if value is None or value == default else f"{value:g}"
-            for value, default in zip(bounds, (0, 1, 0, 1), strict=True)
-        )
-        asked = cleaned(
-            {"p_error_from": p_from, "p_error_to": p_to, "icc_from": icc_from, "icc_to": icc_to}
-        )
+        names = ("p_error_from", "p_error_to", "icc_from", "icc_to",
+                 "specificity_from", "specificity_to")  # fmt: skip
         try:
+            asked = cleaned(
+                {
+                    name: _text(name, value)
+                    for name, value, default in zip(names, bounds, _WHOLE, strict=True)
+                    if value is not None and value != default
+                }
+            )
             filter = from_fields(dataset_id, asked)
         except SettingsError as problem:
             return note(str(problem), "warning")
-        count = workspace.queue_count(filter, MOST_COUNTED + 1)
-        told = f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
-        return (
-            f'<a class="t-button" href="{_address(dataset_id, asked)}">Review this region</a> '
-            f"{told} undecided pairs"
-        )
+        count = workspace.review.queue_count(filter, MOST_COUNTED + 1)
+        label = f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
+        return render("plane/link.html", address=_address(dataset_id, asked), count=label)
 
-    def selected(event: gr.EventData) -> tuple[float, ...]:
+    def selected(event: gr.EventData, upwards: str) -> tuple[float, ...]:
         """A box was drawn: its sides become the fields, which lead to the link."""
         box = dict(event._data or {})
-        sides = (box.get(key, default) for key, default in zip(_SIDES, (0, 1, 0, 1), strict=True))
-        return tuple(round(min(1.0, max(0.0, float(side))), 3) for side in sides)
+        sides = (box.get(key, default) for key, default in zip(_SIDES, _WHOLE[:4], strict=True))
+        left, right, low, high = (round(min(1.0, max(0.0, float(side))), 3) for side in sides)
+        if upwards == "specificity":
+            return left, right, 0, 1, low, high
+        return left, right, low, high, 0, 1
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    bus.keypress(selected, None, fields, queue=False, **options)
+    bus.keypress(selected, [up], fields, queue=False, **options)
     for number in fields:
         number.change(region, [dataset, *fields], [link], trigger_mode="always_last", **options)
-    return draw, [dataset], [chart, link, tables]
+    axes, drawn = [dataset, up, colour, most], [chart, link, tables]
+    for control in (up, colour, most):
+        control.change(draw, axes, drawn, trigger_mode="always_last", **options)
+    return draw, axes, drawn
+
+
+#: The sides of the whole plane: probability, ICC, share.
+_WHOLE = (0, 1, 0, 1, 0, 1)
+
+
+def _text(name: str, value: float) -> str:
+    """A side of the region as a field of the queue: a share as the logarithm that is kept."""
+    if not name.startswith("specificity"):
+        return f"{value:g}"
+    return f"{math.log(max(1e-9, min(1.0, value))):.4f}"
 
 
 _SIDES = ("p_from", "p_to", "icc_from", "icc_to")
 
 
 def _address(dataset_id: int, fields: dict[str, str]) -> str:
-    return safe(f"?dataset={dataset_id}&{as_query(fields)}")
+    return f"?dataset={dataset_id}&{as_query(fields)}"
 
 
-def plane_figure(view: PlaneView) -> go.Figure:
-    """Probability to the right, concreteness upwards: wrong and abstract is the lower right."""
+def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -> go.Figure:
+    """Probability to the right, concreteness or specificity upwards: the lower right is wrong and
+    abstract, or wrong and generic. `colour`: verdict or specificity; `at_most`: only pairs with a
+    share of at most this."""
+
+    def height(point: PlanePoint) -> float | None:
+        return point.icc if view.up == "icc" else point.share
+
+    points = [
+        point
+        for point in view.points
+        if height(point) is not None and (at_most >= 1 or (point.share or 0) <= at_most)
+    ]
+    what = "ICC" if view.up == "icc" else "share"
     figure = go.Figure()
     if sum(cell.pairs for cell in view.cells) > _CROWDED:
         ground = [[0] * view.size for _ in range(view.size)]
         for cell in view.cells:
-            ground[cell.icc][cell.p_error] = cell.pairs
+            ground[cell.up][cell.p_error] = cell.pairs
         middles = [(place + 0.5) / view.size for place in range(view.size)]
         figure.add_heatmap(
             x=middles, y=middles, z=[[count**0.5 for count in row] for row in ground],
             customdata=ground, showscale=False, name="pairs",
             colorscale=[[0, "rgba(59,130,196,0)"], [1, "rgba(59,130,196,.55)"]],
-            hovertemplate="p %{x:.2f}, ICC %{y:.2f}: %{customdata} pairs<extra></extra>",
+            hovertemplate=f"p %{{x:.2f}}, {what} %{{y:.2f}}: %{{customdata}} pairs<extra></extra>",
         )  # fmt: skip
     named: dict[str, list[Any]] = {}
-    for point in view.points:
-        named.setdefault(_VERDICTS[point.decision or ""][0], []).append(point)
-    for name, colour, mark in dict.fromkeys(_VERDICTS.values()):
-        own = named.get(name, [])
-        if own:
+    if colour == "specificity":
+        shown = [point for point in points if point.share is not None]
+        figure.add_scattergl(
+            x=[point.p_error for point in shown], y=[height(point) for point in shown],
+            mode="markers",
+            name="share", customdata=[point.share for point in shown],
+            marker={"color": [point.share for point in shown], "cmin": 0, "cmax": 1, "size": 6,
+                    "colorscale": "Cividis", "opacity": 0.8,
+                    "colorbar": {"title": {"text": "share"}, "thickness": 12}},
+            hovertemplate=f"p %{{x:.2f}}, {what} %{{y:.2f}}, share %{{customdata:.2f}}"
+            "<extra></extra>",
+        )  # fmt: skip
+        points = []
+    for point in points:
+        named.setdefault(about_caption(point.decision), []).append(point)
+    for name, (colour, mark) in VERDICT_LOOKS.items():
+        members = named.get(name, [])
+        if members:
             figure.add_scattergl(
-                x=[one.p_error for one in own], y=[one.icc for one in own], mode="markers",
+                x=[point.p_error for point in members], y=[height(point) for point in members],
+                mode="markers",
                 name=name, marker={"color": colour, "symbol": mark, "size": 6, "opacity": 0.75},
-                hovertemplate="p %{x:.2f}, ICC %{y:.2f}<extra>" + name + "</extra>",
+                hovertemplate=f"p %{{x:.2f}}, {what} %{{y:.2f}}<extra>{name}</extra>",
             )  # fmt: skip
     for threshold in view.wrong[1:2] or view.wrong[:1]:
         figure.add_vline(x=threshold.at, line={"color": S_COLOUR, "dash": "dash", "width": 1})
-    for threshold in view.abstract[1:2] or view.abstract[:1]:
+    for threshold in (view.abstract[1:2] or view.abstract[:1]) if view.up == "icc" else ():
         figure.add_hline(y=threshold.at, line={"color": C_COLOUR, "dash": "dash", "width": 1})
-    quiet(figure, "probability of error", "ICC: abstract below, concrete above")
+    upwards = "ICC: abstract below, concrete above"
+    if view.up == "specificity":
+        figure.add_hline(y=0.5, line={"color": C_COLOUR, "dash": "dash", "width": 1})
+        upwards = "share of the own picture: generic below"
+    quiet(figure, "probability of error", upwards)
     figure.update_xaxes(range=[-0.01, 1.01])
     figure.update_yaxes(range=[-0.01, 1.01])
     figure.update_layout(height=460, dragmode="select", hovermode="closest")
     return figure
 
 
-def thresholds_html(view: PlaneView, dataset_id: int) -> str:
-    return (
-        "<h3>Where to draw the lines</h3><p>Drag a box in the plane, or type its sides, and review "
-        "what lies in it. These lines keep the precision that you want among the pairs that people "
-        "have decided (95 % interval in brackets).</p>"
-        + _table("wrong captions", view.wrong, dataset_id, "p_error_from", "p of", "or more")
-        + _table("abstract captions", view.abstract, dataset_id, "icc_to", "ICC of", "or less")
-    )
-
-
-def _table(
-    what: str, found: tuple[ThresholdView, ...], dataset_id: int, field: str, of: str, side: str
-) -> str:
-    if not found:
-        return (
-            f"<h4>For {what}</h4><p>No line keeps a precision of 80 % yet: ten decided pairs are "
-            "the least that one is drawn from.</p>"
+def regions_html(view: PlaneView, dataset_id: int) -> Markup:
+    """The regions with a name, each a queue."""
+    regions = [
+        (
+            _address(dataset_id, cleaned(region.fields)),
+            region.name,
+            f"{region.waiting:,}",
+            region.meaning,
         )
-    head = ["precision wanted", "line", "precision there", "of all found", "waiting", ""]
+        for region in view.regions
+    ]
+    return render("plane/regions.html", regions=regions)
+
+
+def thresholds_html(view: PlaneView, dataset_id: int) -> str:
+    """The thresholds for each precision, with links to the queues beyond them."""
+    kinds = [
+        ("wrong captions", *_lines(view.wrong, dataset_id, "p_error_from", "p of", "or more")),
+        ("abstract captions", *_lines(view.abstract, dataset_id, "icc_to", "ICC of", "or less")),
+    ]
+    return render("plane/thresholds.html", kinds=kinds)
+
+
+def _lines(
+    thresholds: tuple[ThresholdView, ...], dataset_id: int, field: str, of: str, side: str
+) -> tuple[list[list[str]], list[tuple[str, str]]]:
+    """Rows of the table, and (address, text) of the links below it."""
     rows = [
         [
-            percent(one.wanted),
-            f"{of} {one.at:.2f} {side}",
-            f"{percent(one.precision)} of {one.decided} decided "
-            f"({percent(one.low)} to {percent(one.high)})",
-            percent(one.found),
-            f"{one.waiting:,}",
-            _address(dataset_id, cleaned({field: f"{one.at:.4f}"})),
+            percent(threshold.wanted),
+            f"{of} {threshold.at:.2f} {side}",
+            f"{percent(threshold.precision)} of {threshold.decided} decided "
+            f"({percent(threshold.low)} to {percent(threshold.high)})",
+            percent(threshold.recall),
+            f"{threshold.waiting:,}",
         ]
-        for one in found
+        for threshold in thresholds
     ]
-    # The table escapes its cells; the last one is a link.
-    body = table(head[:-1], [row[:-1] for row in rows], {2, 4})
-    links = " ".join(
-        f'<a class="t-button small" href="{row[-1]}">Review beyond {safe(row[1])}</a>'
-        for row in rows
-    )
-    return f"<h4>For {what}</h4>{body}<p>{links}</p>"
+    links = [
+        (_address(dataset_id, cleaned({field: f"{threshold.at:.4f}"})), row[1])
+        for threshold, row in zip(thresholds, rows, strict=True)
+    ]
+    return rows, links

@@ -1,21 +1,24 @@
-"""One image and one caption in, everything out."""
+"""Playground page: analyse one image and one caption."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
-from PIL import Image
+from gradio.data_classes import ImageData
 
+from backend.datasets.images import load_image
 from backend.errors import SettingsError
-from backend.views import PlaygroundResult
+from backend.review.views import PlaygroundResult
 from backend.workspace import QueueFilter, Workspace
 from traced_ui.abstractness import explained_abstractness
 from traced_ui.differences import difference
-from traced_ui.figures import trajectory_figure
 from traced_ui.highlighting import highlighted_caption
-from traced_ui.markup import number, percent, safe
-from traced_ui.messages import guarded, note
+from traced_ui.messages import guarded
 from traced_ui.steps import steps_list
+from traced_ui.support import phrase_chips
+from traced_ui.templates import part, render
+from traced_ui.trajectory_chart import trajectory_chart
 
 EXAMPLES = 6
 
@@ -23,88 +26,138 @@ EXAMPLES = 6
 def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
-            image = gr.Image(
-                type="pil", label="Picture", height=340, sources=["upload", "clipboard"]
+            image = Picture(
+                type="filepath", label="Picture", height=340, sources=["upload", "clipboard"]
             )
             caption = gr.Textbox(
                 label="Caption", lines=2, max_lines=6, elem_id="playground-caption"
             )
+            anyway = gr.Checkbox(
+                label="Also a picture that the model does not know", value=False,
+                elem_id="playground-anyway",
+            )  # fmt: skip
             run = gr.Button("Check this pair", variant="primary", elem_id="playground-run")
+            stop = gr.Button("Cancel", elem_id="playground-stop")
             examples = _examples(workspace)
             if examples:
                 gr.Examples(
                     examples, [image, caption], label="Examples", examples_per_page=EXAMPLES
                 )
-        with gr.Column(scale=3, min_width=380):
+        with gr.Column(scale=3, min_width=380, elem_id="playground-results"):
+            gr.HTML(render("playground_stale.html"), elem_id="playground-stale")
             result = gr.HTML(
-                '<div class="empty"><h2>Nothing checked yet</h2>Choose an example, or a picture '
-                "and a caption of your own.</div>",
+                part(
+                    "empty",
+                    "Nothing checked yet",
+                    "Choose an example, or your own picture and caption.",
+                ),
                 elem_id="playground-result",
             )
-            chart = gr.Plot(show_label=False, container=False, visible=False)
+            chart = gr.HTML(elem_id="playground-chart")
             steps = gr.HTML()
             abstract = gr.HTML()
 
-    @guarded
-    def check(picture: Image.Image | None, text: str | None) -> tuple[str, Any, str, str]:
-        if picture is None:
-            raise SettingsError("Choose a picture first.")
-        found = workspace.playground(picture, text or "")
-        chart = gr.Plot(trajectory_figure(found.trajectory), visible=True)
-        why = "<h3>What makes it concrete</h3>" + explained_abstractness(found.abstractness)
-        return result_html(found), chart, steps_list(found.trajectory), why
-
     options: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": 2}
-    gr.on(
+    pair = [image, caption]
+    checked = gr.on(
         [run.click, caption.submit],
-        check,
-        [image, caption],
+        checking(workspace),
+        [*pair, dataset, anyway],
         [result, chart, steps, abstract],
+        js=_in_browser("results.dataset.asked = pair; results.classList.add('running');"),
         **options,
     )
+    compare = "results.classList.toggle('stale', shown !== undefined && pair !== shown);"
+    over = "results.classList.remove('running');"
+    in_browser: dict[str, Any] = {"api_visibility": "private", "queue": False}
+    checked.success(
+        None, pair, None,
+        js=_in_browser(f"shown = results.dataset.shown = results.dataset.asked; {compare}"),
+        **in_browser,
+    )  # fmt: skip
+    checked.then(None, pair, None, js=_in_browser(over), **in_browser)
+    stop.click(None, pair, None, js=_in_browser(over), cancels=[checked], **in_browser)
+    gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **in_browser)
 
 
-def result_html(found: PlaygroundResult) -> str:
-    chips = '<span class="chip">looks abstract</span>' if found.looks_abstract else ""
-    if found.truncated:
-        chips += '<span class="chip">longer than the model reads</span>'
-    words_read = len(found.trajectory.first_step_scores)
-    gains = found.trajectory.deletion_gains.tolist()
-    offers = "".join(
-        f'<li class="offer"><span dir="auto">{difference(found.caption, offer.caption)}</span> '
-        f"<small>{safe(offer.proposer)} · s {offer.s_before:.3f} → {offer.s_after:.3f}"
-        + (f" · p {percent(offer.p_before)} → {percent(offer.p_after)}" if offer.p_after else "")
-        + "</small></li>"
-        for offer in found.suggestions
-    )
+def _in_browser(does: str) -> str:
+    """A function in the browser that knows the `pair` beside the results and the one `shown`: what
+    is shown belongs to one picture and caption, and is dimmed beside others."""
     return (
-        '<div id="traced-stage-playground">'
-        + highlighted_caption(found.caption, found.suspects, (), words_read, gains)
-        + f'<div class="facts"><span>probability of error <b>{percent(found.p_error)}</b> '
-        f"<small>({safe(found.p_note)})</small></span><span>s <b>{number(found.s_0, 3)}</b></span>"
-        f"<span>ICC <b>{number(found.icc)}</b></span><span>{safe(found.scored_by)}</span>"
-        f"{chips}</div>"
-        + (f"<h3>Suggested corrections</h3><ul>{offers}</ul>" if offers else "")
-        + (note(found.limits, "warning") if found.limits else "")
-        + "</div>"
+        "(image, caption, ...others) => {"
+        " const results = document.getElementById('playground-results');"
+        " const pair = JSON.stringify([image?.path ?? image?.url, caption]);"
+        f" let shown = results.dataset.shown; {does} return [image, caption, ...others]; }}"
+    )
+
+
+class Picture(gr.Image):
+    """An upload as its path: Gradio itself would open whatever it is, before we can look at it."""
+
+    is_template = True  # the browser's side is gr.Image
+
+    def preprocess(self, payload: ImageData | None) -> str | None:
+        """The uploaded file; Gradio has made sure that it lies among the uploads."""
+        if payload is None:
+            return None
+        if payload.path is None:
+            raise gr.Error("Upload a picture, or paste one.", print_exception=False)
+        return payload.path
+
+
+def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
+    """The handler of the button: from an uploaded file and a caption to all that is shown."""
+
+    @guarded
+    def check(
+        picture: str | None, text: str | None, dataset_id: int | None = None, anyway: bool = False
+    ) -> tuple[str, str, str, str]:
+        if picture is None:
+            raise SettingsError("Choose a picture first.")
+        path = Path(picture)
+        result = workspace.review.playground(load_image(path), text or "", dataset_id, anyway)
+        chart = trajectory_chart(result.trajectory)
+        why = render(
+            "playground_why.html", abstractness=explained_abstractness(result.abstractness)
+        )
+        return result_html(result, path.name), chart, steps_list(result.trajectory), why
+
+    return check
+
+
+def result_html(result: PlaygroundResult, picture: str) -> str:
+    """What is shown of a checked pair, but for its trajectory and its concreteness. `picture`: the
+    file's name."""
+    words_read = len(result.trajectory.first_step_scores)
+    gains = result.trajectory.deletion_gains.tolist()
+    return render(
+        "playground.html",
+        result=result,
+        picture=picture,
+        caption=highlighted_caption(result.caption, result.suspects, (), words_read, gains),
+        suggestions=[
+            (suggestion, difference(result.caption, suggestion.caption))
+            for suggestion in result.suggestions
+        ],
+        phrases=phrase_chips(result.caption, result.phrases) if result.phrases else None,
     )
 
 
 def _examples(workspace: Workspace) -> list[list[Any]]:
     """The pairs of the first dataset that are there at the start, spread over the import order."""
     for summary in workspace.datasets():
-        rows = workspace.queue_page(
+        rows = workspace.review.queue_page(
             QueueFilter(summary.id, order="position", descending=False), None, 60
         )
         chosen = rows.rows[:: max(1, len(rows.rows) // EXAMPLES)][:EXAMPLES]
-        found = []
+        examples = []
         for row in chosen:
             try:
-                image = workspace.image_path(row.pair_id)
+                image = workspace.review.image_path(row.pair_id)
                 if isinstance(image, Path):  # Gradio shows files; those inside others it cannot
-                    found.append([str(image), row.caption])
+                    examples.append([str(image), row.caption])
             except Exception:
-                continue  # an example that has gone is no loss
-        if found:
-            return found
+                continue  # a missing example is skipped
+        if examples:
+            return examples
     return []

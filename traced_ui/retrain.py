@@ -5,16 +5,16 @@ from typing import Any
 import gradio as gr
 
 from backend.errors import SettingsError
-from backend.views import ClassifierView
+from backend.jobs.reports import ClassifierView
 from backend.workspace import Workspace
 from traced_ui.jobs import job_html, table
-from traced_ui.markup import safe
 from traced_ui.messages import guarded, note
+from traced_ui.templates import part, render
 
 _FIGURES = {
-    "auc": ("AUC, cross-validated", "finding errors among pairs not trained on; 0.5 is chance"),
-    "auc_s_0": ("AUC of s alone", "the same by the plain image-text score"),
-    "verdict_auc_before": ("AUC on your verdicts, before", "by the detector in use until now"),
+    "auc": ("AUC, cross-validated", "on pairs not trained on; 0.5 is chance"),
+    "auc_s_0": ("AUC of s alone", "the same for the plain image-text score"),
+    "verdict_auc_before": ("AUC on your verdicts, before", "by the current detector"),
     "verdict_auc_after": ("AUC on your verdicts, after", "by a classifier that had not seen them"),
     "new_in_first_places": ("new among the first 100", "pairs that move to the head of the queue"),
     "rank_correlation": ("rank correlation", "1: the order stays as it was"),
@@ -29,8 +29,8 @@ _FIGURES = {
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     gr.Markdown(
-        "Train the detector on your verdicts, beside injected errors. The new one is only a "
-        "candidate: see what it would change, then adopt it or keep the one in use."
+        "Train the detector on your verdicts and on injected errors. The new detector is only a "
+        "candidate: see what it would change, then adopt it or keep the current one."
     )
     start = gr.Button("Train on the verdicts so far", variant="primary", elem_id="train-start")
     job_id = gr.State(None)
@@ -39,48 +39,63 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     comparison = gr.HTML(elem_id="train-comparison")
     with gr.Row():
         chosen = gr.Dropdown([], label="Classifier", elem_id="classifier", scale=3)
-        adopt = gr.Button("Adopt this one", elem_id="adopt", scale=1)
+        adopt = gr.Button("Adopt this one", interactive=False, elem_id="adopt", scale=1)
     listing = gr.HTML(elem_id="classifiers")
 
-    def shown(dataset_id: int | None) -> tuple[str, str, Any]:
-        found = workspace.classifiers(dataset_id) if dataset_id is not None else []
-        options = [(f"{c.name} ({c.kind})" + (", in use" if c.active else ""), c.id) for c in found]
-        first = found[0].id if found else None
-        return comparison_html(found), listing_html(found), gr.Dropdown(options, value=first)
+    def shown(dataset_id: int | None) -> tuple[str, str, Any, Any]:
+        classifiers = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
+        options = [
+            (f"{c.name} ({c.kind})" + (", in use" if c.active else ""), c.id) for c in classifiers
+        ]
+        first = classifiers[0].id if classifiers else None
+        return (
+            comparison_html(classifiers),
+            listing_html(classifiers),
+            gr.Dropdown(options, value=first),
+            gr.Button(interactive=is_new(classifiers, first)),
+        )
+
+    def choose(dataset_id: int | None, classifier_id: int | None) -> Any:
+        known = workspace.jobs.classifiers(dataset_id) if dataset_id is not None else []
+        return gr.Button(interactive=is_new(known, classifier_id))
 
     @guarded
     def begin(dataset_id: int | None) -> tuple[int, str, Any]:
         if dataset_id is None:
             raise SettingsError("Choose a dataset at the top first.")
-        started = workspace.start_job("train", dataset_id)
-        return started, job_html(workspace.job(started)), gr.Timer(active=True)
+        started = workspace.jobs.start("train", dataset_id)
+        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
 
     @guarded
     def begin_adopting(dataset_id: int | None, classifier_id: int | None) -> tuple[int, str, Any]:
-        if classifier_id is None:
+        if dataset_id is None or classifier_id is None:
             raise SettingsError("There is no classifier yet. Train one first.")
-        started = workspace.start_job("adopt", dataset_id, classifier_id=int(classifier_id))
-        return started, job_html(workspace.job(started)), gr.Timer(active=True)
+        known = workspace.jobs.classifiers(dataset_id)
+        if any(row.id == classifier_id and row.active for row in known):
+            raise SettingsError("This detector is already in use; nothing has changed.")
+        started = workspace.jobs.start("adopt", dataset_id, classifier_id=int(classifier_id))
+        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
 
     @guarded
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
         if started is None:
-            return gr.skip(), gr.Timer(active=False), gr.skip(), gr.skip(), gr.skip()
-        job = workspace.job(started)
+            return gr.skip(), gr.Timer(active=False), *(gr.skip() for _ in range(4))
+        job = workspace.jobs.job(started)
         if job.status in ("queued", "running"):
-            return job_html(job), *(gr.skip() for _ in range(4))
-        told = job_html(job)
+            return job_html(job), *(gr.skip() for _ in range(5))
+        message = job_html(job)
         if job.status == "done":
-            told = note(
-                "Trained. Nothing has changed yet: adopt it below, or keep the one in use."
+            message = note(
+                "Trained. Nothing has changed yet: adopt it below, or keep the current one."
                 if job.kind == "train"
-                else "In use now: the queue is ranked by it.",
+                else "Now in use: the queue is ranked by it.",
                 "good",
             )
-        return told, gr.Timer(active=False), *shown(dataset_id)
+        return message, gr.Timer(active=False), *shown(dataset_id)
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    tables = [comparison, listing, chosen]
+    tables = [comparison, listing, chosen, adopt]
+    chosen.input(choose, [dataset, chosen], [adopt], **options)
     start.click(begin, [dataset], [job_id, status, timer], **options)
     adopt.click(begin_adopting, [dataset, chosen], [job_id, status, timer], **options)
     timer.tick(watch, [job_id, dataset], [status, timer, *tables], **options)
@@ -93,25 +108,37 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
 def comparison_html(classifiers: list[ClassifierView]) -> str:
     """The newest classifier beside the one in use."""
     if not classifiers:
-        return '<div class="empty"><h2>No detector yet</h2>Score the dataset first.</div>'
+        return part("empty", "No detector yet", "Score the dataset first.")
     newest = classifiers[0]
-    active = next((c for c in classifiers if c.active), None)
-    if active is None or active.id == newest.id:
-        return f"<h3>In use: {safe(newest.name)}</h3>" + _figures(newest)
-    return (
-        '<div class="two-bars"><div><h3>Candidate: '
-        f"{safe(newest.name)}</h3>{_figures(newest)}</div>"
-        f"<div><h3>In use: {safe(active.name)}</h3>{_figures(active)}</div></div>"
+    active = next((c for c in classifiers if c.active), newest)
+    compared = [active] if active.id == newest.id else [active, newest]
+    return render(
+        "retrain.html",
+        active=active.name,
+        candidate=newest.name if len(compared) == 2 else "",
+        rows=_rows(compared),
     )
 
 
-def _figures(classifier: ClassifierView) -> str:
+def _rows(classifiers: list[ClassifierView]) -> list[list[str]]:
+    """A row a figure that one of them has: name, its value for each of them, meaning."""
     rows = []
-    for key, (name, told) in _FIGURES.items():
-        value = classifier.report.get(key)
-        if value is not None:
-            rows.append([name, f"{value:.3f}" if isinstance(value, float) else str(value), told])
-    return table(["figure", "value", ""], rows, {1})
+    for key, (name, meaning) in _FIGURES.items():
+        values = [classifier.report.get(key) for classifier in classifiers]
+        if any(value is not None for value in values):
+            rows.append([name, *map(_shown, values), meaning])
+    return rows
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def is_new(classifiers: list[ClassifierView], chosen: int | None) -> bool:
+    """Whether there is something to adopt: a classifier that is not the one in use."""
+    return any(row.id == chosen and not row.active for row in classifiers)
 
 
 def listing_html(classifiers: list[ClassifierView]) -> str:

@@ -1,9 +1,10 @@
 """The review page: its components, and which of them an event changes.
 
-The browser sends what was done and to which pair in which version (`script.js`); the server holds,
-for each open page, a seat (`seats.py`), and `desk.py` says what each key does there.
+The browser sends each action with the pair and its version (`script.js`); the server keeps
+one session per open page (`page_sessions.py`); `review_actions.py` defines what each key does.
 """
 
+import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,31 +12,32 @@ from typing import Any
 
 import gradio as gr
 
-from backend.workspace import Workspace
 from traced_ui import review_page
-from traced_ui.desk import Desk, Drawn
 from traced_ui.keyboard import help_overlay, key_table
-from traced_ui.markup import safe
+from traced_ui.review_actions import Drawn, ReviewActions
+from traced_ui.templates import render
 
-SCRIPTS = [Path(__file__).with_name(name) for name in ("script.js", "half_done.js")]
+_SCRIPTS = ("script.js", "own_keys.js", "half_done.js", "read_ahead.js", "zoom.js", "addresses.js")
+SCRIPTS = [Path(__file__).with_name(name) for name in _SCRIPTS]
 
-#: In the browser, when an answer has come: no verdict is on its way any more.
+#: In the browser, after a response: no verdict is pending any more.
 ANSWERED = """() => {
     document.querySelectorAll(".saving").forEach((button) => button.classList.remove("saving"));
+    document.dispatchEvent(new Event("traced-answered"));
     return [];
 }"""
 
 
 def build(
-    workspace: Workspace, dataset: gr.Dropdown, blocks: gr.Blocks
+    actions: ReviewActions, dataset: gr.Dropdown, blocks: gr.Blocks
 ) -> tuple[Callable[..., Any], list[Any], list[Any]]:
     """The page's components and what they do; called inside its tab.
 
     Returns what draws it anew when a job has ended: (function, inputs, outputs).
     """
-    desk = Desk(workspace)
     with gr.Row(elem_id="traced-review"):
         with gr.Column(elem_id="traced-left", scale=0):
+            gr.HTML(review_page.toolbar(), elem_id="traced-toolbar")
             queue = gr.HTML(elem_id="traced-queue")
         with gr.Column(elem_id="traced-middle", scale=5):
             toast = gr.HTML(elem_id="traced-toast")
@@ -43,45 +45,56 @@ def build(
             check = gr.HTML(elem_id="traced-check")
             abstract = gr.HTML(elem_id="traced-abstract")
         with gr.Column(elem_id="traced-right", scale=3):
-            chart = gr.Plot(elem_id="traced-chart", show_label=False, container=False)
+            chart = gr.HTML(elem_id="traced-chart")
             steps = gr.HTML(elem_id="traced-steps")
     bus = gr.HTML(
-        f'<span data-keys="{safe(json.dumps(key_table()))}" '
-        f'data-decisions="{" ".join(review_page.DECISIONS)}"></span>',
+        render(
+            "review/bus.html",
+            keys=json.dumps(key_table()),
+            decisions=" ".join(review_page.DECISIONS),
+        ),
         elem_id="traced-bus",
         js_on_load="\n".join(script.read_text(encoding="utf-8") for script in SCRIPTS),
     )
     gr.HTML(help_overlay())
+    gr.HTML(render("review/returned.html"), elem_id="traced-returned")
     outputs = [queue, stage, chart, steps, toast, check]
 
-    def on_bus(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> tuple[Any, ...]:
-        drawn = desk.act(dict(event._data or {}), dataset_id, request)
-        desk.seats.of(request).chart = drawn.chart
-        return drawn.queue, drawn.stage, drawn.steps, drawn.toast, drawn.check
-
-    def on_chart(request: gr.Request) -> Any:
-        return desk.seats.of(request).chart
+    def on_bus(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> Drawn:
+        return _anew(actions.act(dict(event._data or {}), dataset_id, request))
 
     def on_abstract(request: gr.Request) -> str:
-        return desk.why_abstract(request)
+        return actions.why_abstract(request)
 
     def on_load(dataset_id: int | None, request: gr.Request) -> Drawn:
-        return desk.open(dataset_id, request)
+        return _anew(actions.open(dataset_id, request))
 
     shared: dict[str, Any] = {
         "api_visibility": "private",
         "show_progress": "hidden",
         "concurrency_limit": 16,
     }
-    # The chart follows: drawing it takes as long as all the rest, and a verdict shows before it.
-    at_once = [queue, stage, steps, toast, check]
-    bus.keypress(on_bus, [dataset], at_once, queue=False, trigger_mode="multiple", **shared).then(
-        on_chart, None, [chart], queue=False, js=ANSWERED, **shared
-    ).then(on_abstract, None, [abstract], queue=False, **shared)
+    bus.keypress(on_bus, [dataset], outputs, queue=False, trigger_mode="multiple", **shared).then(
+        on_abstract, None, [abstract], queue=False, js=ANSWERED, **shared
+    )
     for opened in (blocks.load, dataset.change):
         opened(on_load, [dataset], outputs, **shared).then(on_abstract, None, [abstract], **shared)
 
     def on_job_end(dataset_id: int | None, request: gr.Request) -> Drawn:
-        return desk.refresh(dataset_id, request)
+        return _anew(actions.refresh(dataset_id, request))
 
     return on_job_end, [dataset], outputs
+
+
+#: Counts what is drawn, see `_anew`.
+_drawings = itertools.count()
+
+
+def _anew(drawn: Drawn) -> Drawn:
+    """The same for Gradio to draw even where it is what it drew last: it compares with that and not
+    with the page, on which the script may have put another pair since."""
+    number = next(_drawings)
+    return Drawn(
+        *(render("review/anew.html", html=part, number=number) if isinstance(part, str) else part
+          for part in drawn)
+    )  # fmt: skip

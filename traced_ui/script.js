@@ -1,30 +1,74 @@
 // Keys, clicks and typing on the review page, sent to the server through one component.
 // Runs once (js_on_load of the bus); everything is delegated, so that redrawn parts need no hooks.
 const keys = JSON.parse(element.querySelector("[data-keys]").dataset.keys);
-const local = new Set(["help", "zoom", "edit", "search", "words"]);
-const send = (payload) => trigger("keypress", payload);
+const local = new Set(["queue", "help", "zoom", "edit", "note", "guidelines", "search", "words", "phrases", "theme", "skip"]);
+let asked = 0;  // events that the server has not answered yet
+const isBusy = () => asked > 0;
+let whenSaved = (act) => act(), decideAhead = () => false;  // see read_ahead.js
+const send = (payload) => whenSaved(() => {
+  asked += 1;
+  setTimeout(() => { asked = Math.max(0, asked - 1); }, 10_000);  // an answer may be lost
+  trigger("keypress", payload);
+});
+document.addEventListener("traced-answered", () => { asked = 0; });
 const STAGE = "#traced-stage [data-pair]", QUEUE = "#traced-queue [data-link]";
 const stage = () => document.querySelector(STAGE);
+let tellAddress = () => {};  // see addresses.js
+const NOTE = "#traced-stage details.note textarea";  // goes with whatever is said of the pair
 const reviewShown = () => { const s = document.querySelector("#traced-stage"); return s && s.offsetParent !== null; };
 
 function payload(action, more = {}) {
   const s = stage();
-  return { action, pair: s ? Number(s.dataset.pair) : null, version: s ? Number(s.dataset.version) : null, ...more };
+  return { action, pair: s ? Number(s.dataset.pair) : null, version: s ? Number(s.dataset.version) : null, note: document.querySelector(NOTE)?.value, ...more };
+}
+
+// The theme that was chosen with the toolbar's button beats the system's.
+const setDark = (dark) => document.body.classList.toggle("dark", dark ?? !document.body.classList.contains("dark"));
+const theme = localStorage.getItem("traced-theme");
+if (theme && !new URL(location.href).searchParams.has("__theme")) setDark(theme === "dark");
+
+// On a phone the queue and its filters are a drawer over the page.
+const queueOpen = () => document.querySelector("#traced-review")?.dataset.queue === "open";
+function showQueue(open) {
+  const review = document.querySelector("#traced-review");
+  if (!review || open === queueOpen()) return;
+  review.dataset.queue = open ? "open" : "closed";
+  const button = document.querySelector(".tool-queue");
+  button?.setAttribute("aria-expanded", String(open));
+  if (open) document.querySelector("#traced-queue :is(select, input, button)")?.focus();
+  else button?.focus();
 }
 
 function doLocal(action) {
+  if (action === "queue") { showQueue(!queueOpen()); return; }
+  if (action === "theme") {
+    const dark = setDark();
+    localStorage.setItem("traced-theme", dark ? "dark" : "light");
+    return;
+  }
   if (action === "help") {
     const help = document.getElementById("traced-help");
-    if (help) { help.hidden = !help.hidden; if (!help.hidden) help.querySelector("button").focus(); }
+    if (help) { help.hidden = !help.hidden; if (!help.hidden) help.querySelector("[data-local=help]").focus({ preventScroll: true }); }
   } else if (action === "zoom") {
-    const large = document.querySelector("#traced-stage .picture")?.classList.toggle("large");
-    zoomed = large ? stage()?.dataset.pair : null;
-  } else if (action === "edit") {
-    const box = document.querySelector("#traced-stage details.correction");
-    if (box) { box.open = true; const area = box.querySelector("textarea"); area.focus(); area.select(); box.scrollIntoView({ block: "nearest" }); }
+    toggleZoom();
+  } else if (action === "edit" || action === "note") {
+    const box = document.querySelector(`#traced-stage details.${action === "edit" ? "correction" : "note"}`);
+    if (box) { box.open = true; const area = box.querySelector("textarea"); area.focus(); if (action === "edit") area.select(); box.scrollIntoView({ block: "nearest" }); }
+    else document.querySelector("[data-note-for-many]")?.focus();
+  } else if (action === "guidelines") {
+    const box = document.querySelector(GUIDELINES);
+    if (box) { box.open = !box.open; box.scrollIntoView({ block: "nearest" }); }
+  } else if (action === "phrases") {
+    const box = document.querySelector(PHRASES);
+    if (box) { box.open = !box.open; box.scrollIntoView({ block: "nearest" }); }
   } else if (action === "words") {
     const words = wordsShown();
-    (words.find((w) => w.classList.contains("suspect")) || words[0])?.focus();
+    const suspicion = (word) => Number(word.style.getPropertyValue("--suspicion"));
+    words.reduce((most, word) => (suspicion(word) > suspicion(most) ? word : most), words[0])?.focus();
+  } else if (action === "skip") {  // past header and filters, to what the page is for
+    const page = [...document.querySelectorAll("[role=tabpanel]")].find((panel) => panel.checkVisibility());
+    const first = page?.querySelector("#traced-stage .verdicts button") ?? page?.querySelector("input, textarea, button, select, a[href]");
+    first?.focus();
   } else if (action === "search") {
     const field = document.querySelector("#traced-queue [data-filter=text]");
     if (field) { field.focus(); field.select(); }
@@ -32,7 +76,11 @@ function doLocal(action) {
 }
 
 const wordsShown = () => [...document.querySelectorAll("#traced-stage .word[role=button]")];
-let zoomed = null;  // the pair whose picture is large, while one steps along its trajectory
+let toggleZoom = () => {};  // see zoom.js
+const PHRASES = "#traced-steps [data-phrases]";
+const GUIDELINES = "#traced-steps [data-guidelines]";
+let guidelinesOpen = false;  // on the next pair as on this one
+let phrasesOpen = false;  // on the next pair as on this one
 let wordInFocus = null;  // kept over the redraw that a mark brings
 
 // Keys while a word has the focus: along the caption, mark. Escape leaves, see below.
@@ -59,14 +107,44 @@ function tellPicked() {
   if (shown) shown.textContent = picked().length ? `${picked().length} selected` : "none selected";
 }
 function decideMany(decision) {
-  const pairs = picked().map((pick) => [Number(pick.dataset.pick), Number(pick.dataset.version)]);
-  send(pairs.length ? { action: "many", decision, pairs } : { action: decision });
+  const pairs = asPairs();
+  const note = document.querySelector("[data-note-for-many]")?.value;
+  send(pairs.length ? { action: "many", decision, pairs, note } : { action: decision });
+}
+
+// How large the cards are is kept in the browser; one picture is looked at without leaving the grid.
+const CARD_SIZE = "traced-card-size";
+function sizeCards(size) {
+  document.querySelector("#traced-stage .picks")?.style.setProperty("--card", `${size}px`);
+}
+document.addEventListener("input", ({ target }) => {
+  if (!target.matches("[data-card-size]")) return;
+  localStorage.setItem(CARD_SIZE, target.value);
+  sizeCards(target.value);
+});
+function enlarge(button) {
+  const dialog = document.querySelector("#traced-returned dialog.enlarged");
+  dialog.querySelector("img").src = button.dataset.enlarge;
+  dialog.showModal();
+}
+
+// One edit for many captions.
+const EDIT = "#traced-check [data-bulk-edit]";
+const asPairs = () => picked().map((pick) => [Number(pick.dataset.pick), Number(pick.dataset.version)]);
+function bulk(what) {
+  const form = document.querySelector(EDIT);
+  if (!form) return;
+  if (what === "close") { form.remove(); return; }
+  const edit = {};
+  form.querySelectorAll("[data-edit]").forEach((f) => { edit[f.dataset.edit] = f.type === "checkbox" ? f.checked : f.value; });
+  send(payload(`edit-${what}`, { edit, pairs: asPairs() }));
 }
 
 function act(action, more) {
+  if (action === "replace") { send(payload("replace", { pairs: asPairs() })); return; }
   if (decisions.includes(action) && picks().length) { decideMany(action); return; }
   if (local.has(action)) doLocal(action);
-  else { tellSaving(action); send(payload(action, more)); }
+  else if (!decideAhead(action)) { tellSaving(action); send(payload(action, more)); }
 }
 
 // The verdict that is on its way shows at once; that it is saved, only the server says. Its answer
@@ -86,15 +164,20 @@ document.addEventListener("keydown", (event) => {
   if (event.key === "Escape") {
     const help = document.getElementById("traced-help");
     if (help && !help.hidden) { help.hidden = true; return; }
+    if (queueOpen()) { typing?.blur(); showQueue(false); return; }
+    if (!typing && document.querySelector("#traced-toast [data-question]")) { send(payload("leave")); return; }
     event.target.closest?.("#traced-stage .word[role=button]")?.blur();
+    if (event.target.closest?.(EDIT)) { bulk("close"); return; }
     if (typing && typing.closest("#traced-stage, #traced-queue")) {
       typing.blur();
-      const box = typing.closest("details.correction"); if (box) box.open = false;
+      const box = typing.closest("details.correction, details.note"); if (box) box.open = false;
     }
     return;
   }
   if (typing) {
+    if (event.key === "Enter" && typing.closest(EDIT)) { event.preventDefault(); bulk("preview"); return; }
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && typing.closest("details.correction")) { event.preventDefault(); saveEdit(); }
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && typing.matches(NOTE)) { event.preventDefault(); typing.blur(); send(payload("save-note")); }
     return;
   }
   if ((event.ctrlKey || event.metaKey) && event.key === "a" && reviewShown() && picks().length) {
@@ -115,10 +198,16 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("click", (event) => {
+  if (queueOpen() && (!event.target.closest("#traced-left") || event.target.closest("#traced-queue .pairs button"))) showQueue(false);
   const here = event.target.closest("[data-local]");
-  if (here) { doLocal(here.dataset.local); return; }
+  if (here?.matches(".picture") && event.detail) return;  // a mouse: see zoom.js
+  if (here) { if (here.matches("a")) event.preventDefault(); doLocal(here.dataset.local); return; }
   const word = event.target.closest("#traced-stage .word[role=button]");
   if (word) { markWord(word); return; }
+  const edit = event.target.closest("[data-bulk]");
+  if (edit) { bulk(edit.dataset.bulk); return; }
+  const large = event.target.closest("[data-enlarge]");
+  if (large) { event.preventDefault(); enlarge(large); return; }
   const many = event.target.closest("[data-many]");
   if (many) { decideMany(many.dataset.many); return; }
   const button = event.target.closest("[data-action]");
@@ -171,19 +260,6 @@ function reveal(item) {
   else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
 }
 
-// The address names the dataset, the queue and the pair: sent to a colleague, it opens just this.
-function tellAddress(pair) {
-  const queue = document.querySelector(QUEUE);
-  const address = new URL(location.href);
-  const told = new URLSearchParams(queue ? queue.dataset.link : "");
-  const theme = address.searchParams.get("__theme");
-  if (theme) told.set("__theme", theme);
-  if (queue) told.set("dataset", queue.dataset.dataset);
-  told.set("pair", pair);
-  address.search = told.toString();
-  if (address.href !== location.href) history.replaceState(null, "", address);
-}
-
 // What is to be done to a part of the page whenever the server has drawn it anew. Gradio may change
 // nothing but letters and attributes in place; the mark is not the server's and goes with a redraw.
 const redrawn = new Map();
@@ -196,28 +272,41 @@ new MutationObserver(() => {
     const part = document.querySelector(selector);
     if (part && part.dataset.seen !== "1") { part.dataset.seen = "1"; acts.forEach((act) => act(part)); }
   }
-  document.querySelectorAll("#traced-chart .js-plotly-plot").forEach((chart) => {
-    if (chart.dataset.hooked || !chart.on) return;
-    chart.dataset.hooked = "1";
-    chart.on("plotly_click", (data) => send(payload("step", { step: Math.round(data.points[0].x) })));
-  });
 }).observe(document.body, { childList: true, subtree: true, attributeFilter: ["data-seen"] });
 
 // Address, pictures of the next pairs, the current row and step in view.
 const prepared = new Set();
 onRedraw(STAGE, (s) => {
-  tellAddress(s.dataset.pair);
-  s.querySelector(".picture")?.classList.toggle("large", zoomed === s.dataset.pair);
+  tellAddress();
   if (wordInFocus !== null) { s.querySelector(`.word[data-word="${wordInFocus}"]`)?.focus(); wordInFocus = null; }
   (s.dataset.prefetch || "").split(" ").filter(Boolean).forEach((source) => {
     if (!prepared.has(source)) { prepared.add(source); new Image().src = source; }
   });
   reveal(document.querySelector("#traced-queue [aria-current=true]"));
 });
-onRedraw(QUEUE, () => { const s = stage(); if (s) tellAddress(s.dataset.pair); });
+onRedraw(QUEUE, () => tellAddress());
+// Messages leave by themselves, later the more there is to read; not while one points at them, and
+// not those that ask or that something went wrong.
+let leaving = null;
+onRedraw("#traced-toast .traced-note:not([data-question])", (toast) => {
+  clearTimeout(leaving);
+  if (toast.matches(".error")) return;
+  const leave = () => {
+    if (!toast.isConnected) return;
+    if (toast.matches(":hover, :focus-within")) { leaving = setTimeout(leave, 1500); return; }
+    toast.remove();
+  };
+  leaving = setTimeout(leave, 4000 + 60 * toast.textContent.length);
+});
+onRedraw("#traced-toast [data-question]", (question) => question.querySelector("button").focus());
 onRedraw("#traced-stage .picks", () => {
+  const size = localStorage.getItem(CARD_SIZE), slider = document.querySelector("[data-card-size]");
+  if (size) { slider.value = size; sizeCards(slider.value); }
   picks().forEach((pick) => { pick.querySelector("input").checked = selected.has(asSeen(pick)); });
   tellPicked();
 });
+onRedraw(EDIT, (form) => { form.scrollIntoView({ block: "nearest" }); if (!form.querySelector(".counts")) form.querySelector("input").focus(); });
 onRedraw("#traced-check [data-checked]", (checked) => checked.scrollIntoView({ block: "nearest" }));
 onRedraw("#traced-steps [aria-current=step]", reveal);
+onRedraw(GUIDELINES, (box) => { box.open = guidelinesOpen; box.ontoggle = () => { guidelinesOpen = box.open; }; });
+onRedraw(PHRASES, (box) => { box.open = phrasesOpen; box.ontoggle = () => { phrasesOpen = box.open; }; });

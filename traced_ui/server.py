@@ -1,26 +1,39 @@
 """The web server: the app at /, pictures by id at /pictures/{pair_id}."""
 
+import atexit
 import logging
 import os
+import signal
+import socket
+import sys
 import threading
+from types import FrameType
 
 import fastapi
 import gradio as gr
 import uvicorn
-from fastapi.responses import PlainTextResponse, Response
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
-from backend.errors import TracedError, explain
-from backend.settings import Settings
+from backend.errors import INTERRUPTED, StoreError, TracedError, explain
 from backend.workspace import Workspace
-from traced_ui import layout
+from traced_ui import layout, read_ahead, transfers
 from traced_ui.headers import SafeHeaders
+from traced_ui.hosts import HostGuard
 from traced_ui.login import Guard, add_routes, curator_of
+from traced_ui.malformed import explain_malformed
+from traced_ui.review_actions import ReviewActions
 from traced_ui.sessions import keep_light
 from traced_ui.theme import STYLES, make_theme
 
 #: Sizes of pictures that pages ask for, in pixels; others are refused, so that nobody can fill the
 #: disk with thumbnails.
-SIZES = {"104": 104, "400": 400, "full": 1400}
+SIZES = {"104": 104, "400": 400, "full": 1400, "close": 4000}
+#: What a service manager's or a container's stop may take.
+SECONDS_TO_END = 10
+#: Seconds for which an idle connection stays open. With uvicorn's five, a program that calls every
+#: few seconds now and then meets a connection that is just being closed.
+KEPT_ALIVE = 75
 log = logging.getLogger(__name__)
 
 
@@ -41,7 +54,7 @@ def create_app(
         if size not in SIZES:
             return PlainTextResponse(f"Sizes are {', '.join(SIZES)}.", status_code=400)
         try:
-            data = workspace.thumbnail(pair_id, SIZES[size])
+            data = workspace.review.thumbnail(pair_id, SIZES[size])
         except TracedError as problem:
             return PlainTextResponse(explain(problem), status_code=404)
         except Exception:
@@ -50,18 +63,32 @@ def create_app(
         headers = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
         return Response(data, media_type="image/jpeg", headers=headers)
 
-    app.add_middleware(SafeHeaders)
+    # The last to be added is the first to be asked. No origin but our own may read answers; Gradio
+    # leaves that to us where it finds this middleware.
+    app.add_middleware(CORSMiddleware, allow_origins=())
     if login:
-        add_routes(app, workspace.team)
-        app.add_middleware(Guard, team=workspace.team)
+        workspace.confine()
+        add_routes(app, workspace.accounts)
+        app.add_middleware(Guard, team=workspace.accounts)
+    settings = workspace.settings
+    app.add_middleware(HostGuard, names=settings.allow_host, bound=settings.host)
+    app.add_middleware(SafeHeaders)
 
     @app.get("/healthy")
-    def healthy() -> dict[str, int]:
-        return {"datasets": len(workspace.datasets())}
+    def healthy() -> JSONResponse:
+        try:
+            return JSONResponse({"datasets": len(workspace.datasets())})
+        except StoreError as problem:
+            log.warning("not healthy: %s", explain(problem))
+            return JSONResponse({"detail": "The database cannot be reached."}, 503)
 
+    actions = ReviewActions(workspace)
+    read_ahead.add_routes(app, actions)
+    transfers.add_routes(app, workspace)
+    blocks = layout.build(workspace, actions, dataset_id, mcp)
     gr.mount_gradio_app(
         app,
-        layout.build(workspace, dataset_id),
+        blocks,
         "/",
         auth_dependency=curator_of if login else None,
         mcp_server=mcp,
@@ -74,18 +101,65 @@ def create_app(
         css_paths=[STYLES],
     )
     keep_light(app)
+    explain_malformed(app)
+    if mcp:
+        from traced_ui.mcp_tools import improve  # the protocol's library: only where it is used
+
+        improve(blocks, workspace)
     return app
 
 
 def serve(
     workspace: Workspace,
-    settings: Settings,
+    listening: socket.socket,
     dataset_id: int | None = None,
     login: bool = False,
     mcp: bool = False,
 ) -> None:
-    """Serve until Ctrl-C."""
+    """Serve until Ctrl-C or SIGTERM, which end it within `SECONDS_TO_END`, whatever clients and
+    jobs are doing: a job ends at its next step, and the next start has taken it over."""
     app = create_app(workspace, dataset_id, login, mcp)
     # The first abstract caption on a page should not wait for a model to load.
     threading.Thread(target=workspace.engine.warm_up, daemon=True).start()
-    uvicorn.run(app, host=settings.host, port=settings.port, log_level="warning")
+    threading.Thread(target=workspace.remove_abandoned_uploads, daemon=True).start()
+    server = _Server(
+        uvicorn.Config(
+            app,
+            log_level="warning",
+            timeout_graceful_shutdown=SECONDS_TO_END // 4,
+            timeout_keep_alive=KEPT_ALIVE,
+        )
+    )
+    server.run(sockets=[listening])
+    workspace.jobs.background.stop(SECONDS_TO_END / 4)
+    workspace.store.close()
+    if server.ended_by == signal.SIGINT:
+        # A job's thread that is still inside a library would make Python's own end an abort.
+        atexit.register(_leave, INTERRUPTED)
+        raise KeyboardInterrupt
+    if server.ended_by is not None:
+        _leave()
+
+
+class _Server(uvicorn.Server):
+    """Ends when it is told to, and does not kill the process by the same signal afterwards: jobs
+    have to end as well."""
+
+    ended_by: int | None = None
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self.ended_by is None:
+            # Whatever hangs in a library's thread or in an open stream does not keep the program.
+            status = INTERRUPTED if sig == signal.SIGINT else 0
+            watchdog = threading.Timer(SECONDS_TO_END - 2, _leave, [status])
+            watchdog.daemon = True
+            watchdog.start()
+        self.force_exit = self.ended_by is not None  # a second Ctrl-C waits for nobody
+        self.ended_by, self.should_exit = sig, True
+
+
+def _leave(status: int = 0) -> None:
+    """End now: threads of libraries are not waited for, what is confirmed is in the store."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)

@@ -55,10 +55,14 @@ class Sessions(StateHolder):
 
 def keep_light(app: fastapi.FastAPI) -> None:
     """Give the Gradio apps that are mounted in this one light sessions."""
-    for route in app.routes:
-        mounted = getattr(route, "app", None)
-        if isinstance(mounted, App):
-            blocks = mounted.get_blocks()
-            blocks.state_session_capacity = MOST
-            mounted.state_holder = Sessions()
-            mounted.state_holder.set_blocks(blocks)
+    for mounted in mounted_in(app):
+        blocks = mounted.get_blocks()
+        blocks.state_session_capacity = MOST
+        mounted.state_holder = Sessions()
+        mounted.state_holder.set_blocks(blocks)
+
+
+def mounted_in(app: fastapi.FastAPI) -> list[App]:
+    """The Gradio apps that are mounted in an app."""
+    inner = (getattr(route, "app", None) for route in app.routes)
+    return [each for each in inner if isinstance(each, App)]

@@ -1,16 +1,21 @@
-"""Datasets in the forms people have.
+"""Reading and writing datasets in common formats.
 
 tables        rows of a CSV, TSV, JSONL or Parquet file, with file and row number
+csv_table, parquet_table, arrow_cells, rows   … each kind by itself
+text_files    lines of a text: encoding detection, and bounded line length
+cells         cell values as text and as JSON that every database can store
 annotations   Karpathy's splits, COCO's captions, MM-IMDb
 json_stream   … one large JSON file, object by object
 shards        WebDataset's tars, zip archives, datasets saved to disk
 containers    … and the images inside them
-columns       which column holds what
-reading       pairs from a folder or a file; what cannot go in is reported
-on_disk       what reading must remember, without memory that grows
+columns       which column contains what
+reading       pairs from a folder or a file; invalid rows are reported
+regular_files opens only regular files, never a pipe or a device
+daemon_pool   threads that do not block exit
+on_disk       state of the readers, kept on disk to bound memory
 images        opening pictures safely, thumbnails
-hub, fetching a name of the Hugging Face hub; addresses of pictures: the only parts that go out
-writing, shard_writing, export_row   exports, whole or not at all
-formulas      cells that a spreadsheet would run
-card          the dataset card beside an export
+hub, fetching Hugging Face hub; image URLs: the only parts that access the network
+writing, shard_writing, export_row   atomic exports
+formulas      cells that a spreadsheet would evaluate
+card          the dataset card of an export
 """

@@ -1,10 +1,12 @@
-"""Datasets that come as one JSON file of annotations, or a JSON file an image.
+"""Datasets with one JSON file of annotations, or one JSON file per image.
 
 * Karpathy's splits (`dataset_coco.json`, `dataset_flickr30k.json`): an object with `images`, each
   with its sentences and its split; `restval` belongs to the training split, as everywhere.
+* A list of objects, one row each, or an object with one list of them: LLaVA's JSON among others.
 * COCO captions (`captions_val2017.json`): an object with `images` and `annotations`.
-* MM-IMDb: a folder with `<id>.json` and `<id>.jpeg` a film; the plot outline is the caption. It is
-  parted 80/10/10 by the film's id, the same way every time.
+* MM-IMDb: a folder with `<id>.json` and `<id>.jpeg` per film; the plot outline is the caption. It
+is
+  split 80/10/10 by the film's id, deterministically.
 """
 
 import hashlib
@@ -13,9 +15,11 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from backend.datasets.cells import shown
 from backend.datasets.json_stream import JsonFile
 from backend.datasets.on_disk import Names
-from backend.datasets.tables import TableRow
+from backend.datasets.regular_files import read_within
+from backend.datasets.rows import TableRow
 from backend.errors import DatasetFormatError
 
 WHERE = (
@@ -35,24 +39,42 @@ _WHERE_TO_GET = {
     "imdb": "MM-IMDb: mmimdb.tar.gz from archive.org/details/mmimdb, unpacked; then give the "
     "folder that holds `dataset/` with a .json and a .jpeg a film.",
 }
+#: Of a film's own file.
+_MOST_BYTES = 4_000_000
 _SPLITS = {"restval": "train", "val": "validation"}
 
 
 def where_to_get(path: Path) -> str:
-    """For the name of a known dataset that is not there, a sentence on how to get it; else ""."""
+    """If the path names a known dataset that is missing, a sentence on how to get it; else ""."""
     name = path.name.lower()
-    return next((f" {told}" for word, told in _WHERE_TO_GET.items() if word in name), "")
+    return next((f" {advice}" for word, advice in _WHERE_TO_GET.items() if word in name), "")
 
 
 def annotation_rows(path: Path) -> Iterator[TableRow]:
-    """A row an image (Karpathy) or a caption (COCO). Raises DatasetFormatError for others."""
+    """One row per image (Karpathy), caption (COCO) or object of a list. Raises
+    DatasetFormatError for others."""
     try:
         file = JsonFile(path)
     except DatasetFormatError as problem:
         raise DatasetFormatError(f"{problem} {WHERE}") from problem
+    if file.is_array or (len(file.arrays) == 1 and "images" not in file.arrays):
+        yield from _listed(file, next(iter(file.arrays), None))
+        return
     if "images" not in file.arrays:
-        raise DatasetFormatError(f"'{path.name}' holds no list of images. {WHERE}")
+        saw = ", ".join(f"'{shown(name)}'" for name in sorted(file.arrays)) or "no list"
+        raise DatasetFormatError(
+            f"'{path.name}' is a JSON object with {saw}: it holds no list of images, and is not a "
+            f"list of rows either. {WHERE}"
+        )
     yield from _coco(file) if "annotations" in file.arrays else _karpathy(file)
+
+
+def _listed(file: JsonFile, array: str | None) -> Iterator[TableRow]:
+    for number, value in enumerate(file.objects(array), 1):
+        if isinstance(value, dict):
+            yield TableRow(number, value)
+        else:
+            yield TableRow(number, None, "This is not an object with an image and a caption.")
 
 
 def _karpathy(file: JsonFile) -> Iterator[TableRow]:
@@ -63,7 +85,7 @@ def _karpathy(file: JsonFile) -> Iterator[TableRow]:
             split = str(image.get("split", ""))
             identity = image.get("cocoid", image.get("imgid", number))
         except (AttributeError, KeyError, TypeError) as problem:
-            yield TableRow(number, None, f"This image lacks {problem} or is no object.")
+            yield TableRow(number, None, f"This image lacks {problem} or is not an object.")
             continue
         yield TableRow(
             number,
@@ -83,34 +105,45 @@ def _coco(file: JsonFile) -> Iterator[TableRow]:
                 names[image.get("id")] = image.get("file_name")
         for number, annotation in enumerate(file.objects("annotations"), 1):
             try:
+                # An export of ours has the pair's own id, and its other columns, beside COCO's.
                 caption, identity = annotation["caption"], annotation["id"]
+                identity = annotation.get("pair_id", identity)
                 name = names[annotation["image_id"]]
+                others = {k: v for k, v in annotation.items() if k not in ("image_id", "pair_id")}
             except KeyError as problem:
-                told = f"This annotation lacks {problem}, or its image does."
-                yield TableRow(number, None, told)
+                message = f"This annotation lacks {problem}, or its image does."
+                yield TableRow(number, None, message)
                 continue
-            except TypeError:
-                yield TableRow(number, None, "This annotation is no object.")
+            except (AttributeError, TypeError):
+                yield TableRow(number, None, "This annotation is not an object.")
                 continue
-            yield TableRow(number, {"file_name": name, "caption": caption, "id": str(identity)})
+            known = {"file_name": name, "caption": caption, "id": str(identity)}
+            yield TableRow(number, {**others, **known})
 
 
 def is_mm_imdb(folder: Path) -> bool:
-    """Are there films: `<id>.json` beside `<id>.jpeg`?"""
+    """Whether the folder contains films: `<id>.json` with `<id>.jpeg`."""
     first = next((p for p in sorted(folder.glob("*.json")) if p.stem.isdigit()), None)
     return first is not None and first.with_suffix(".jpeg").is_file()
 
 
 def mm_imdb_rows(folder: Path) -> Iterator[TableRow]:
-    """A row a film, in order of its id; the row's number is its place in that order."""
+    """One row per film, in order of id; the row number is the position in that order."""
     for number, path in enumerate(sorted(folder.glob("*.json")), 1):
         if not path.stem.isdigit():
             continue
         try:
-            film = json.loads(path.read_text(encoding="utf-8", errors="replace"))
+            film = json.loads(read_within(folder, path, _MOST_BYTES).decode("utf-8-sig"))
             plot = film.get("plot outline") or next(iter(film.get("plot") or []), "")
-        except (json.JSONDecodeError, RecursionError, AttributeError, TypeError):
-            yield TableRow(number, None, f"'{path.name}' is no JSON object with a film's plot.")
+        except UnicodeDecodeError:
+            yield TableRow(number, None, f"'{shown(path.name)}' is not UTF-8.")
+            continue
+        except OSError as problem:
+            reason = problem.strerror or str(problem)
+            yield TableRow(number, None, f"'{shown(path.name)}' cannot be opened: {reason}.")
+            continue
+        except (ValueError, RecursionError, AttributeError, TypeError):
+            yield TableRow(number, None, f"'{shown(path.name)}' is no JSON object with a plot.")
             continue
         yield TableRow(
             number,

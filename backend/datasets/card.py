@@ -1,12 +1,18 @@
-"""The dataset card: what is in an export, what was removed, and on whose word."""
+"""The dataset card: what is in an export, what was removed, and on what basis."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Protocol
 
+from backend.datasets.export_row import Changes
+
+#: Maximum number of column names listed.
+_MOST_NAMES = 50
+
 
 class Counts(Protocol):
-    """What the card counts; `backend.views.ExportCounts` is one."""
+    """What the card counts; `backend.review.views.ExportCounts` is one."""
 
     @property
     def total(self) -> int: ...
@@ -14,6 +20,8 @@ class Counts(Protocol):
     def kept(self) -> int: ...
     @property
     def corrected(self) -> int: ...
+    @property
+    def enriched(self) -> int: ...
     @property
     def tagged(self) -> int: ...
     @property
@@ -39,9 +47,9 @@ def dataset_card(
         "## What is in it",
         "",
         f"{counts.kept} of {counts.total} image-caption pairs. {counts.corrected} captions were "
-        f"corrected; {counts.tagged} pairs are kept with a tag.",
+        f"corrected and {counts.enriched} enriched; {counts.tagged} pairs are kept with a tag.",
         "",
-        "| what became of a pair | pairs |",
+        "| what became of the pairs | pairs |",
         "|---|---|",
         f"| kept | {counts.kept} |",
         *(f"| left out, {_plain(why)} | {n} |" for why, n in sorted(counts.left_out.items())),
@@ -58,17 +66,73 @@ def dataset_card(
         "",
         "## Columns",
         "",
-        "`id`, `caption`, `original_caption` (before correction), `split`, `verdict` (empty: none "
-        "was given), `p_error` (probability that the original caption is wrong, as the detector "
-        "estimates), `s_0` (image-text score, higher matches better), `icc` (concreteness, higher "
-        "is more concrete), `tags`, and the columns of the source.",
+        "`id`, `caption`, `original_caption` (before correction), `caption_kind` (whose the "
+        "caption is: human; corrected; or an enrichment by a model: blend of several people's "
+        "captions, visual, holistic), `split`, `verdict` (empty: none was given; enriched: the "
+        "original caption was right), `p_error` (probability that the original caption is wrong, "
+        "as the detector estimates), `s_0` (image-text score, higher matches better), `icc` "
+        "(concreteness, higher is more concrete), `specificity` (log-probability that the "
+        "original caption finds its picture among similar ones: at most 0, lower is more "
+        "generic), `note` (of the verdict), `picture` (what it has: dark, bright, blurry, "
+        "odd_size, odd_aspect, low_information, exact_duplicate, near_duplicate), `tags`, and the "
+        "columns of the source.",
         "",
     ]
     return "\n".join(lines)
 
 
+def finished_card(card: str, files: Mapping[str, str | list[str]], changes: Changes) -> str:
+    """Complete the card with what is known only after writing.
+
+    `files`: a split and the patterns of its files, which loaders of the Hugging Face hub use.
+    """
+    opening = "---\n"
+    if files and card.startswith(opening):
+        lines = ["configs:", "- config_name: default", "  data_files:"]
+        for split, pattern in sorted(files.items()):
+            lines += [f"  - split: {json.dumps(split)}", f"    path: {json.dumps(pattern)}"]
+        card = opening + "\n".join(lines) + "\n" + card.removeprefix(opening)
+    sentences = _changes_in_words(changes)
+    if not sentences:
+        return card
+    return "\n".join([card.rstrip("\n"), "", "## Changed on the way out", "",
+                      *(f"- {line}" for line in sentences), ""])  # fmt: skip
+
+
+def _changes_in_words(changes: Changes) -> list[str]:
+    sentences = [
+        f"The source's column {_code(old)} is called {_code(new)}."
+        for old, new in sorted(changes.renamed.items())[:_MOST_NAMES]
+    ]
+    if changes.not_json:
+        sentences.append(
+            "NaN and infinity, which JSON does not have, are null in: " + _names(changes.not_json)
+        )
+    if changes.no_text:
+        sentences.append(
+            "Half characters (lone surrogates) are U+FFFD in: " + _names(changes.no_text)
+        )
+    if changes.packed:
+        sentences.append(
+            "Packed as JSON text into the column `extra`, because loaders expect one type a "
+            "column: " + _names(changes.packed)
+        )
+    return sentences + changes.remarks
+
+
+def _names(names: set[str]) -> str:
+    listed = [_code(name) for name in sorted(names)]
+    more = f" and {len(listed) - _MOST_NAMES} more" if len(listed) > _MOST_NAMES else ""
+    return ", ".join(listed[:_MOST_NAMES]) + more + "."
+
+
+def _code(name: str) -> str:
+    """A column's name as code; backticks are not allowed in it."""
+    return "`" + " ".join(name.replace("`", "'").split()) + "`"
+
+
 def _plain(text: str) -> str:
-    """Text of strangers as one line of Markdown."""
+    """Untrusted text as one line of Markdown."""
     cleaned = " ".join(text.split())
     for mark in "\\`*_[]<>|#":
         cleaned = cleaned.replace(mark, "\\" + mark)

@@ -1,20 +1,27 @@
-"""Which column holds what: by the user's word, or by the names people give."""
+"""Find the image, caption and id columns, by option or by common names."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from backend.datasets.cells import shown
 from backend.errors import DatasetFormatError
 
-_IMAGE = (
+#: Common names of the image column.
+IMAGE_NAMES = (
     "file_name", "image_path", "image_file", "filename", "filepath", "image", "img", "path",
     "file", "img_path", "image_name",
 )  # fmt: skip
-#: Names that people give to the column of the captions.
+#: Common names of the caption column.
 CAPTION_NAMES = (
     "caption", "captions", "text", "texts", "sentence", "sentences", "description", "raw",
     "alt_text", "title",
 )  # fmt: skip
-_ID = ("id", "pair_id", "caption_id", "sentid", "uid", "key", "image_id")
+IMAGE_ENDINGS = (
+    ".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".ppm",
+)  # fmt: skip
+_ID = ("id", "pair_id", "caption_id", "sentid", "uid", "key", "__key__", "image_id")
+#: Ids of images and of samples in a shard: a pair's only as long as none comes twice.
+WEAK_IDS = ("__key__", "image_id")
 _SPLIT = ("split", "subset", "partition")
 
 
@@ -29,21 +36,32 @@ class Columns:
 
 
 def find_columns(
-    there: Iterable[str],
+    columns: Iterable[str],
     file: str,
     image: str | None = None,
     caption: str | None = None,
     id: str | None = None,
     split: str | None = None,
+    embedded: Collection[str] = (),
 ) -> Columns:
-    """Names given must exist; others are found, case aside.
+    """Given names must exist; others are detected, ignoring case. An empty name means no column.
 
-    Raises DatasetFormatError naming the columns that there are.
+    `embedded`: columns that hold the images themselves; of usual names, theirs come first, because
+    beside them a file's name is only what it was called.
+
+    Raises DatasetFormatError, which lists the existing columns.
     """
-    names = list(there)
+    names = list(columns)
+    images = names
+    if image is None and embedded:
+        usual = [name for name in embedded if name.strip().lower() in IMAGE_NAMES]
+        images = usual or names
+        if len(embedded) == 1 and not usual:
+            image = next(iter(embedded))
+    captions = [name for name in names if name not in embedded or name == caption]
     return Columns(
-        _find(names, file, image, _IMAGE, "image path", "--image-column") or "",
-        _find(names, file, caption, CAPTION_NAMES, "caption", "--caption-column") or "",
+        _find(images, file, image, IMAGE_NAMES, "image path", "--image-column") or "",
+        _find(captions, file, caption, CAPTION_NAMES, "caption", "--caption-column") or "",
         _find(names, file, id, _ID, None, "--id-column"),
         _find(names, file, split, _SPLIT, None, "--split-column"),
     )
@@ -57,7 +75,9 @@ def _find(
     needed: str | None,
     option: str,
 ) -> str | None:
-    listed = ", ".join(f"'{name}'" for name in names) or "none"
+    listed = ", ".join(f"'{shown(name)}'" for name in names[:50]) or "none"
+    if given == "" and needed is None:
+        return None
     if given is not None:
         if given in names:
             return given

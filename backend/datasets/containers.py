@@ -1,33 +1,37 @@
-"""Images that lie inside another file: a tar shard, a zip archive, a Parquet or an Arrow file.
+"""Images inside another file: a tar shard, a zip archive, a Parquet or an Arrow file.
 
-A pair names its image by a path relative to its dataset's root. Inside a container the path goes on
-behind "!/", as in URLs of archives:
+A pair names its image by a path relative to its dataset's root. Inside a container the path
+continues after "!/", as in archive URLs:
 
     shards/00001.tar!/1536+20480/000123.jpg    a tar's member: where its bytes begin, how many
     images.zip!/train/0001.jpg                 a zip's member
     data/train-00000.parquet!/17/image         row 17 (from 0) of the column `image`
+    data/train-00000.parquet!/17/images/0      the first of a row's list of images
     train/data-00000-of-00002.arrow!/17/image  the same of a saved Hugging Face dataset
 
-A tar's offset stands in the name because a tar has no table of contents: one seek, no search.
-Opened containers are kept, few at a time.
+The name contains the offset within a tar, because tars have no table of contents: one seek, no
+search. A few containers are kept open.
 """
 
+import math
 import threading
 import zipfile
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
+from backend.datasets.arrow_streams import arrow_table
+from backend.datasets.parquet_groups import MOST_ROWS, open_parquet, rows_at_once
+from backend.datasets.regular_files import NotRegular, open_regular
+from backend.datasets.text_files import MOST_BYTES
 from backend.errors import ImageError, UnsafePath
 
 SEPARATOR = "!/"
-#: Larger members are no images: what unpacks into gigabytes must not fill the memory.
-MOST_BYTES = 500_000_000
 _KEPT_OPEN = 8
 
 
@@ -40,7 +44,7 @@ class Member:
 
     @property
     def name(self) -> str:
-        """For messages: what people would call it."""
+        """A readable name for messages."""
         return f"{self.container.name}{SEPARATOR}{self.inner.rpartition('/')[2] or self.inner}"
 
     def __str__(self) -> str:
@@ -50,13 +54,17 @@ class Member:
         """The image's bytes. Raises FileNotFoundError, or ImageError saying what is wrong."""
         ending = self.container.suffix.lower()
         if ending not in _READERS:
-            raise ImageError(f"'{self.container.name}' is no container of images.")
-        if not self.container.is_file():
-            raise FileNotFoundError(2, "No such file or directory", str(self.container))
+            raise ImageError(f"'{self.container.name}' is not a container of images.")
         try:
             return _READERS[ending](self.container, self.inner)
+        except NotRegular as problem:
+            raise ImageError(f"'{self.container.name}' is not a regular file.") from problem
+        except IsADirectoryError as problem:
+            raise ImageError(f"'{self.container.name}' is a folder.") from problem
         except (KeyError, ValueError, IndexError, EOFError, pa.ArrowException) as problem:
-            raise ImageError(f"'{self.name}' is not in its container: {problem}.") from problem
+            raise ImageError(
+                f"'{self.name}' is missing from its container: {problem}."
+            ) from problem
         except (zipfile.BadZipFile, NotImplementedError, RuntimeError) as problem:
             raise ImageError(f"'{self.name}' cannot be unpacked: {problem}.") from problem
 
@@ -66,12 +74,12 @@ ImageFile = Path | Member
 
 
 def locate(root: Path, relative: str) -> ImageFile:
-    """The image that a dataset calls `relative`; UnsafePath if that leads out of the root, by
-    links too."""
+    """The image that a dataset calls `relative`; raises UnsafePath if it is outside the root,
+    including by links."""
     outer, separator, inner = relative.partition(SEPARATOR)
     path = (root / outer).resolve()
     if not path.is_relative_to(root.resolve()):
-        raise UnsafePath(f"'{relative}' leads out of {root}. It is not opened.")
+        raise UnsafePath(f"'{relative}' lies outside {root}. It is not opened.")
     return Member(path, inner) if separator else path
 
 
@@ -92,7 +100,7 @@ def tar_member(offset: int, size: int, name: str) -> str:
 
 
 class _Opened:
-    """Containers that stay open, one use at a time each; a file that has changed is opened anew."""
+    """A pool of open containers, each used exclusively; a changed file is reopened."""
 
     def __init__(self, open_file: Callable[[Path], Any]) -> None:
         self._open = open_file
@@ -115,42 +123,80 @@ class _ParquetRows:
     """Cells of one Parquet file; the row group that was read last is kept."""
 
     def __init__(self, path: Path) -> None:
-        self._file = pq.ParquetFile(path)
-        ends, total = [], 0
-        for number in range(self._file.metadata.num_row_groups):
-            total += self._file.metadata.row_group(number).num_rows
-            ends.append(total)
-        self._ends = ends
-        self._last: tuple[int, str, Any] | None = None
+        self._opened = open_parquet(_kept_open(path))
+        self._ends = list(accumulate(group.rows for group in self._opened.groups))
+        #: The column, the rows and the cells that were read last.
+        self._last: tuple[str, range, Any] = ("", range(0), None)
 
     def cell(self, row: int, column: str) -> Any:
+        column, place = _place(self._opened.file.schema_arrow.names, column)
+        if self._last[0] != column or row not in self._last[1]:
+            self._last = self._read(row, column)
+        _, rows, cells = self._last
+        cell = cells[row - rows.start]
+        return cell.as_py() if place is None else cell[place].as_py()
+
+    def _read(self, row: int, column: str) -> tuple[str, range, Any]:
+        """The row with as many of its group as may be read at once."""
         group = next((number for number, end in enumerate(self._ends) if row < end), None)
         if group is None:
             raise IndexError(f"there is no row {row}")
-        if self._last is None or self._last[:2] != (group, column):
-            table = self._file.read_row_group(group, columns=[column])
-            self._last = (group, column, table.column(column))
-        first = self._ends[group - 1] if group else 0
-        return self._last[2][row - first].as_py()
+        start = self._ends[group - 1] if group else 0
+        at_once = rows_at_once(self._opened, group, [column])
+        if at_once == MOST_ROWS:  # nothing in it grows with the rows
+            at_once = max(self._ends[group] - start, 1)
+        for batch in self._opened.file.iter_batches(at_once, row_groups=[group], columns=[column]):
+            rows = range(start, start + batch.num_rows)
+            if row in rows:
+                return column, rows, batch.column(0)
+            start = rows.stop
+        raise IndexError(f"there is no row {row}")
 
 
 class _ArrowRows:
-    """Cells of an Arrow stream or file, mapped into memory, not read."""
+    """Cells of an Arrow stream or file, memory-mapped."""
 
     def __init__(self, path: Path) -> None:
-        self._map = pa.memory_map(str(path))
-        try:
-            self._table = pa.ipc.open_stream(self._map).read_all()
-        except pa.ArrowInvalid:
-            self._table = pa.ipc.open_file(self._map).read_all()
+        self._table = arrow_table(path)
 
     def cell(self, row: int, column: str) -> Any:
         if not 0 <= row < self._table.num_rows:
             raise IndexError(f"there is no row {row}")
-        return self._table.column(column)[row].as_py()
+        column, place = _place(self._table.column_names, column)
+        cell = self._table.column(column)[row]
+        return cell.as_py() if place is None else cell[place].as_py()
 
 
-_zips = _Opened(zipfile.ZipFile)
+def _place(columns: Collection[str], name: str) -> tuple[str, int | None]:
+    """The column, and the place in its lists if the name goes on with one."""
+    column, _, place = name.rpartition("/")
+    return (column, int(place)) if name not in columns and place.isdigit() else (name, None)
+
+
+def _kept_open(path: Path) -> Any:
+    """For containers that are read for as long as the program runs."""
+    return open_regular(path, math.inf)
+
+
+_zips = _Opened(lambda path: zipfile.ZipFile(_kept_open(path)))
+#: Compression methods with bounded output: with others a few bytes may expand to gigabytes at once,
+#: whatever size the archive claims.
+_BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+
+def zip_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
+    """Where a zip keeps the member. Raises KeyError; ValueError if it is too large, and
+    NotImplementedError if its size cannot be known."""
+    about = archive.getinfo(name)
+    if about.file_size > MOST_BYTES:
+        raise ValueError(
+            f"it unpacks into {about.file_size:,} bytes, and at most {MOST_BYTES:,} are read"
+        )
+    if about.compress_type not in _BOUNDED:
+        raise NotImplementedError("its compression is not deflate")
+    return about
+
+
 _parquets = _Opened(_ParquetRows)
 _arrows = _Opened(_ArrowRows)
 
@@ -159,24 +205,25 @@ def _from_tar(path: Path, inner: str) -> bytes:
     place, _, _ = inner.partition("/")
     offset, _, size = place.partition("+")
     if not (offset.isdigit() and size.isdigit()):
-        raise ValueError(f"'{place}' is no place in a tar")
+        raise ValueError(f"'{place}' is not a position in a tar")
     if int(size) > MOST_BYTES:
         raise ValueError(f"{int(size):,} bytes are too many")
-    with path.open("rb") as file:
+    with open_regular(path) as file:
         file.seek(int(offset))
-        found = file.read(int(size))
-    if len(found) < int(size):
+        content = file.read(int(size))
+    if len(content) < int(size):
         raise EOFError("the tar ends before it")
-    return found
+    return content
 
 
 def _from_zip(path: Path, inner: str) -> bytes:
     archive, lock = _zips.use(path)
     with lock:
-        if archive.getinfo(inner).file_size > MOST_BYTES:
-            raise ValueError(f"it unpacks into {archive.getinfo(inner).file_size:,} bytes")
-        found: bytes = archive.read(inner)
-    return found
+        about = zip_member(archive, inner)
+        with archive.open(about) as file:
+            content: bytes = file.read(about.file_size)
+            file.read(1)  # at its end the checksum is compared
+    return content
 
 
 def _from_rows(opened: _Opened) -> Callable[[Path, str], bytes]:
@@ -185,10 +232,10 @@ def _from_rows(opened: _Opened) -> Callable[[Path, str], bytes]:
         rows, lock = opened.use(path)
         with lock:
             cell = rows.cell(int(row), column)
-        found = image_bytes(cell)
-        if found is None:
+        content = image_bytes(cell)
+        if content is None:
             raise ValueError("the cell holds no image")
-        return found
+        return content
 
     return read
 

@@ -1,7 +1,8 @@
-"""A pair on its way out, and the names of its columns in every form."""
+"""A pair on its way out, the names of its columns in every form, and what had to be changed."""
 
 import json
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -14,13 +15,25 @@ COLUMNS = (
     "id",
     "caption",
     "original_caption",
+    "caption_kind",
     "split",
     "verdict",
+    "note",
     "p_error",
     "s_0",
     "icc",
+    "support",
+    "weakest",
+    "specificity",
+    "picture",
     "tags",
 )
+#: Names that a column of the source cannot keep beside ours: our own, and those that a reader would
+#: take for the image's path or for our column of packed values.
+RESERVED = frozenset(COLUMNS) | {
+    "file_name", "image_path", "image_file", "filename", "filepath", "image", "extra",
+}  # fmt: skip
+_PREFIX = "source_"
 
 
 @dataclass(frozen=True)
@@ -38,15 +51,76 @@ class ExportRow:
     icc: float | None = None
     tags: tuple[str, ...] = ()
     extra: dict[str, Any] = field(default_factory=dict)
+    specificity: float | None = None
+    support: float | None = None
+    weakest: float | None = None
+    #: Whose caption it is: human, corrected, or an enrichment: blend, visual, holistic.
+    caption_kind: str = "human"
+    #: The note of the verdict that holds.
+    note: str | None = None
+    #: What the picture has, separated by spaces.
+    picture: str | None = None
+
+
+@dataclass
+class Changes:
+    """What a form could not keep as it was, for the card. Names are those of the source."""
+
+    renamed: dict[str, str] = field(default_factory=dict)
+    #: Columns with NaN or infinity, which are no JSON; null was written.
+    not_json: set[str] = field(default_factory=set)
+    #: Columns with half characters, which are no Unicode; U+FFFD was written.
+    no_text: set[str] = field(default_factory=set)
+    #: Columns that went into `extra` as JSON text.
+    packed: set[str] = field(default_factory=set)
+    #: Whole sentences that a writer adds.
+    remarks: list[str] = field(default_factory=list)
 
 
 #: The same columns as fields of an Arrow schema, the source's other columns behind them as JSON.
 FIELDS = [
     ("id", pa.string()), ("caption", pa.string()), ("original_caption", pa.string()),
-    ("split", pa.string()), ("verdict", pa.string()), ("p_error", pa.float64()),
-    ("s_0", pa.float64()), ("icc", pa.float64()), ("tags", pa.list_(pa.string())),
+    ("caption_kind", pa.string()), ("split", pa.string()), ("verdict", pa.string()),
+    ("note", pa.string()),
+    ("p_error", pa.float64()),
+    ("s_0", pa.float64()), ("icc", pa.float64()),
+    ("support", pa.float64()), ("weakest", pa.float64()), ("specificity", pa.float64()),
+    ("picture", pa.string()),
+    ("tags", pa.list_(pa.string())),
     ("extra", pa.string()),
 ]  # fmt: skip
+
+
+def exportable(row: ExportRow, changes: Changes, reserved: frozenset[str] = RESERVED) -> ExportRow:
+    """The row with columns of the source that neither clash with ours nor break JSON; what had to
+    be changed is added to `changes`."""
+    extra = {}
+    for key, value in row.extra.items():
+        plain = _text(key)
+        if plain != key:
+            changes.no_text.add(plain)
+        name = new_name(plain, reserved)
+        if name != plain:
+            changes.renamed[plain] = name
+        extra[name] = _clean(value, plain, changes)
+    numbers = {
+        name: _clean(getattr(row, name), name, changes)
+        for name in ("p_error", "s_0", "icc", "support", "weakest", "specificity")
+    }
+    return replace(row, extra=extra, **numbers)
+
+
+def new_name(key: str, reserved: frozenset[str] = RESERVED) -> str:
+    """The name under which a column of the source is exported. A renamed name that the source has
+    itself is renamed in turn, so that no two become one.
+
+    >>> new_name("width"), new_name("verdict"), new_name("source_verdict"), new_name(" Caption")
+    ('width', 'source_verdict', 'source_source_verdict', 'source_ Caption')
+    """
+    plain = key
+    while plain.startswith(_PREFIX):
+        plain = plain.removeprefix(_PREFIX)
+    return _PREFIX + key if plain.strip().lower() in reserved else key
 
 
 def arrow_values(row: ExportRow) -> dict[str, Any]:
@@ -59,9 +133,40 @@ def arrow_values(row: ExportRow) -> dict[str, Any]:
 
 
 def json_values(row: ExportRow) -> dict[str, Any]:
-    """All columns for a JSON line; columns of the source never overwrite ours."""
-    own = {name: getattr(row, name) for name in COLUMNS}
-    own["tags"] = list(row.tags)
-    taken = {*own, "file_name", "image_path"}
-    extra = {(f"source_{key}" if key in taken else key): v for key, v in row.extra.items()}
-    return {**own, **extra}
+    """All columns for a JSON line."""
+    return {**{name: getattr(row, name) for name in COLUMNS}, "tags": list(row.tags), **row.extra}
+
+
+def typed_values(row: ExportRow) -> dict[str, Any]:
+    """Our columns for loaders that guess each column's type from the first rows: text is never
+    null, and no list is ever empty because it is text."""
+    fields = {name: getattr(row, name) for name in COLUMNS}
+    text = (
+        "id", "caption", "original_caption", "caption_kind", "split", "verdict", "note", "picture",
+    )  # fmt: skip
+    return {**fields, **{name: fields[name] or "" for name in text}, "tags": " ".join(row.tags)}
+
+
+def _clean(value: Any, column: str, changes: Changes) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        changes.not_json.add(column)
+        return None
+    if isinstance(value, str):
+        text = _text(value)
+        if text != value:
+            changes.no_text.add(column)
+        return text
+    if isinstance(value, dict):
+        return {_text(str(k)): _clean(v, column, changes) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item, column, changes) for item in value]
+    return value
+
+
+def _text(text: str) -> str:
+    """Text without half characters (lone surrogates), which no file in UTF-8 can hold."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text

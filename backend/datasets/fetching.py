@@ -3,18 +3,24 @@
 A dataset's URL may name `169.254.169.254`, a router or this very machine (server-side request
 forgery). Each connection, those of redirects included, is made to an address that has been resolved
 and looked at by us; a name that leads to a private address is refused, also if it leads to a public
-one as well.
+one as well, and so is one that a tunnel or a translator leads inside.
+
+One deadline covers everything that an address takes: looking up its name, connecting, each byte of
+headers and body, redirects.
 """
 
 import ipaddress
 import socket
 import ssl
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urljoin
 
 import httpcore
+import httpx
 
 _REDIRECTS = 5
 _MOVED = (301, 302, 303, 307, 308)
@@ -26,19 +32,67 @@ class FetchError(Exception):
 
 @dataclass(frozen=True)
 class Limits:
-    """What one address may cost. `allow_private`: for servers of one's own, and tests."""
+    """What one address may cost, and an image from it once decoded. `allow_private`: for servers of
+    one's own, and tests."""
 
     seconds: float = 20.0
     bytes: int = 30_000_000
     allow_private: bool = False
+    pixels: int = 100_000_000
+
+
+class _Deadline(threading.local):
+    """When the fetch that this thread is at must be over (`time.monotonic`).
+
+    Connections are shared by threads and outlive a fetch, so it is not kept with them.
+    """
+
+    at: float = float("inf")
+
+    def left(self, wanted: float | None = None) -> float:
+        """Seconds left, at most `wanted`. Raises httpcore.ReadTimeout if there are none."""
+        left = self.at - time.monotonic()
+        if left <= 0:
+            raise httpcore.ReadTimeout("the deadline has passed")
+        return left if wanted is None else min(wanted, left)
+
+
+class _TimedStream(httpcore.NetworkStream):
+    """A connection on which no single read or write outlasts the deadline of the whole fetch."""
+
+    def __init__(self, plain: httpcore.NetworkStream, deadline: _Deadline) -> None:
+        self._plain, self._deadline = plain, deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._plain.read(max_bytes, self._deadline.left(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._plain.write(buffer, self._deadline.left(timeout))
+
+    def close(self) -> None:
+        self._plain.close()
+
+    def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
+    ) -> httpcore.NetworkStream:
+        left = self._deadline.left(timeout)
+        inner = self._plain.start_tls(ssl_context, server_hostname, left)
+        return _TimedStream(inner, self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._plain.get_extra_info(info)
 
 
 class _Checked(httpcore.NetworkBackend):
-    """Connects to public addresses alone."""
+    """Connects to public addresses alone, in time."""
 
-    def __init__(self, allow_private: bool) -> None:
+    def __init__(self, allow_private: bool, deadline: _Deadline) -> None:
         self._plain = httpcore.SyncBackend()
         self._allow_private = allow_private
+        self._deadline = deadline
 
     def connect_tcp(
         self,
@@ -48,23 +102,84 @@ class _Checked(httpcore.NetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.NetworkStream:
-        address = public_address(host, port, self._allow_private)
-        return self._plain.connect_tcp(address, port, timeout, local_address, socket_options)
+        left = self._deadline.left(timeout)
+        address = public_address(host, port, self._allow_private, left)
+        left = self._deadline.left(timeout)
+        plain = self._plain.connect_tcp(address, port, left, local_address, socket_options)
+        return _TimedStream(plain, self._deadline)
 
 
-def public_address(host: str, port: int, allow_private: bool = False) -> str:
-    """An address of the host. Raises FetchError if it has none, or one that is not public."""
+def as_url(given: str) -> str:
+    """An address as it is sent: what people write (an IRI) with its host in IDNA and the rest in
+    percent signs, without its fragment. Raises FetchError if it is none, or not http or https."""
+    if not given.lower().startswith(("http://", "https://")):
+        raise FetchError("the address is not http or https")
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as problem:
-        raise FetchError("the host's name leads nowhere") from problem
-    addresses = [str(entry[4][0]) for entry in found]
+        url = httpx.URL(given).copy_with(fragment=None)
+        host, port = url.host, url.port
+    except (httpx.InvalidURL, ValueError, UnicodeError) as problem:
+        raise FetchError("the address is invalid") from problem
+    if not host or "%" in host or (port is not None and not 0 < port < 65536):
+        raise FetchError("the address is invalid")
+    return str(url)
+
+
+def public_address(
+    host: str, port: int, allow_private: bool = False, seconds: float | None = None
+) -> str:
+    """An address of the host. Raises FetchError if it has none in time, or one that is not
+    public."""
+    addresses = [str(entry[4][0]) for entry in _resolved(host, port, seconds)]
     for address in addresses:
-        plain = ipaddress.ip_address(address.partition("%")[0])
-        inner = getattr(plain, "ipv4_mapped", None) or plain
-        if not allow_private and (not inner.is_global or inner.is_multicast):
+        if not allow_private and not _is_public(ipaddress.ip_address(address.partition("%")[0])):
             raise FetchError("the address is not public")
     return addresses[0]
+
+
+def _resolved(host: str, port: int, seconds: float | None) -> list[Any]:
+    """`getaddrinfo`, which knows no time limit, in a thread of its own."""
+    result: list[Any] = []
+    problems: list[BaseException] = []
+
+    def resolve() -> None:
+        try:
+            result.extend(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except Exception as problem:
+            problems.append(problem)
+
+    thread = threading.Thread(target=resolve, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise FetchError("it takes too long to look up the host's name")
+    if problems or not result:
+        raise FetchError("the host's name cannot be resolved") from next(iter(problems), None)
+    return result
+
+
+#: Prefixes behind which an IPv4 address is reached: how many bits follow it (NAT64, RFC 6052;
+#: IPv4-compatible, RFC 4291; IPv4-translated, RFC 2765).
+_EMBEDDING = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
+#: Where they lead nobody can tell from outside: NAT64 of one network (RFC 8215), Teredo.
+_REFUSED = tuple(map(ipaddress.IPv6Network, ("64:ff9b:1::/48", "2001::/32")))
+#: What IANA's registries call not globally reachable and some versions of Python do not: protocol
+#: assignments (RFC 6890), anycast of 6to4 relays (RFC 7526), examples (RFC 9637), SRv6 (RFC 9602).
+_SPECIAL_4 = tuple(map(ipaddress.IPv4Network, ("192.0.0.0/24", "192.88.99.0/24")))
+_SPECIAL_6 = tuple(map(ipaddress.IPv6Network, ("3fff::/20", "5f00::/16")))
+
+
+def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    if isinstance(address, ipaddress.IPv4Address):
+        special = address.is_multicast or any(address in network for network in _SPECIAL_4)
+        return address.is_global and not special
+    inner = address.ipv4_mapped or address.sixtofour
+    if inner is None and any(address in network for network in _EMBEDDING):
+        inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    if inner is not None:
+        return _is_public(inner)
+    if any(address in network for network in (*_REFUSED, *_SPECIAL_6)):
+        return False
+    return address.is_global and not (address.is_multicast or address.is_site_local)
 
 
 class Fetcher:
@@ -72,58 +187,62 @@ class Fetcher:
 
     def __init__(self, limits: Limits, connections: int = 16) -> None:
         self._limits = limits
+        self._deadline = _Deadline()
         self._pool = httpcore.ConnectionPool(
             ssl_context=ssl.create_default_context(),
             max_connections=connections,
-            network_backend=_Checked(limits.allow_private),
+            network_backend=_Checked(limits.allow_private, self._deadline),
         )
 
     def fetch(self, url: str) -> bytes:
         """The body of the answer. Raises FetchError saying why not."""
-        deadline = time.monotonic() + self._limits.seconds
-        for _ in range(_REDIRECTS + 1):
-            found = self._once(url, deadline)
-            if isinstance(found, bytes):
-                return found
-            url = urljoin(url, found)
-        raise FetchError("it is redirected again and again")
+        self._deadline.at = time.monotonic() + self._limits.seconds
+        try:
+            url = as_url(url)
+            for _ in range(_REDIRECTS + 1):
+                answer = self._once(url)
+                if isinstance(answer, bytes):
+                    return answer
+                url = as_url(urljoin(url, answer))
+        except (httpcore.TimeoutException, TimeoutError) as problem:
+            raise FetchError("it takes too long") from problem
+        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as problem:
+            raise FetchError(f"the connection failed: {type(problem).__name__}") from problem
+        except (httpcore.UnsupportedProtocol, ValueError, TypeError) as problem:
+            raise FetchError("the address is invalid") from problem
+        raise FetchError("there are too many redirects")
 
     def close(self) -> None:
         self._pool.close()
 
-    def _once(self, url: str, deadline: float) -> bytes | str:
+    def _once(self, url: str) -> bytes | str:
         """The body, or where the answer sends us."""
-        if not url.lower().startswith(("http://", "https://")):
-            raise FetchError("the address is not http or https")
-        left = deadline - time.monotonic()
-        if left <= 0:
-            raise FetchError("it takes too long")
+        left = self._deadline.left()
         timeout = {"connect": left, "read": left, "write": left, "pool": left}
         headers = [(b"User-Agent", b"traced-curator"), (b"Accept", b"image/*")]
-        try:
-            with self._pool.stream(
-                "GET", url, headers=headers, extensions={"timeout": timeout}
-            ) as answer:
-                if answer.status in _MOVED:
-                    told = {k.lower(): v for k, v in answer.headers}.get(b"location", b"")
-                    return told.decode("latin-1")
-                if answer.status != 200:
-                    raise FetchError(f"the server answers {answer.status}")
-                return self._body(answer, deadline)
-        except httpcore.TimeoutException as problem:
-            raise FetchError("it takes too long") from problem
-        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as problem:
-            raise FetchError(f"the connection failed: {type(problem).__name__}") from problem
-        except (httpcore.UnsupportedProtocol, ValueError, UnicodeError) as problem:
-            raise FetchError("the address makes no sense") from problem
+        with self._pool.stream(
+            "GET", url, headers=headers, extensions={"timeout": timeout}
+        ) as answer:
+            if answer.status in _MOVED:
+                return _text({k.lower(): v for k, v in answer.headers}.get(b"location", b""))
+            if answer.status != 200:
+                raise FetchError(f"the server answers {answer.status}")
+            return self._body(answer)
 
-    def _body(self, answer: httpcore.Response, deadline: float) -> bytes:
+    def _body(self, answer: httpcore.Response) -> bytes:
         parts, size = [], 0
         for part in answer.iter_stream():
             size += len(part)
             if size > self._limits.bytes:
                 raise FetchError(f"it is larger than {self._limits.bytes:,} bytes")
-            if time.monotonic() > deadline:
-                raise FetchError("it takes too long")
+            self._deadline.left()
             parts.append(part)
         return b"".join(parts)
+
+
+def _text(header: bytes) -> str:
+    """Servers write addresses in UTF-8; the rest is Latin-1, as HTTP has it."""
+    try:
+        return header.decode("utf-8")
+    except UnicodeDecodeError:
+        return header.decode("latin-1")

@@ -23,17 +23,17 @@ def fetch(name: str, folder: Path) -> Path:
 
     datasets.disable_progress_bars()
     try:
-        found = datasets.load_dataset(plain, configuration or None)
+        dataset = datasets.load_dataset(plain, configuration or None)
     except Exception as problem:
         # The library raises whatever went wrong below it: network, parser, missing rights.
-        said = str(problem.__cause__ or problem).splitlines() or [type(problem).__name__]
-        reason = said[0][:200].rstrip(".")
+        message = str(problem.__cause__ or problem).splitlines() or [type(problem).__name__]
+        reason = message[0][:200].rstrip(".")
         raise DatasetNotFound(
-            f"The dataset '{plain}' cannot be had from the hub: {reason}. "
-            "Check the name and the network; data that asks for a login needs HF_TOKEN."
+            f"The dataset '{plain}' could not be fetched from the hub: {reason}. Check the name "
+            "and the network; gated data needs HF_TOKEN."
         ) from problem
     part = target.with_name(f".{target.name}.part")
     shutil.rmtree(part, ignore_errors=True)
-    found.save_to_disk(str(part))
+    dataset.save_to_disk(str(part))
     part.rename(target)
     return target

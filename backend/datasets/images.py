@@ -1,28 +1,37 @@
-"""Opening pictures of strangers, and small copies of them.
+"""Opening images that nobody here has made, and small copies of them.
 
+`opened_image` is the only place where the app opens an image: of a dataset, an upload, a download.
 What is refused: files that are no pictures, broken ones, formats that only another program can
-draw, and *decompression bombs*, small files that unpack into gigabytes. What is put right: EXIF
-rotation, palettes, transparency (on white), 16 bits.
+draw, *decompression bombs* (small files that unpack into gigabytes), whatever is not a regular
+file, and what takes too long to read. What is put right: EXIF rotation, palettes, transparency (on
+white), 16 bits.
 """
 
 import hashlib
 import io
 import logging
 import os
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, BinaryIO
 
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from backend.datasets.containers import ImageFile, file_of
+from backend.datasets.regular_files import NotRegular, TooSlow, open_regular
 from backend.errors import ImageError
 
-#: Larger pictures are refused; a scorer sees a few hundred pixels a side.
-MOST_PIXELS = 200_000_000
+#: Larger pictures are refused; a scorer sees a few hundred pixels a side. Pillow itself opens none
+#: above twice its MAX_IMAGE_PIXELS, 178,956,970.
+MOST_PIXELS = 178_000_000
 #: … and larger files, which take a decoder half a minute to find out that they are nothing.
 MOST_BYTES = 250_000_000
+#: … and those of which reading and decoding are not done after so many seconds.
+MOST_SECONDS = 60.0
 #: What Pillow itself can decode and datasets hold. Not EPS and its like, for which it would start
 #: another program on a stranger's file.
 _WANTED = (
@@ -36,15 +45,27 @@ warnings.filterwarnings("ignore", module=r"PIL\b")
 logging.getLogger("PIL").setLevel(logging.CRITICAL)
 
 
-def load_image(path: ImageFile) -> Image.Image:
-    """The picture, RGB, upright. Raises ImageError saying what is wrong with the file."""
-    with _decoding(path) as image:
+@dataclass(frozen=True)
+class ImageLimits:
+    """What one image may cost: pixels once decoded, bytes of its file, seconds to read it."""
+
+    pixels: int = MOST_PIXELS
+    bytes: int = MOST_BYTES
+    seconds: float = MOST_SECONDS
+
+
+def load_image(
+    source: ImageFile | bytes, name: str = "", limits: ImageLimits | None = None
+) -> Image.Image:
+    """The picture, RGB, upright. Raises ImageError saying what is wrong with it; `name`: what to
+    call it, if not as its file."""
+    with opened_image(source, name, limits) as image:
         return to_rgb(image)
 
 
 def image_size(path: ImageFile) -> tuple[int, int]:
     """Width and height as it is shown, from the header alone. Raises ImageError."""
-    with _decoding(path) as image:
+    with opened_image(path) as image:
         width, height = image.size
         turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
     return (height, width) if turned else (width, height)
@@ -52,10 +73,15 @@ def image_size(path: ImageFile) -> tuple[int, int]:
 
 def check_image(path: ImageFile) -> None:
     """Raise ImageError unless the whole picture can be decoded."""
-    with _decoding(path) as image:
-        # JPEG decodes at an eighth of its size where it can: all bytes are read all the same.
-        image.draft("RGB", (max(1, image.width // 8), max(1, image.height // 8)))
-        image.load()
+    with opened_image(path) as image:
+        decode(image)
+
+
+def decode(image: Image.Image) -> None:
+    """Read all of an opened picture, in as little memory as that takes."""
+    # JPEG decodes at an eighth of its size where it can: all bytes are read all the same.
+    image.draft("RGB", (max(1, image.width // 8), max(1, image.height // 8)))
+    image.load()
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
@@ -95,44 +121,103 @@ def cached_thumbnail(path: ImageFile, size: int, cache: Path) -> bytes:
     return kept.read_bytes()
 
 
+class _TimedBytes(io.BytesIO):
+    """Bytes in memory that a decoder may read until a moment."""
+
+    def __init__(self, data: bytes, seconds: float) -> None:
+        super().__init__(data)
+        self._deadline = time.monotonic() + seconds
+
+    def read(self, size: int | None = -1) -> bytes:
+        if time.monotonic() > self._deadline:
+            raise TooSlow()
+        return super().read(size)
+
+
 @contextmanager
-def _decoding(path: ImageFile) -> Iterator[Image.Image]:
-    """The opened picture; whatever goes wrong with it from here on is an ImageError."""
-    image = _open(path)
+def opened_image(
+    source: ImageFile | bytes, name: str = "", limits: ImageLimits | None = None
+) -> Iterator[Image.Image]:
+    """The opened picture, not decoded yet; whatever goes wrong with it in the block is an
+    ImageError that calls it by `name`, or as its file is called.
+
+    Decoders read piece by piece, and each piece looks at the clock.
+    """
+    name = name or ("the picture" if isinstance(source, bytes) else source.name)
+    limits = limits or ImageLimits(MOST_PIXELS, MOST_BYTES, MOST_SECONDS)
+    image, file = _open(source, name, limits)
     try:
         yield image
-    except MemoryError as problem:
-        raise ImageError(f"'{path.name}' is too large for the memory there is.") from problem
-    except Image.DecompressionBombError as problem:
-        raise ImageError(f"'{path.name}' unpacks into too many pixels.") from problem
-    except Exception as problem:  # decoders raise all sorts of things on hostile files
-        raise ImageError(f"'{path.name}' is broken or incomplete: {_reason(problem)}.") from problem
-    finally:
-        image.close()
-
-
-def _open(path: ImageFile) -> Image.Image:
-    try:
-        if isinstance(path, Path) and path.stat().st_size > MOST_BYTES:
-            raise ImageError(f"'{path.name}' is larger than {MOST_BYTES // 10**6} megabytes.")
-        source = path if isinstance(path, Path) else io.BytesIO(path.read())
-        image = Image.open(source, formats=FORMATS)
     except ImageError:
         raise
-    except FileNotFoundError as problem:
-        raise ImageError(f"There is no file '{path.name}'.") from problem
-    except IsADirectoryError as problem:
-        raise ImageError(f"'{path.name}' is a folder.") from problem
-    except UnidentifiedImageError as problem:
-        raise ImageError(f"'{path.name}' is not an image.") from problem
+    except TooSlow as problem:
+        raise ImageError(f"'{name}' takes too long to read.") from problem
+    except MemoryError as problem:
+        raise ImageError(f"'{name}' is too large for the available memory.") from problem
     except Image.DecompressionBombError as problem:
-        raise ImageError(f"'{path.name}' unpacks into too many pixels.") from problem
-    except Exception as problem:  # as above
-        raise ImageError(f"'{path.name}' cannot be opened: {_reason(problem)}.") from problem
-    if image.width * image.height > MOST_PIXELS:
+        raise ImageError(f"'{name}' unpacks into too many pixels.") from problem
+    except Exception as problem:  # decoders raise all sorts of things on hostile files
+        raise ImageError(f"'{name}' is broken or incomplete: {_reason(problem)}.") from problem
+    finally:
         image.close()
-        raise ImageError(f"'{path.name}' has more than {MOST_PIXELS // 10**6} million pixels.")
-    return image
+        file.close()
+
+
+def _open(
+    source: ImageFile | bytes, name: str, limits: ImageLimits
+) -> tuple[Image.Image, BinaryIO | Any]:
+    file: BinaryIO | Any = None
+    try:
+        file = _source(source, name, limits)
+        image = Image.open(file, formats=FORMATS)
+        if image.width * image.height > limits.pixels:
+            raise ImageError(_too_many(name, limits))
+    except BaseException as problem:
+        if file is not None:
+            file.close()
+        raise _refusal(problem, name, limits) from problem
+    return image, file
+
+
+def _source(source: ImageFile | bytes, name: str, limits: ImageLimits) -> BinaryIO | Any:
+    """What a decoder reads: a regular file, or bytes."""
+    if isinstance(source, Path):
+        file = open_regular(source, limits.seconds)
+        size = os.fstat(file.fileno()).st_size
+    else:
+        data = source if isinstance(source, bytes) else source.read()
+        file, size = _TimedBytes(data, limits.seconds), len(data)  # type: ignore[assignment]
+    if size > limits.bytes:
+        file.close()
+        raise ImageError(f"'{name}' is larger than {limits.bytes / 1e6:g} megabytes.")
+    return file
+
+
+def _refusal(problem: BaseException, name: str, limits: ImageLimits) -> BaseException:
+    """The error to raise where an image could not be opened."""
+    if isinstance(problem, ImageError) or not isinstance(problem, Exception):
+        return problem
+    if isinstance(problem, FileNotFoundError):
+        return ImageError(f"There is no file '{name}'.")
+    if isinstance(problem, IsADirectoryError):
+        return ImageError(f"'{name}' is a folder.")
+    if isinstance(problem, NotRegular):
+        return ImageError(f"'{name}' is not a regular file.")
+    if isinstance(problem, TooSlow):
+        return ImageError(f"'{name}' takes too long to read.")
+    if isinstance(problem, MemoryError):
+        return ImageError(f"'{name}' is too large for the available memory.")
+    if isinstance(problem, UnidentifiedImageError):
+        return ImageError(f"'{name}' is not an image.")
+    if isinstance(problem, Image.DecompressionBombError):
+        return ImageError(_too_many(name, limits))
+    return ImageError(f"'{name}' cannot be opened: {_reason(problem)}.")
+
+
+def _too_many(name: str, limits: ImageLimits) -> str:
+    most = min(limits.pixels, MOST_PIXELS)
+    amount = f"{most // 10**6} million" if most >= 10**6 else f"{most:,}"
+    return f"'{name}' has more than {amount} pixels."
 
 
 def _reason(problem: BaseException) -> str:

@@ -1,5 +1,7 @@
 """The objects of a large JSON file, one after the other: memory does not grow with the file."""
 
+import io
+import math
 import mmap
 import re
 from codecs import BOM_UTF8
@@ -10,38 +12,57 @@ from typing import IO, Any
 
 import ijson
 
+from backend.datasets.cells import Unusable
+from backend.datasets.text_files import opened
 from backend.errors import DatasetFormatError
 
 #: Deeper than any dataset; Python itself gives up at some hundreds.
 DEEPEST = 100
 #: The fast parser knows no larger whole numbers, and reads so many bytes at once.
 _LARGEST, _READ_AT_ONCE = 2**63 - 1, 65_536
+#: More digits than Python makes a number of, or more than there is. They are not for a parser.
+_MOST_DIGITS = 4300
+_ENDLESS = re.compile(rb"[0-9]{309}|[0-9][eE]\+?[0-9]{3,}\s*[,\]}]")
+#: A string, which is passed over, or (the group) a number as long as such numbers are.
+_NUMBERS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|(-?[0-9][0-9.eE+-]{3,})', re.DOTALL)
+#: Stands where such a number was; a character that no text uses keeps it apart from every text.
+_NO_NUMBER = "\ufdd0number\ufdd0"
 #: A backslash itself, a surrogate pair, or else (the group) half a pair.
 _SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]|(\\u[dD][89a-fA-F])")
 
 
 class JsonFile:
-    """An object of arrays. All of it is looked through at once, so that a file that breaks off is
-    refused before its first row has gone anywhere.
+    """An object of arrays, or an array. All of it is looked through at once, so that a file that
+    breaks off is refused before its first row has gone anywhere.
 
     `arrays`: the names of the arrays in it; empty if it holds none, or is itself no object.
-    Raises DatasetFormatError with the place if it is no JSON.
+    `is_array`: it is an array itself. Raises DatasetFormatError with the place if it is no JSON.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._parser = ijson.get_backend("python" if _has_lone_surrogates(path) else "yajl2_c")
+        self._endless, needs_care = _looked_through(path)
+        self._parser = ijson.get_backend("python" if needs_care else "yajl2_c")
+        self.is_array = False
         self.arrays = self._outline()
 
-    def objects(self, array: str) -> Iterator[Any]:
-        """What stands in the array, as `json` would read it."""
-        with self._path.open("rb") as file, self._refused(file):
-            yield from self._parser.items(_past_mark(file), f"{array}.item", use_float=True)
+    def objects(self, array: str | None) -> Iterator[Any]:
+        """What stands in the array (None: in the file's own), as `json` would read it. A number
+        that Python does not read is `Unusable`."""
+        prefix = "item" if array is None else f"{array}.item"
+        with opened(self._path) as file, self._refused(file):
+            source = self._source(file)
+            for item in self._parser.items(source, prefix, use_float=True):
+                yield _with_unusable(item) if self._endless else item
+
+    def _source(self, file: IO[bytes]) -> IO[bytes] | io.RawIOBase:
+        file = _past_mark(file)
+        return _Replaced(file, self._endless) if self._endless else file
 
     def _outline(self) -> frozenset[str]:
         arrays, key, depth, is_object = set(), "", 0, False
-        with self._path.open("rb") as file, self._refused(file):
-            for event, value in self._parser.basic_parse(_past_mark(file)):
+        with opened(self._path) as file, self._refused(file):
+            for event, value in self._parser.basic_parse(self._source(file)):
                 if event == "map_key":
                     key = value if depth == 1 else key
                 elif event == "number":
@@ -49,11 +70,12 @@ class JsonFile:
                         self._parser = ijson.get_backend("python")
                 elif event.startswith("start"):
                     is_object = is_object or (depth == 0 and event == "start_map")
+                    self.is_array = self.is_array or (depth == 0 and event == "start_array")
                     if depth == 1 and event == "start_array":
                         arrays.add(key)
                     depth += 1
                     if depth > DEEPEST:
-                        raise ValueError(f"it is nested more than {DEEPEST} deep")
+                        raise ValueError(f"it is nested more than {DEEPEST} levels deep")
                 elif event.startswith("end"):
                     depth -= 1
         return frozenset(arrays) if is_object else frozenset()
@@ -64,9 +86,9 @@ class JsonFile:
             yield
         except (ijson.JSONError, ValueError) as problem:
             place = f"near byte {file.tell():,}: " if file.tell() > _READ_AT_ONCE else ""
-            told = str(problem).strip().partition("\n")[0]
+            reason = str(problem).strip().partition("\n")[0]
             raise DatasetFormatError(
-                f"'{self._path.name}' is no JSON ({place}{told})."
+                f"'{self._path.name}' is no JSON ({place}{reason})."
             ) from problem
 
 
@@ -76,10 +98,53 @@ def _past_mark(file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def _has_lone_surrogates(path: Path) -> bool:
-    """Half characters, which the fast parser would replace by question marks without a word."""
-    with path.open("rb") as file:
+def _looked_through(path: Path) -> tuple[list[tuple[int, int]], bool]:
+    """Where numbers lie that no parser can read, and whether the fast parser is not to be trusted:
+    it would replace half characters by question marks without a word."""
+    with opened(path) as file:
         if not file.seek(0, 2):
-            return False
+            return [], False
         with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            return any(found.group(1) for found in _SURROGATES.finditer(content))
+            if _ENDLESS.search(content):
+                numbers = (match for match in _NUMBERS.finditer(content) if match.group(1))
+                return [match.span() for match in numbers if _is_endless(match.group(1))], True
+            return [], any(match.group(1) for match in _SURROGATES.finditer(content))
+
+
+def _is_endless(number: bytes) -> bool:
+    if number.lstrip(b"-").isdigit():
+        return len(number.lstrip(b"-")) > _MOST_DIGITS
+    try:
+        return math.isinf(float(number))
+    except ValueError:
+        return False  # no number at all: the parser says so
+
+
+class _Replaced(io.RawIOBase):
+    """A file in which numbers without end are the text `_NO_NUMBER`."""
+
+    def __init__(self, file: IO[bytes], places: list[tuple[int, int]]) -> None:
+        self._file, self._places = file, places[::-1]
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._places:
+            return self._file.read(size)
+        start, end = self._places[-1]
+        position = self._file.tell()
+        if position < start:
+            return self._file.read(start - position if size < 0 else min(size, start - position))
+        if size == 0:
+            return b""
+        self._places.pop()
+        self._file.seek(end)
+        return f'"{_NO_NUMBER}"'.encode()
+
+
+def _with_unusable(value: Any) -> Any:
+    if value == _NO_NUMBER:
+        return Unusable(f"it holds a number of more than {_MOST_DIGITS:,} digits, or beyond 1e308")
+    if isinstance(value, dict):
+        return {key: _with_unusable(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_with_unusable(item) for item in value]
+    return value

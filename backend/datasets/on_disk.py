@@ -6,6 +6,11 @@ import json
 import sqlite3
 from typing import Any
 
+from backend.datasets.cells import Unusable
+
+#: How a cell that could not be read is written down.
+_UNUSABLE = "\0unusable"
+
 
 class SeenIds:
     """Ids that have been read, to tell when one comes again."""
@@ -33,20 +38,29 @@ class Names:
 
     def __setitem__(self, identity: Any, name: Any) -> None:
         self._database.execute(
-            "INSERT OR REPLACE INTO names VALUES (?, ?)", (json.dumps(identity), json.dumps(name))
+            "INSERT OR REPLACE INTO names VALUES (?, ?)", (_written(identity), _written(name))
         )
 
     def __getitem__(self, identity: Any) -> Any:
         """Raises KeyError if there is none."""
-        found = self._database.execute(
-            "SELECT name FROM names WHERE id = ?", (json.dumps(identity),)
+        row = self._database.execute(
+            "SELECT name FROM names WHERE id = ?", (_written(identity),)
         ).fetchone()
-        if found is None:
+        if row is None:
             raise KeyError(identity)
-        return json.loads(found[0])
+        return json.loads(row[0], object_hook=_unusable)
 
     def close(self) -> None:
         self._database.close()
+
+
+def _written(value: Any) -> str:
+    """As JSON; a cell that could not be read stays one."""
+    return json.dumps(value, default=lambda cell: {_UNUSABLE: cell.reason})
+
+
+def _unusable(value: dict[str, Any]) -> Any:
+    return Unusable(value[_UNUSABLE]) if value.keys() == {_UNUSABLE} else value
 
 
 def _temporary(table: str) -> sqlite3.Connection:

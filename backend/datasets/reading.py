@@ -7,24 +7,40 @@ what goes in can be shown and scored.
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
+from backend.datasets import gzipped, hub_clone
 from backend.datasets.annotations import annotation_rows, is_mm_imdb, mm_imdb_rows, where_to_get
-from backend.datasets.columns import Columns, find_columns
+from backend.datasets.cells import (
+    BadCell,
+    Embedded,
+    json_value,
+    shown,
+    size_of,
+    text_of,
+    text_problem,
+)  # fmt: skip
+from backend.datasets.columns import WEAK_IDS, Columns, find_columns
 from backend.datasets.containers import SEPARATOR, ImageFile, Member, file_of, relative_name
+from backend.datasets.conversations import plain_rows
+from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_row import MARK
 from backend.datasets.formulas import as_it_was
 from backend.datasets.images import check_image
 from backend.datasets.on_disk import SeenIds
+from backend.datasets.rows import TableRow
 from backend.datasets.shards import saved_tables, shards_of, split_of, tar_rows, zip_rows
-from backend.datasets.tables import ENDINGS, TableRow, row_count, rows_of
-from backend.errors import DatasetFormatError, DatasetNotFound, ImageError
+from backend.datasets.sidecars import has_images, has_sidecars, metadata_rows, sidecar_rows
+from backend.datasets.tables import ENDINGS, row_count, rows_of, text_encoding
+from backend.datasets.text_files import known_encoding
+from backend.datasets.typed_path import typed_path
+from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, UnsafePath
 
 #: Names of the metadata file in an `imagefolder`, and of the table in an export without images.
 METADATA = (
@@ -33,9 +49,18 @@ METADATA = (
 #: A caption may be long, but a whole book in a cell is a broken file.
 LONGEST_CAPTION = 20_000
 LONGEST_ID = 255
+#: Characters of a row's other columns: they are kept beside each of its captions.
+MOST_EXTRA = 1_000_000
 _FILES = (*ENDINGS, ".json", ".tar", ".zip", ".arrow")
 _WORKERS = 4
 _AHEAD = 256
+#: Rows that are looked at before the first is taken, and characters of them at most.
+_HEAD, _LARGEST_HEAD = 1000, 8_000_000
+#: A column of which a larger share repeats is no column of ids, whatever its name.
+_REPEATED = 0.1
+_MOST_NOTES = 20
+#: Where captions may come from, beside tables and files of their own.
+CAPTIONS_FROM = ("metadata",)
 
 
 @dataclass(frozen=True)
@@ -68,7 +93,10 @@ class DatasetReader:
     to be told at once (`on_problem`): then memory does not grow with the dataset, however bad.
 
     `root`: the folder that no image path may leave; `total`: rows, if known beforehand;
-    `open_images`: False leaves it to the caller to find out which of the files are images.
+    `open_images`: False leaves it to the caller to find out which of the files are images;
+    `encoding`, `delimiter`: of tables of text, None: found. `splits`: those of whole tables.
+    `caption_from` "metadata": captions are written in the images. `notes`: what was decided
+    without being asked, such as an encoding; read them after the pairs.
     """
 
     root: Path
@@ -78,109 +106,210 @@ class DatasetReader:
     open_images: bool = True
     on_problem: Callable[[Problem], None] | None = None
     problems: list[Problem] = field(default_factory=list)
+    encoding: str | None = None
+    delimiter: str | None = None
+    splits: dict[Path, str] = field(default_factory=dict)
+    caption_from: str | None = None
+    notes: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
+        self.notes.clear()
         with closing(SeenIds()) as seen:
             for table in self.tables:
                 yield from self._read(table, seen)
 
     def _read(self, table: Path, seen: SeenIds) -> Iterator[SourcePair]:
-        name = (
+        name = shown(
             table.relative_to(self.root).as_posix()
             if table.is_relative_to(self.root)
-            else table.name
+            else table.name,
+            1000,
         )
+        name = table.name if name == "." else name
         candidates = self._candidates(table, name)
-        with ThreadPoolExecutor(_WORKERS) as pool:
+        with DaemonPool(_WORKERS) as pool:
             while batch := list(islice(candidates, _AHEAD)):
-                paths = list(dict.fromkeys(pair.image_path for pair in batch))
+                paths = list(dict.fromkeys(candidate.pair.image_path for candidate in batch))
                 check = _problem_of if self.open_images else _missing
                 wrong = dict(zip(paths, pool.map(check, paths), strict=True))
-                for pair in batch:
+                for candidate in batch:
+                    pair = candidate.pair
                     if message := wrong[pair.image_path]:
-                        kind = (
-                            "unreadable image"
-                            if file_of(pair.image_path).exists()
-                            else "missing image"
-                        )
+                        kind = "unreadable image" if _exists(pair) else "missing image"
                         self._report(name, pair.row, kind, message, pair.id)
                     elif seen.add(pair.id):
                         yield pair
+                    elif candidate.id_is_a_guess and seen.add(
+                        made := _made_id(pair.image_path, self.root, pair.caption)
+                    ):
+                        self._note(
+                            f"'{name}': ids in '{candidate.id_is_a_guess}' are not unique; pairs "
+                            "that share one have ids derived from their image and caption."
+                        )
+                        yield replace(pair, id=made)
                     else:
                         self._report(
                             name, pair.row, "duplicate id",
-                            f"The id '{pair.id[:80]}' was there before. Give every pair its own.",
+                            f"The id '{pair.id[:80]}' was used before. Give every pair an id of "
+                            "its own, or read without ids (--no-id-column).",
                             pair.id,
                         )  # fmt: skip
 
-    def _candidates(self, table: Path, name: str) -> Iterator[SourcePair]:
-        columns: Columns | None = None
+    def _candidates(self, table: Path, name: str) -> Iterator["_Candidate"]:
         ours = (table.parent / MARK).is_file() or (table.parent.parent / MARK).is_file()
-        for row in _rows_of(table):
+        rows = self._rows(table, name)
+        if ours:
+            rows = (
+                row if row.values is None else replace(row, values=_as_exported(table, row.values))
+                for row in rows
+            )
+        rows = plain_rows(rows, self.columns["caption"])
+        # Which columns there are, the first rows say together: in JSONL some may lack some, which
+        # is then a problem of those rows.
+        head = _head_of(rows)
+        good = [row.values for row in head if row.values is not None]
+        columns = self._columns_of(good, name) if good else None
+        for row in chain(head, rows):
             if row.values is None:
                 self._report(name, row.number, "unreadable row", row.problem)
                 continue
-            if ours:
-                row = replace(row, values=_as_exported(table, row.values))
-            values = row.values or {}
-            # The first row that can be read says which columns there are; in JSONL others may
-            # lack some, which is then a problem of those rows.
-            columns = columns or find_columns(values, name, **self.columns)
+            columns = columns or self._columns_of([row.values], name)
             yield from self._pairs(row, columns, table, name)
         if columns is None and len(self.tables) > 1:
             self._report(name, None, "empty file", "It holds no rows that can be read.")
         elif columns is None:
-            raise DatasetFormatError(f"'{name}' holds no rows that can be read.")
+            first = next((f" Row {row.number}: {row.problem}" for row in head), "")
+            raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
+
+    def _rows(self, table: Path, name: str) -> Iterator[TableRow]:
+        if table.is_dir():
+            if self.caption_from == "metadata":
+                return metadata_rows(table)
+            if is_mm_imdb(table):
+                return mm_imdb_rows(table)
+            return sidecar_rows(table, known_encoding(self.encoding) if self.encoding else None)
+        ending = table.suffix.lower()
+        if ending == ".tar":
+            return tar_rows(table)
+        if ending == ".zip":
+            return zip_rows(table, self.encoding, self.delimiter, self._note)
+        if _is_annotations(table):
+            return annotation_rows(table)
+        encoding = text_encoding(table, self.encoding)
+        if encoding is not None and encoding.note:
+            self._note(encoding.note)
+        return rows_of(table, encoding.name if encoding else None, self.delimiter)
+
+    def _columns_of(self, rows: list[dict[str, Any]], name: str) -> Columns:
+        """Which column holds what; a column whose values repeat is never taken for ids unasked."""
+        names = list(dict.fromkeys(key for row in rows for key in row))
+        embedded = {
+            key for row in rows for key, value in row.items() if isinstance(value, Embedded)
+        }
+        columns = find_columns(names, name, **self.columns, embedded=embedded)
+        if columns.id is None or self.columns.get("id") is not None:
+            return columns
+        values = [text for row in rows if (text := _plain_text(row.get(columns.id)))]
+        repeated = len(values) - len(set(values))
+        weak = columns.id.strip().lower() in WEAK_IDS
+        if repeated > (0 if weak else _REPEATED * len(values)):
+            self._note(
+                f"'{name}': values of '{columns.id}' repeat, so they are not ids; ids are derived "
+                f"from image and caption. (To use them anyway: --id-column {columns.id}.)"
+            )
+            return replace(columns, id=None)
+        return columns
 
     def _pairs(
         self, row: TableRow, columns: Columns, table: Path, name: str
-    ) -> Iterator[SourcePair]:
+    ) -> Iterator["_Candidate"]:
+        """The pairs of a row. Whatever is wrong with it is a problem of this row."""
+        try:
+            yield from self._pairs_of(row, columns, table, name)
+        except BadCell as problem:
+            self._report(name, row.number, "unusable row", f"{problem}.")
+        except Exception as problem:  # of whatever type: the other rows go in
+            message = f"This row cannot be read: {problem or type(problem).__name__}."
+            self._report(name, row.number, "unusable row", message)
+
+    def _pairs_of(
+        self, row: TableRow, columns: Columns, table: Path, name: str
+    ) -> Iterator["_Candidate"]:
         assert row.values is not None
-        given = _text(row.values.get(columns.image))
+        given = _of_column(text_of, row.values, columns.image, embedded=True)
         if not given:
             self._report(name, row.number, "no image", f"The column '{columns.image}' is empty.")
             return
+        if "\0" not in given and (problem := text_problem(given)):
+            raise BadCell(f"The image path '{shown(given)}': {problem}")
         path = self._inside(table if table.is_dir() else table.parent, given)
         if path is None:
             self._report(
                 name, row.number, "unsafe path",
-                f"'{given[:120]}' leads out of the dataset's folder. Move the image into it, or "
-                "name the folder above both with --image-root.",
+                f"'{shown(given)}' lies outside the dataset's folder. Move the image into it, or "
+                "give their common parent folder with --image-root.",
             )  # fmt: skip
             return
+        if problem := text_problem(relative_name(path, self.root)):
+            raise BadCell(f"The image path '{shown(str(path))}': {problem}")
         used = {columns.image, columns.caption, columns.id, columns.split}
-        extra = {key: _json(value) for key, value in row.values.items() if key not in used and key}
-        split = _text(row.values.get(columns.split)) if columns.split else self._split_of(table)
+        extra = {
+            _of_column(json_value, {key: key}, key): _of_column(json_value, row.values, key)
+            for key in row.values
+            if key not in used and key
+        }
+        if (size := size_of(extra)) > MOST_EXTRA:
+            raise BadCell(
+                f"The other columns hold {size:,} characters; at most {MOST_EXTRA:,} are allowed. "
+                "Leave out the largest"
+            )
+        split = (
+            _of_column(text_of, row.values, columns.split)
+            if columns.split
+            else self._split_of(table)
+        )
+        if problem := text_problem(split):
+            raise BadCell(f"The split '{shown(split)}': {problem}")
+        given_id = _of_column(text_of, row.values, columns.id) if columns.id else ""
+        guess = "" if self.columns.get("id") is not None else columns.id or ""
         captions = row.values.get(columns.caption)
         several = isinstance(captions, list)
         for number, caption in enumerate(captions if several else [captions]):  # type: ignore[arg-type]
-            text = _text(caption)
-            own = _text(row.values.get(columns.id)) if columns.id else ""
-            identity = own or _made_id(path, self.root, text)
-            if several and own:
-                identity = f"{own}#{number}"
+            text = _of_column(text_of, {columns.caption: caption}, columns.caption)
+            identity = given_id or _made_id(path, self.root, text)
+            if several and given_id:
+                identity = f"{given_id}#{number}"
             if problem := _caption_problem(text) or _id_problem(identity):
                 kind = "empty caption" if not text.strip() else "unusable row"
                 self._report(name, row.number, kind, problem, identity)
                 continue
-            yield SourcePair(identity, path, text, split[:255] or None, extra, name, row.number)
+            pair = SourcePair(
+                identity, path, text, split[:255] or None, extra, name, row.number or 0
+            )
+            yield _Candidate(pair, guess if given_id and guess.strip().lower() in WEAK_IDS else "")
 
     def _split_of(self, table: Path) -> str:
-        """By the name of the shard or of its folder, where a dataset comes in shards."""
+        """By the name of the shard or of its folder, where a dataset comes in shards, or in folders
+        with a metadata file each."""
+        if table in self.splits:
+            return self.splits[table]
         ending = table.suffix.lower()
         shard = ending == ".arrow" or (ending == ".parquet" and len(self.tables) > 1)
-        return split_of(table) or "" if shard else ""
+        inner = table.name in METADATA and table.parent != self.root
+        return split_of(table) or "" if shard or inner else ""
 
     def _inside(self, base: Path, given: str) -> ImageFile | None:
         """The image's absolute path; None if it leaves the root, by links too."""
         if "\0" in given:
             return None
         given, separator, inner = given.partition(SEPARATOR)
-        # Beside the table first, if that lies in the root; then from the root.
-        starts = [base, self.root] if base.is_relative_to(self.root) else [self.root]
+        # Beside the table first, then from the root; a table that lies elsewhere (an export whose
+        # paths lead back to its source) counts where it leads into the root.
         try:
-            paths = [(start / given).resolve() for start in starts]
+            paths = [(start / given).resolve() for start in (base, self.root)]
+            if not any(place.is_relative_to(self.root) for place in (base, paths[0])):
+                del paths[0]
             path = next((path for path in paths if path.exists()), paths[0])
         except (OSError, RuntimeError):
             return None
@@ -189,8 +318,21 @@ class DatasetReader:
         return Member(path, inner) if separator else path
 
     def _report(self, file: str, row: int | None, kind: str, message: str, id: str = "") -> None:
-        problem = Problem(file, row, kind, message, id[:LONGEST_ID])
+        problem = Problem(file, row, kind, message, shown(id, LONGEST_ID))
         (self.on_problem or self.problems.append)(problem)
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes and len(self.notes) < _MOST_NOTES:
+            self.notes.append(note)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A pair whose image has not been opened. `id_is_a_guess`: the column that its id is taken from
+    because nobody said otherwise, if others may share it; else empty."""
+
+    pair: SourcePair
+    id_is_a_guess: str
 
 
 def read_dataset(
@@ -201,27 +343,51 @@ def read_dataset(
     split_column: str | None = None,
     image_root: Path | None = None,
     open_images: bool = True,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    subset: str | None = None,
+    caption_from: str | None = None,
 ) -> DatasetReader:
-    """A reader of the folder or table at `path`. `open_images`: see DatasetReader.
+    """A reader of the folder or table at `path`. `id_column` "": there is none; `open_images`,
+    `encoding`, `delimiter`, `caption_from`: see DatasetReader. `subset`: the configuration that is
+    read of several in a clone of a hub's dataset.
 
     Raises DatasetNotFound or DatasetFormatError if there is nothing to read, with what is expected.
     """
     path = path.resolve()
+    if text_problem(str(path)):
+        raise DatasetFormatError(
+            f"The path '{shown(str(path), 1000)}' is not UTF-8 and cannot be kept in a database. "
+            "Rename the file or folder."
+        )
     if not path.exists():
         raise DatasetNotFound(f"There is no file or folder '{path}'.{where_to_get(path)}")
-    if path.is_dir():
-        tables, root = _tables_of(path), path
+    if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
+        raise DatasetFormatError(
+            f"Cells cannot be separated by '{shown(delimiter)}' (--delimiter): give one character."
+        )
+    splits: dict[Path, str] = {}
+    if caption_from is not None:
+        root = _folder_of_captions(path, caption_from)
+        tables = [root]
+    elif path.is_dir():
+        tables, splits = _tables_of(path, subset)
+        root = path
     else:
         if path.suffix.lower() not in _FILES:
-            raise DatasetFormatError(
-                f"'{path.name}' is no dataset: give a folder with metadata.jsonl or metadata.csv, "
-                f"or a file that ends in one of {', '.join(_FILES)}."
-            )
+            raise DatasetFormatError(_no_table(path))
         tables, root = [path], path.parent
     if image_root is not None:
-        root = Path(image_root).expanduser().resolve()
-        if not root.is_dir():
+        root = typed_path(image_root)
+        if not os.path.isdir(root):
             raise DatasetNotFound(f"There is no folder '{root}' (--image-root).")
+        if text_problem(str(root)):
+            raise DatasetFormatError(
+                f"The path '{shown(str(root), 1000)}' is not UTF-8. Rename it."
+            )
+    _check_links(tables, (path, root))
+    for table in tables:
+        hub_clone.check_pointer(table)
     counts = [None if _is_annotations(table) else row_count(table) for table in tables]
     total = sum(count for count in counts if count is not None) if None not in counts else None
     columns = {
@@ -230,24 +396,157 @@ def read_dataset(
         "id": id_column,
         "split": split_column,
     }
-    return DatasetReader(root, tables, columns, total, open_images)
+    return DatasetReader(
+        root, tables, columns, total, open_images, encoding=encoding, delimiter=delimiter,
+        splits=splits, caption_from=caption_from,
+    )  # fmt: skip
 
 
-def _tables_of(folder: Path) -> list[Path]:
-    """What is read in a folder: by what lies in it."""
+def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
+    """A table that is a link may only lead to what lies in the folder that was named."""
+    for table in tables:
+        resolved = table.resolve()
+        if resolved not in folders and not any(resolved.is_relative_to(f) for f in folders):
+            raise UnsafePath(
+                f"'{shown(table.name)}' is a link that leads outside the dataset's folder, to "
+                f"'{shown(str(resolved), 500)}'. Give that file itself, with --image-root if its "
+                "images lie here."
+            )
+
+
+def _head_of(rows: Iterator[TableRow]) -> list[TableRow]:
+    """The first rows, as many as may be kept."""
+    head, size = [], 0
+    for row in islice(rows, _HEAD):
+        head.append(row)
+        size += size_of(row.values or {})
+        if size > _LARGEST_HEAD:
+            break
+    return head
+
+
+def _of_column(
+    convert: Callable[[Any], Any], values: dict[str, Any], column: str, embedded: bool = False
+) -> Any:
+    """A cell's value, converted; BadCell names the column. `embedded`: an image may be in it."""
+    value = values.get(column)
+    if embedded and isinstance(value, Embedded):
+        return str(value)
+    try:
+        return convert(value)
+    except BadCell as problem:
+        raise BadCell(f"The column '{shown(column)}': {problem}") from problem
+
+
+def _plain_text(value: Any) -> str:
+    try:
+        return text_of(value)
+    except BadCell:
+        return ""
+
+
+def _exists(pair: SourcePair) -> bool:
+    try:
+        return file_of(pair.image_path).exists()
+    except OSError:
+        return False
+
+
+def _tables_of(folder: Path, subset: str | None) -> tuple[list[Path], dict[Path, str]]:
+    """What is read in a folder, by what lies in it; and the split of each table that has one."""
     # MM-IMDb holds its films in a folder of its own; the folder is its table.
     films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
     if films is not None:
-        return [films]
-    if found := saved_tables(folder):
-        return found
+        return [films], {}
+    if saved := saved_tables(folder):
+        return saved, {}
+    ours = (folder / MARK).is_file() and subset is None
+    if not ours and (listed := hub_clone.listed_files(folder, subset)) is not None:
+        return listed.tables, listed.splits
+    if tables := _metadata_files(folder) or shards_of(folder) or _tables_in(folder):
+        return tables, {}
+    if has_sidecars(folder):
+        return [folder], {}
+    if clone := hub_clone.found_files(folder):
+        return clone.tables, clone.splits
+    raise DatasetFormatError(_no_dataset(folder))
+
+
+def _tables_in(folder: Path) -> list[Path]:
+    """Parquet files, but not the lists that img2dataset writes beside folders of images."""
+    parquet = [p for p in sorted(folder.glob("*.parquet")) if not p.with_suffix("").is_dir()]
+    return parquet or sorted(folder.glob("captions_*.json"))
+
+
+def _folder_of_captions(path: Path, caption_from: str) -> Path:
+    if caption_from not in CAPTIONS_FROM:
+        raise DatasetFormatError(
+            f"Captions cannot be read from '{shown(caption_from)}' (--caption-from). There is: "
+            f"{', '.join(CAPTIONS_FROM)}."
+        )
+    if not path.is_dir():
+        raise DatasetFormatError(
+            f"'{path.name}' is no folder: for captions that are written in the images "
+            "(--caption-from metadata) give the folder of the images."
+        )
+    return path
+
+
+#: Forms that people try, by their ending: what they are and what to do.
+_OTHER_FORMS = {
+    ".gz": "compressed; unpack it, and give what is in it",
+    ".xz": "compressed; unpack it, and give what is in it",
+    ".bz2": "compressed; unpack it, and give what is in it",
+    ".7z": "compressed; unpack it, and give what is in it",
+    ".rar": "compressed; unpack it, and give what is in it",
+    ".zst": "compressed; unpack it, and give what is in it",
+    ".xlsx": "an Excel workbook; save its sheet as CSV (UTF-8)",
+    ".xls": "an Excel workbook; save its sheet as CSV (UTF-8)",
+    ".pkl": "a pickle, which may run any program; write it as Parquet (DataFrame.to_parquet)",
+    ".pickle": "a pickle, which may run any program; write it as Parquet (DataFrame.to_parquet)",
+    ".feather": "a Feather file; write it as Parquet (DataFrame.to_parquet)",
+    ".h5": "an HDF5 file; write it as Parquet or as a folder of images",
+    ".hdf5": "an HDF5 file; write it as Parquet or as a folder of images",
+    ".tfrecord": "a TFRecord; write it as WebDataset or as a folder of images",
+    ".txt": "a text file; if it is a table, name it .csv or .tsv; if it is a caption, give its "
+    "folder",
+}
+
+
+def _no_table(path: Path) -> str:
+    if gzipped.is_gzipped_tar(path):
+        form = "a compressed tar, which only an import reads; unpack it (gunzip) for other uses"
+    else:
+        form = _OTHER_FORMS.get(path.suffix.lower(), "")
+    seen = f" is {form}. It" if form else ""
+    return (
+        f"'{shown(path.name)}'{seen} is no dataset: give a folder with metadata.jsonl or "
+        f"metadata.csv, or a file that ends in one of {', '.join(_FILES)}."
+    )
+
+
+def _no_dataset(folder: Path) -> str:
+    """What was seen in the folder, what is missing, and what to do."""
     try:
-        return _metadata_files(folder)
-    except DatasetFormatError:
-        shards = shards_of(folder) or sorted(folder.glob("*.parquet"))
-        if not shards:
-            raise
-        return shards
+        inside = sorted(p.name + "/" if p.is_dir() else p.name for p in folder.iterdir())
+    except OSError as problem:
+        return f"The folder '{folder}' cannot be read: {problem.strerror or problem}."
+    few = ", ".join(f"'{shown(name, 60)}'" for name in inside[:8])
+    more = f" and {len(inside) - 8:,} more" if len(inside) > 8 else ""
+    if gzipped.gzipped_tars(folder):
+        saw = "compressed tars, which only an import reads; unpack them (gunzip) for other uses"
+    elif has_images(folder):
+        saw = (
+            f"images ({few}{more}) without captions: there is no metadata.jsonl or metadata.csv, "
+            "and no a.txt or a.caption beside an a.jpg. Captions embedded in the images are read "
+            "with --caption-from metadata"
+        )
+    else:
+        saw = f"{few}{more}, and no metadata.jsonl or metadata.csv" if inside else "nothing"
+    return (
+        f"The folder '{folder}' holds {saw}. Put a metadata.jsonl beside the images with a line an "
+        'image, such as {"file_name": "0001.jpg", "caption": "A dog on a beach."}'
+    )
 
 
 def _as_exported(table: Path, values: dict[str, Any]) -> dict[str, Any]:
@@ -269,29 +568,13 @@ def _is_annotations(table: Path) -> bool:
     return table.is_dir() or table.suffix.lower() == ".json"
 
 
-def _rows_of(table: Path) -> Iterator[TableRow]:
-    if table.is_dir():
-        return mm_imdb_rows(table)
-    ending = table.suffix.lower()
-    if ending == ".tar":
-        return tar_rows(table)
-    if ending == ".zip":
-        return zip_rows(table)
-    return annotation_rows(table) if _is_annotations(table) else rows_of(table)
-
-
 def _metadata_files(folder: Path) -> list[Path]:
     """metadata.* or data.* of the folder itself, or of its subfolders (train, test, …)."""
-    found = [folder / name for name in METADATA if (folder / name).is_file()][:1]
-    if not found:
+    tables = [folder / name for name in METADATA if (folder / name).is_file()][:1]
+    if not tables:
         for inner in sorted(p for p in folder.iterdir() if p.is_dir()):
-            found += [inner / name for name in METADATA if (inner / name).is_file()][:1]
-    if found:
-        return found
-    raise DatasetFormatError(
-        f"The folder '{folder}' holds no metadata.jsonl or metadata.csv. Put one beside the images "
-        'with a line an image, such as {"file_name": "0001.jpg", "caption": "A dog on a beach."}'
-    )
+            tables += [inner / name for name in METADATA if (inner / name).is_file()][:1]
+    return tables
 
 
 def _missing(path: ImageFile) -> str:
@@ -308,32 +591,19 @@ def _problem_of(path: ImageFile) -> str:
     return ""
 
 
-def _text(value: Any) -> str:
-    """A cell as text: exactly as it is if it is text, empty for nothing."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value) if isinstance(value, list | dict | bool) else str(value)
-
-
 def _caption_problem(text: str) -> str:
     if not text.strip():
         return "The caption is empty."
-    if "\0" in text:
-        return "The caption holds a zero byte."
     if len(text) > LONGEST_CAPTION:
-        return f"The caption has {len(text)} characters; at most {LONGEST_CAPTION} are taken."
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return "The caption holds characters that are no Unicode (lone surrogates)."
+        return f"The caption has {len(text)} characters; at most {LONGEST_CAPTION} are allowed."
+    if problem := text_problem(text):
+        return f"The caption cannot be kept: {problem}."
     return ""
 
 
 def _id_problem(identity: str) -> str:
     if len(identity) > LONGEST_ID:
-        return f"The id has {len(identity)} characters; at most {LONGEST_ID} are taken."
+        return f"The id has {len(identity)} characters; at most {LONGEST_ID} are allowed."
     if "\0" in identity or not identity.isprintable():
         return "The id holds characters that cannot be shown."
     return ""
@@ -344,12 +614,3 @@ def _made_id(path: ImageFile, root: Path, caption: str) -> str:
     name = relative_name(path, root)
     digest = hashlib.sha256(f"{name}\n{caption}".encode("utf-8", "replace")).hexdigest()[:12]
     return f"{name[-200:]}:{digest}"
-
-
-def _json(value: Any) -> Any:
-    """A value that JSON can hold; others as text."""
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return str(value)
-    return value

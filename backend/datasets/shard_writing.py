@@ -12,55 +12,60 @@ import shutil
 import tarfile
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from PIL import Image
 
-from backend.datasets.containers import ImageFile, Member, file_of
-from backend.datasets.export_row import FIELDS, ExportRow, arrow_values, json_values
+from backend.datasets.containers import file_of
+from backend.datasets.export_images import image_and_ending, split_name
+from backend.datasets.export_row import (
+    FIELDS,
+    ExportRow,
+    arrow_values,
+    json_values,
+    typed_values,
+)
+from backend.datasets.export_target import Target
 from backend.errors import ExportError
 
 #: Pairs a shard, and pairs that are written together.
 SHARD = 10_000
 _GROUP = 100
-_UNNAMED = "train"
 #: In a folder of shards that is not complete: those that are.
 FINISHED = ".finished"
-#: Endings by Pillow's names of formats, for images that lost theirs.
-ENDING_OF = {"JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
-              "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif"}  # fmt: skip
+#: What the image of a sample is called where an export has images of several kinds.
+_MIXED = ".jpg"
+_SAME = {".jpeg": ".jpg", ".tif": ".tiff"}
 
 _IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-_SCHEMA = pa.schema([("image", _IMAGE), *FIELDS])
+#: Column types as Hugging Face's library notes them; "Sequence" is read by old versions and new.
+_FEATURES = {
+    "image": {"_type": "Image"},
+    **{name: {"dtype": str(kind).replace("double", "float64"), "_type": "Value"}
+       for name, kind in FIELDS},
+    "tags": {"feature": {"dtype": "string", "_type": "Value"}, "_type": "Sequence"},
+}  # fmt: skip
+_SCHEMA = pa.schema(
+    [("image", _IMAGE), *FIELDS],
+    metadata={"huggingface": json.dumps({"info": {"features": _FEATURES}})},
+)
 
 
-def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
-    """The image's bytes, and the ending of a file with them. Raises ExportError if it is gone."""
-    try:
-        data = image.read() if isinstance(image, Member) else image.read_bytes()
-    except FileNotFoundError as problem:
-        raise ExportError(f"The image '{image.name}' is gone. Nothing was kept.") from problem
-    ending = Path(image.name).suffix.lower()
-    if ending in ENDING_OF.values() or ending == ".jpeg":
-        return data, ending
-    with Image.open(io.BytesIO(data)) as opened:
-        return data, ENDING_OF.get(opened.format or "", ".img")
-
-
-def write_webdataset(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
+def write_webdataset(rows: Iterable[ExportRow], target: Target) -> int:
     """`train-000000.tar`, …: a sample a pair, its image, its caption as `.txt`, the rest as
-    `.json`."""
+    `.json`, in which the source's other columns are the JSON text `extra`."""
 
     def write(path: Path, numbered: Sequence[tuple[int, ExportRow]]) -> None:
         with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
             for number, row in numbered:
                 data, ending = image_and_ending(row.image_path)
-                values = {k: v for k, v in json_values(row).items() if k != "caption"}
+                extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
+                values = {**typed_values(row), "extra": extra}
+                del values["caption"]
                 members = (
-                    (ending, data),
+                    (_SAME.get(ending, ending), data),
                     (".txt", row.caption.encode()),
                     (".json", json.dumps(values, ensure_ascii=False).encode()),
                 )
@@ -69,11 +74,41 @@ def write_webdataset(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
                     entry.size, entry.mode = len(content), 0o644
                     archive.addfile(entry, io.BytesIO(content))
 
-    return _sharded(rows, part, "{split}-{number:06d}.tar", write)
+    count = _sharded(rows, target, "{split}-{number:06d}.tar", write)
+    _unify_endings(sorted(target.part.glob("*.tar")), target)
+    return count
 
 
-def write_parquet_images(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
-    """`train-00000.parquet`, …: the image as a struct of bytes and path, as Hugging Face has it."""
+def _unify_endings(shards: Sequence[Path], target: Target) -> None:
+    """Hugging Face's loader takes the endings of the first samples for those of all, and drops what
+    is called otherwise: where images are of several kinds, all get one name, in the headers of the
+    tars. Pillow, and with it every loader, goes by the bytes."""
+    endings: set[str] = set()
+    for shard in shards:
+        with tarfile.open(shard, "r:") as archive:
+            endings |= {PurePosixPath(member.name).suffix for member in archive}
+    endings -= {".txt", ".json"}
+    if len(endings) < 2:
+        return
+    for shard in shards:
+        with tarfile.open(shard, "r:") as archive:
+            members = [m for m in archive if PurePosixPath(m.name).suffix in endings - {_MIXED}]
+        with shard.open("r+b") as file:
+            for member in members:
+                member.name = str(PurePosixPath(member.name).with_suffix(_MIXED))
+                header = member.tobuf(tarfile.PAX_FORMAT)
+                assert len(header) == tarfile.BLOCKSIZE, "a header of another length overwrites"
+                file.seek(member.offset)
+                file.write(header)
+    target.changes.remarks.append(
+        f"Images of several kinds ({', '.join(sorted(endings))}) are all called `{_MIXED}`, "
+        "because loaders expect one name; their bytes are those of the source."
+    )
+
+
+def write_parquet_images(rows: Iterable[ExportRow], target: Target) -> int:
+    """`train-00000.parquet`, …: the image as a struct of bytes and path, which the schema says to
+    be an image, as Hugging Face has it."""
 
     def write(path: Path, numbered: Sequence[tuple[int, ExportRow]]) -> None:
         with pq.ParquetWriter(path, _SCHEMA) as writer:
@@ -81,27 +116,28 @@ def write_parquet_images(rows: Iterable[ExportRow], part: Path, root: Path) -> i
                 cells = [_cells(number, row) for number, row in numbered[first : first + _GROUP]]
                 writer.write_table(pa.Table.from_pylist(cells, _SCHEMA))
 
-    return _sharded(rows, part, "{split}-{number:05d}.parquet", write)
+    return _sharded(rows, target, "{split}-{number:05d}.parquet", write)
 
 
-def write_saved_dataset(rows: Iterable[ExportRow], part: Path, root: Path) -> int:
+def write_saved_dataset(rows: Iterable[ExportRow], target: Target) -> int:
     """What `datasets.load_from_disk` reads: a DatasetDict of the splits, images as `Image`."""
     import datasets
 
     datasets.disable_progress_bars()
+    part = target.part
     between = part / ".between"
     between.mkdir(exist_ok=True)
-    count = write_parquet_images(rows, between, root)
+    inner = Target(between, between, target.root, changes=target.changes)
+    count = write_parquet_images(rows, inner)
     files: dict[str, list[str]] = {}
     for shard in sorted(between.glob("*.parquet")):
         files.setdefault(shard.stem.rpartition("-")[0], []).append(str(shard))
     for half in (path for path in part.iterdir() if path.is_dir() and path != between):
         shutil.rmtree(half)  # of an export that was stopped at what follows
     with tempfile.TemporaryDirectory(dir=part) as cache:
-        found = datasets.load_dataset("parquet", data_files=files, cache_dir=cache)
-        found = found.cast_column("image", datasets.Image())
-        found.save_to_disk(str(part))
-        del found
+        dataset = datasets.load_dataset("parquet", data_files=files, cache_dir=cache)
+        dataset.save_to_disk(str(part))
+        del dataset
     shutil.rmtree(between)
     return count
 
@@ -113,7 +149,7 @@ def _cells(number: int, row: ExportRow) -> dict[str, Any]:
 
 def _sharded(
     rows: Iterable[ExportRow],
-    part: Path,
+    target: Target,
     name: str,
     write: Callable[[Path, Sequence[tuple[int, ExportRow]]], None],
 ) -> int:
@@ -121,6 +157,7 @@ def _sharded(
 
     A shard that an export before this one has finished, of the same rows and images, stays.
     """
+    part = target.part
     finished = _Finished(part)
     waiting: dict[str, list[tuple[int, ExportRow]]] = {}
     numbers: dict[str, int] = {}
@@ -132,6 +169,7 @@ def _sharded(
         number = numbers[split] = numbers.get(split, -1) + 1
         path = part / name.format(split=split, number=number)
         wanted.add(path.name)
+        target.files[split] = f"{split}-*{path.suffix}"
         digest = _digest(numbered)
         if not finished.has(path, digest):
             half = path.with_suffix(".half")
@@ -140,8 +178,9 @@ def _sharded(
             finished.add(path, digest)
 
     for number, row in enumerate(rows):
-        split = _file_name(row.split)
+        split = split_name(row.split)
         waiting.setdefault(split, []).append((number, row))
+        target.changes.packed |= row.extra.keys()
         count += 1
         if len(waiting[split]) == SHARD:
             flush(split)
@@ -178,7 +217,7 @@ class _Finished:
 
 def _digest(numbered: Sequence[tuple[int, ExportRow]]) -> str:
     """Of all that goes into a shard; an image counts as the same by place, size and time."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for number, row in numbered:
         try:
             status = file_of(row.image_path).stat()
@@ -187,12 +226,6 @@ def _digest(numbered: Sequence[tuple[int, ExportRow]]) -> str:
                 f"The image '{row.image_path.name}' is gone. Nothing was kept."
             ) from problem
         image = [str(row.image_path), status.st_size, status.st_mtime_ns]
-        told = json.dumps([number, image, json_values(row)], ensure_ascii=True, default=str)
-        found.update(told.encode())
-    return found.hexdigest()
-
-
-def _file_name(split: str | None) -> str:
-    """A split as part of a file's name; one that cannot be is called as the unnamed one."""
-    plain = "".join(c for c in split or "" if c.isalnum() or c == "_")
-    return plain[:80] or _UNNAMED
+        line = json.dumps([number, image, json_values(row)], ensure_ascii=True, default=str)
+        digest.update(line.encode())
+    return digest.hexdigest()

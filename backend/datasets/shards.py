@@ -3,27 +3,30 @@
 Each row's image is a name that `containers.locate` understands, so that nothing is unpacked.
 """
 
-import io
 import json
 import re
 import tarfile
 import zipfile
-from collections.abc import Iterator
-from pathlib import Path, PurePosixPath
-from typing import Any
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path, PurePath, PurePosixPath
+from typing import IO, Any, cast
 
-from backend.datasets.columns import CAPTION_NAMES
-from backend.datasets.containers import SEPARATOR, tar_member
-from backend.datasets.tables import TableRow, csv_rows, jsonl_rows
+from backend.datasets.cells import Embedded, shown
+from backend.datasets.columns import CAPTION_NAMES, IMAGE_ENDINGS
+from backend.datasets.containers import SEPARATOR, tar_member, zip_member
+from backend.datasets.csv_table import csv_rows
+from backend.datasets.regular_files import read_regular
+from backend.datasets.rows import TableRow
+from backend.datasets.tables import jsonl_rows
+from backend.datasets.text_files import decoded_lines, encoding_of, opened
 from backend.errors import DatasetFormatError
 
-IMAGE_ENDINGS = (
-    ".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".ppm",
-)  # fmt: skip
 _TEXT_ENDINGS = (".txt", ".caption", ".text", ".cap")
 #: Captions and metadata of a sample are small; what is not, is not read.
 _MOST_TEXT = 4_000_000
 _SPLIT = re.compile(r"(train|test|val|valid|validation)(?:[-_.\d].*)?")
+_NO_PATHS = (*CAPTION_NAMES, "id", "split")
 _METADATA = ("metadata.jsonl", "metadata.csv", "data.jsonl", "data.csv")
 
 
@@ -33,60 +36,111 @@ def shards_of(folder: Path) -> list[Path]:
 
 
 def saved_tables(folder: Path) -> list[Path]:
-    """The Arrow files of a dataset that `save_to_disk` has written, split by split; else none."""
+    """The Arrow files of a dataset that `save_to_disk` has written, split by split; else none.
+
+    Raises DatasetFormatError if what lists them is broken, or lists what is not in the folder.
+    """
     if (folder / "dataset_dict.json").is_file():
-        try:
-            splits = json.loads((folder / "dataset_dict.json").read_text("utf-8"))["splits"]
-        except (ValueError, KeyError, TypeError) as problem:
-            raise DatasetFormatError(
-                f"'{folder.name}/dataset_dict.json' names no splits: {problem}."
-            ) from problem
-        return [file for split in splits for file in saved_tables(folder / str(split))]
+        splits = _listed(folder / "dataset_dict.json", "splits")
+        return [file for split in splits for file in _saved_files(folder / _inside(folder, split))]
+    return _saved_files(folder)
+
+
+def _saved_files(folder: Path) -> list[Path]:
     if not (folder / "state.json").is_file():
         return []
+    files = _listed(folder / "state.json", "_data_files")
+    names = [entry.get("filename") if isinstance(entry, dict) else None for entry in files]
+    return [folder / _inside(folder, name) for name in names]
+
+
+def _listed(path: Path, key: str) -> list[Any]:
+    name = f"{shown(path.parent.name)}/{path.name}"
     try:
-        listed = json.loads((folder / "state.json").read_text("utf-8"))["_data_files"]
-        return [folder / str(entry["filename"]) for entry in listed]
-    except (ValueError, KeyError, TypeError) as problem:
+        listed = json.loads(read_regular(path, _MOST_TEXT).decode("utf-8"))[key]
+        if not isinstance(listed, list):
+            raise TypeError("no list")
+    except (ValueError, KeyError, TypeError, RecursionError, OSError) as problem:
+        raise DatasetFormatError(f"'{name}' has no list of '{key}': {problem}.") from problem
+    return listed
+
+
+def _inside(folder: Path, name: Any) -> str:
+    """The name of a part, which must lie in the folder itself."""
+    if not isinstance(name, str) or not name or name in (".", "..") or set("/\\\0") & set(name):
         raise DatasetFormatError(
-            f"'{folder.name}/state.json' names no data files: {problem}."
-        ) from problem
+            f"'{shown(folder.name)}' is no saved dataset: it lists '{shown(str(name))}', which is "
+            "not the name of a file or folder in it."
+        )
+    return name
 
 
 def tar_rows(path: Path) -> Iterator[TableRow]:
     """A row a sample: members that share a name up to the first dot of the last part.
 
     The caption is in `.txt`, or in a column of `.json`; the split is the folder's name, if it is
-    one. A tar that breaks off gives the samples before that, then a problem.
+    one. A tar that breaks off, or is damaged, gives the samples before that, then a problem.
     """
     split = split_of(path)
     sample: dict[str, Any] = {}
     key: str | None = None
     number = 0
     try:
-        with tarfile.open(path, "r:") as archive:
-            for member in archive:
+        with opened(path) as raw, _opened_tar(raw) as archive:
+            while (member := archive.next()) is not None:
+                archive.members.clear()  # type: ignore[attr-defined]  # else it keeps all of them
                 if not member.isfile():
                     continue
-                found, ending = _key_and_ending(member.name)
-                if found != key:
+                sample_key, ending = _key_and_ending(member.name)
+                if sample_key != key:
                     if key is not None:
                         number += 1
                         yield _sample(number, key, sample, split)
-                    key, sample = found, {}
-                if ending in IMAGE_ENDINGS:
+                    key, sample = sample_key, {}
+                # `k.image.jpg` and `k.caption.txt` are what their last endings say.
+                ending = PurePosixPath(ending).suffix or ending
+                if ending in IMAGE_ENDINGS and "image" not in sample:
                     inner = tar_member(member.offset_data, member.size, member.name)
-                    sample["image"] = f"{path.name}{SEPARATOR}{inner}"
+                    sample["image"] = Embedded(f"{path.name}{SEPARATOR}{inner}")
                 elif ending in (*_TEXT_ENDINGS, ".json") and member.size <= _MOST_TEXT:
                     file = archive.extractfile(member)
                     sample[ending] = file.read() if file is not None else b""
-    except (tarfile.TarError, EOFError, OSError) as problem:
+            _check_end(raw, archive.offset)
+    except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as problem:
+        endless = isinstance(problem, RecursionError)
+        reason = "headers follow one another without end" if endless else problem
         if key is None:
-            raise DatasetFormatError(f"'{path.name}' is no tar archive: {problem}.") from problem
-        yield TableRow(number + 1, None, f"The tar breaks off here: {problem}.")
+            raise DatasetFormatError(f"'{path.name}' is no tar archive: {reason}.") from problem
+        yield TableRow(number + 1, None, f"The tar ends prematurely here: {reason}.")
         return
     if key is not None:
         yield _sample(number + 1, key, sample, split)
+
+
+class _Reads:
+    """A tar's file, of which no more than a text is read at once: the library reads a long name
+    whole, and a damaged header may call for gigabytes."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self.seek, self.tell = file.seek, file.tell
+
+    def read(self, size: int) -> bytes:
+        if size > _MOST_TEXT + tarfile.BLOCKSIZE:
+            raise ValueError(f"a header of it asks for {size:,} bytes")
+        return self._file.read(size)
+
+
+def _opened_tar(raw: IO[bytes]) -> tarfile.TarFile:
+    return tarfile.open(fileobj=cast(IO[bytes], _Reads(raw)), mode="r:")
+
+
+def _check_end(raw: IO[bytes], offset: int) -> None:
+    """Raise ValueError unless the tar ends where the library stopped: it takes a damaged header for
+    the end, and what follows would be missing without a word."""
+    raw.seek(offset)
+    if raw.read(tarfile.BLOCKSIZE).strip(b"\0"):
+        raise ValueError(f"the header at byte {offset:,} is damaged")
 
 
 def _sample(number: int, key: str, sample: dict[str, Any], split: str | None) -> TableRow:
@@ -101,7 +155,7 @@ def _sample(number: int, key: str, sample: dict[str, Any], split: str | None) ->
             values["caption"] = ""  # this sample's problem, not the shard's
     except (ValueError, RecursionError) as problem:
         return TableRow(number, None, f"The text of the sample '{key[:80]}' is broken: {problem}.")
-    known = {"id": key} if "id" not in values else {}
+    known = {"__key__": key} if "id" not in values else {}
     place = {"split": split} if split and "split" not in values else {}
     return TableRow(number, {**values, **known, **place, "image": sample.get("image", "")})
 
@@ -112,46 +166,89 @@ def _key_and_ending(name: str) -> tuple[str, str]:
     return str(path.with_name(stem)) if stem else name, f"{dot}{ending}".lower()
 
 
-def split_of(path: Path) -> str | None:
+def split_of(path: PurePath) -> str | None:
     """train, validation or test, if the shard's name or its folder's name says so."""
-    for name in (path.stem.lower(), path.parent.name.lower()):
-        if found := _SPLIT.fullmatch(name):
-            return "validation" if found[1].startswith("val") else found[1]
+    return named_split(path.stem) or named_split(path.parent.name)
+
+
+def named_split(name: str) -> str | None:
+    """train, validation or test, if a name is one or begins with one."""
+    if match := _SPLIT.fullmatch(name.lower()):
+        return "validation" if match[1].startswith("val") else match[1]
     return None
 
 
-def zip_rows(path: Path) -> Iterator[TableRow]:
-    """Rows of the metadata file in a zip, images in the zip beside it."""
-    try:
-        archive = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError) as problem:
-        raise DatasetFormatError(f"'{path.name}' is no zip archive: {problem}.") from problem
-    with archive:
-        tables = [name for name in archive.namelist() if PurePosixPath(name).name in _METADATA]
-        if not tables:
+def zip_rows(
+    path: Path,
+    encoding: str | None = None,
+    delimiter: str | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> Iterator[TableRow]:
+    """Rows of the metadata files in a zip, images in the zip beside them. `note` is given what is
+    to be said of their encoding."""
+    with opened(path) as file:
+        try:
+            archive = zipfile.ZipFile(file)
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
+            raise DatasetFormatError(f"'{path.name}' is no zip archive: {problem}.") from problem
+        with archive:
+            yield from _zip_tables(archive, path, encoding, delimiter, note)
+
+
+def _zip_tables(
+    archive: zipfile.ZipFile,
+    path: Path,
+    encoding: str | None,
+    delimiter: str | None,
+    note: Callable[[str], None],
+) -> Iterator[TableRow]:
+    tables = [name for name in archive.namelist() if PurePosixPath(name).name in _METADATA]
+    if not tables:
+        raise DatasetFormatError(
+            f"'{path.name}' holds no metadata.jsonl or metadata.csv. Give the table of the "
+            f"captions, and the zip with --image-root."
+        )
+    members = set(archive.namelist())
+    for table in sorted(tables):
+        try:
+            about = zip_member(archive, table)
+        except (ValueError, NotImplementedError) as problem:
             raise DatasetFormatError(
-                f"'{path.name}' holds no metadata.jsonl or metadata.csv. Give the table of the "
-                f"captions, and the zip with --image-root."
-            )
-        there = set(archive.namelist())
-        for table in sorted(tables):
-            folder = PurePosixPath(table).parent
-            with archive.open(table) as raw:
+                f"'{shown(table)}' in '{path.name}' cannot be read: {problem}. Unpack the zip and "
+                "give its folder."
+            ) from problem
+        folder = PurePosixPath(table).parent
+        split = split_of(PurePosixPath(table))
+        try:
+            with archive.open(about) as raw:
+                detected = encoding_of(raw, shown(table), encoding)
+                if detected.note:
+                    note(detected.note)
+                lines = decoded_lines(raw, detected.name)
                 rows = (
-                    jsonl_rows(raw)
+                    jsonl_rows(lines)
                     if table.endswith(".jsonl")
-                    else csv_rows(io.TextIOWrapper(raw, "utf-8-sig", "surrogateescape", ""), ",")
+                    else csv_rows(lines, delimiter, shown(table))
                 )
                 for row in rows:
-                    yield _zipped(row, path, folder, there)
+                    yield _zipped(row, path, folder, members, split)
+        except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError,
+                RuntimeError, ValueError) as problem:  # fmt: skip
+            yield TableRow(
+                None, None, f"'{shown(table)}' in the zip cannot be unpacked to its end: {problem}."
+            )
 
 
-def _zipped(row: TableRow, path: Path, folder: PurePosixPath, there: set[str]) -> TableRow:
+def _zipped(
+    row: TableRow, path: Path, folder: PurePosixPath, members: set[str], split: str | None
+) -> TableRow:
     """The row with the cells that name members as names in the container."""
     if row.values is None:
         return row
-    values = dict(row.values)
+    values = {"split": split, **row.values} if split else dict(row.values)
     for column, value in values.items():
-        if isinstance(value, str) and str(folder / value) in there:
+        if column.strip().lower() in _NO_PATHS:
+            continue  # a caption may be what a member is called
+        if isinstance(value, str) and str(folder / value) in members:
             values[column] = f"{path.name}{SEPARATOR}{folder / value}"
     return TableRow(row.number, values)

@@ -1,22 +1,22 @@
-"""Claims: a pair on somebody's screen is handed to nobody else, until the claim expires."""
+"""Claims: a pair on a curator's screen is not given to others until the claim expires."""
 
 from datetime import timedelta
 
 from sqlalchemy import delete, or_
 from sqlalchemy.orm import Session
 
+from db.column_types import now
 from db.models import Claim
 from db.queries import queue
 from db.queries.queue import QueueFilter
 from db.queries.statements import insert_for
-from db.types import now
 
-#: A curator who has gone for coffee loses the pair to others, but none of their verdicts.
+#: A curator who takes a break may lose the pair to others, but none of their verdicts.
 CLAIM_HOLDS = timedelta(minutes=10)
 
 
 def claim(session: Session, pair_id: int, curator: str) -> bool:
-    """Take the pair, or keep it; False if it lies on somebody else's screen."""
+    """Claim the pair or renew the claim; False if another curator has claimed it."""
     moment = now()
     statement = insert_for(session, Claim).values(
         pair_id=pair_id, curator=curator, expires_at=moment + CLAIM_HOLDS
@@ -35,14 +35,14 @@ def claim(session: Session, pair_id: int, curator: str) -> bool:
 
 
 def take_first(session: Session, filter: QueueFilter, curator: str) -> int | None:
-    """Claim the first pair of the queue that lies on nobody else's screen, in one transaction:
-    of many who ask at once each gets another. `filter` is the queue as handed to this curator."""
-    while (found := queue.first_pair(session, filter)) is not None:
-        if claim(session, found, curator):
-            return found
+    """Claim the first unclaimed pair of the queue, in one transaction: concurrent requests get
+    different pairs. `filter` is the queue as seen by this curator."""
+    while (pair_id := queue.first_pair(session, filter)) is not None:
+        if claim(session, pair_id, curator):
+            return pair_id
     return None
 
 
 def release(session: Session, pair_id: int, curator: str) -> None:
-    """Give the pair back, if it is this curator's."""
+    """Release the pair if this curator has claimed it."""
     session.execute(delete(Claim).where(Claim.pair_id == pair_id, Claim.curator == curator))

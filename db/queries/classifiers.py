@@ -1,4 +1,4 @@
-"""Trained classifiers; earlier ones stay and can be brought back."""
+"""Trained classifiers; earlier ones are kept and can be restored."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,7 +49,7 @@ def add_classifier(
     payload: bytes,
     report: dict[str, Any],
 ) -> ClassifierRow:
-    """Keep a classifier in its library's own safe format. It is not active yet."""
+    """Store a classifier in its library's own safe format. It is not active yet."""
     classifier_id = session.execute(
         insert(Classifier)
         .values(
@@ -69,9 +69,9 @@ def get_classifier(session: Session, classifier_id: int) -> ClassifierRow:
 
 
 def activate(session: Session, classifier_id: int) -> ClassifierRow:
-    """Make a classifier the one its dataset uses, instead of the one before."""
+    """Make a classifier the active one of its dataset, replacing the previous one."""
     dataset_id = get_classifier(session, classifier_id).dataset_id
-    lock(session, dataset_id)  # two curators who adopt at once do it one after the other
+    lock(session, dataset_id)  # serialises concurrent adoptions
     session.execute(
         update(Classifier)
         .where(Classifier.dataset_id == dataset_id, Classifier.active)
@@ -82,11 +82,17 @@ def activate(session: Session, classifier_id: int) -> ClassifierRow:
 
 
 def active(session: Session, dataset_id: int) -> ClassifierRow | None:
-    """The classifier that a dataset uses, None before the first."""
+    """The active classifier of a dataset, None if there is none yet."""
     row = session.execute(
         select(*_COLUMNS).where(Classifier.dataset_id == dataset_id, Classifier.active)
     ).one_or_none()
     return None if row is None else record(ClassifierRow, row)
+
+
+def amend_report(session: Session, classifier_id: int, **figures: Any) -> None:
+    """Add figures to a classifier's report, or replace them. Raises `MissingRow`."""
+    report = {**get_classifier(session, classifier_id).report, **figures}
+    session.execute(update(Classifier).where(Classifier.id == classifier_id).values(report=report))
 
 
 def list_classifiers(session: Session, dataset_id: int) -> list[ClassifierRow]:
@@ -97,7 +103,7 @@ def list_classifiers(session: Session, dataset_id: int) -> list[ClassifierRow]:
 
 
 def get_payload(session: Session, classifier_id: int) -> bytes:
-    """The classifier itself. Raises `MissingRow`."""
+    """The serialised classifier. Raises `MissingRow`."""
     payload = session.execute(
         select(Classifier.payload).where(Classifier.id == classifier_id)
     ).scalar_one_or_none()

@@ -1,4 +1,4 @@
-"""Accounts and who is logged in."""
+"""Accounts and logins."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from db.errors import AlreadyExists, MissingRow
+from db.column_types import now
+from db.errors import AlreadyExists, MissingRow, UnstorableText
 from db.models import ROLES, Curator, Login
 from db.queries.statements import check_text, record
-from db.types import now
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def add_curator(session: Session, name: str, password_hash: str, role: str) -> C
     """Raises `AlreadyExists` if the name is taken, ValueError for a role that does not exist."""
     check_text(name, "The curator's name", 255)
     if role not in ROLES:
-        raise ValueError(f"'{role}' is no role; there are {', '.join(ROLES)}")
+        raise ValueError(f"'{role}' is not a role; the roles are {', '.join(ROLES)}")
     try:
         session.execute(
             insert(Curator).values(name=name, password_hash=password_hash, role=role, active=True)
@@ -58,11 +58,21 @@ def list_curators(session: Session) -> list[CuratorRow]:
 
 
 def get_curator(session: Session, name: str) -> CuratorRow:
-    """Raises `MissingRow`."""
+    """Raises `MissingRow`; also for names that PostgreSQL could not store."""
+    try:
+        check_text(name, "The name")
+    except UnstorableText:
+        raise MissingRow(f"There is no account named {name!r}.") from None
     row = session.execute(select(*_COLUMNS).where(Curator.name == name)).one_or_none()
     if row is None:
         raise MissingRow(f"There is no account named '{name}'.")
     return record(CuratorRow, row)
+
+
+def is_adjudicator(session: Session, name: str) -> bool:
+    """Whether there is an account of that name that may settle disagreements."""
+    query = select(Curator.id).where(Curator.name == name, Curator.role == "adjudicator")
+    return session.execute(query).one_or_none() is not None
 
 
 def change_curator(
@@ -72,12 +82,12 @@ def change_curator(
     role: str | None = None,
     active: bool | None = None,
 ) -> CuratorRow:
-    """Change what is given. All of the account's logins end. Raises `MissingRow`."""
-    found = get_curator(session, name)
+    """Change the given fields. All of the account's logins end. Raises `MissingRow`."""
+    curator = get_curator(session, name)
     values = {"password_hash": password_hash, "role": role, "active": active}
     changed = {key: value for key, value in values.items() if value is not None}
-    session.execute(update(Curator).where(Curator.id == found.id).values(changed))
-    session.execute(delete(Login).where(Login.curator_id == found.id))
+    session.execute(update(Curator).where(Curator.id == curator.id).values(changed))
+    session.execute(delete(Login).where(Login.curator_id == curator.id))
     return get_curator(session, name)
 
 
@@ -87,7 +97,7 @@ def count_active(session: Session) -> int:
 
 
 def add_login(session: Session, curator_id: int, token_digest: bytes, expires_at: datetime) -> None:
-    """Remember a browser; logins that have expired are forgotten."""
+    """Add a login of a browser; expired logins are deleted."""
     session.execute(delete(Login).where(Login.expires_at <= now()))
     session.execute(
         insert(Login).values(
@@ -97,7 +107,7 @@ def add_login(session: Session, curator_id: int, token_digest: bytes, expires_at
 
 
 def logged_in(session: Session, token_digest: bytes) -> CuratorRow | None:
-    """Whose login that is, as long as it holds."""
+    """The account of a login, None if it has expired or the account is inactive."""
     row = session.execute(
         select(*_COLUMNS)
         .join(Login, Login.curator_id == Curator.id)

@@ -1,31 +1,17 @@
 """Datasets and the problems found while importing or scoring them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from db.errors import AlreadyExists, MissingRow
-from db.models import (
-    Claim,
-    Classifier,
-    CorrectionAttempt,
-    Dataset,
-    Detection,
-    ImportProblem,
-    Job,
-    Opinion,
-    Pair,
-    Run,
-    Suggestion,
-    Trajectory,
-    Verdict,
-    View,
-    WordMark,
-)
+from db.models import Base, Dataset, ImportProblem, Pair
+from db.queries.pairs import PAIR_COLUMNS, PairRow
 from db.queries.statements import check_text, record
 
 
@@ -38,14 +24,16 @@ class DatasetRow:
     source: str
     root: str
     note: str
+    guidelines: str
     created_at: datetime
     overlap_share: float
     overlap_people: int
+    models: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class NewProblem:
-    """A row that did not go in: where it is, what is wrong with it."""
+    """A row that could not be imported: where it is, what is wrong with it."""
 
     file: str
     row: int | None
@@ -60,9 +48,11 @@ _COLUMNS = (
     Dataset.source,
     Dataset.root,
     Dataset.note,
+    Dataset.guidelines,
     Dataset.created_at,
     Dataset.overlap_share,
     Dataset.overlap_people,
+    Dataset.models,
 )
 
 
@@ -103,13 +93,34 @@ def get_dataset(session: Session, name_or_id: str | int) -> DatasetRow:
     return record(DatasetRow, row)
 
 
+def names_of(session: Session, dataset_ids: Collection[int]) -> dict[int, str]:
+    """The names of the existing datasets among these, by id, in one statement."""
+    query = select(Dataset.id, Dataset.name).where(Dataset.id.in_(dataset_ids))
+    return {row.id: row.name for row in session.execute(query)}
+
+
+def pair_and_dataset(session: Session, pair_id: int) -> tuple[PairRow, DatasetRow]:
+    """A pair with the dataset that it belongs to, in one statement. Raises `MissingRow`."""
+    columns = (*PAIR_COLUMNS, *_COLUMNS)
+    query = select(*columns).join(Dataset, Dataset.id == Pair.dataset_id).where(Pair.id == pair_id)
+    row = session.execute(query).one_or_none()
+    if row is None:
+        raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
+    return PairRow(*row[: len(PAIR_COLUMNS)]), DatasetRow(*row[len(PAIR_COLUMNS) :])
+
+
+def remember_models(session: Session, dataset_id: int, models: Mapping[str, Any]) -> None:
+    """Store the models of a dataset for future scoring, by the names of the settings."""
+    session.execute(update(Dataset).where(Dataset.id == dataset_id).values(models=dict(models)))
+
+
 def lock(session: Session, dataset_id: int) -> None:
-    """Let others who want the same wait until this transaction ends."""
+    """Lock the dataset until this transaction ends; others that lock it wait."""
     session.execute(select(Dataset.id).where(Dataset.id == dataset_id).with_for_update())
 
 
 def set_overlap(session: Session, dataset_id: int, share: float, people: int) -> None:
-    """A share of the pairs is handed to so many people each. ValueError if that makes no sense."""
+    """Set the share of pairs judged by several people each. Raises ValueError if invalid."""
     if not 0 <= share <= 1 or people < 2:
         raise ValueError("an overlap is a share from 0 to 1 and two people or more")
     session.execute(
@@ -119,28 +130,51 @@ def set_overlap(session: Session, dataset_id: int, share: float, people: int) ->
     )
 
 
+def move_dataset(session: Session, dataset_id: int, source: str, root: str) -> None:
+    """Record that the dataset's files have moved."""
+    session.execute(
+        update(Dataset).where(Dataset.id == dataset_id).values(source=source, root=root)
+    )
+
+
+def rename_dataset(session: Session, dataset_id: int, name: str) -> None:
+    """Raises `AlreadyExists` if the name is taken (then the whole transaction is rolled back),
+    `MissingRow`."""
+    check_text(name, "The dataset's name", 255)
+    get_dataset(session, dataset_id)
+    try:
+        session.execute(update(Dataset).where(Dataset.id == dataset_id).values(name=name))
+    except IntegrityError as error:
+        session.rollback()
+        raise AlreadyExists(
+            f"There is already a dataset named '{name}'. Choose another name."
+        ) from error
+
+
+def set_guidelines(session: Session, dataset_id: int, text: str) -> None:
+    """Raises `MissingRow`, and `UnstorableText` if the text cannot be stored."""
+    check_text(text, "The guidelines")
+    get_dataset(session, dataset_id)
+    session.execute(update(Dataset).where(Dataset.id == dataset_id).values(guidelines=text))
+
+
 def delete_dataset(session: Session, dataset_id: int) -> None:
     """Delete a dataset and everything known about it, verdicts included. Images are not touched."""
     get_dataset(session, dataset_id)
     pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
-    for of_pair in (
-        Verdict, Suggestion, CorrectionAttempt, Detection, Trajectory, WordMark, Opinion, Claim,
-    ):  # fmt: skip
-        session.execute(
-            delete(of_pair).where(of_pair.pair_id.in_(pairs)),
-            execution_options={"synchronize_session": False},
-        )
-    for of_dataset in (Pair, ImportProblem, Classifier, Job, Run, View):
-        session.execute(
-            delete(of_dataset).where(of_dataset.dataset_id == dataset_id),
-            execution_options={"synchronize_session": False},
-        )
+    # Read from the schema, dependents first, so that no table can be forgotten.
+    for table in reversed(Base.metadata.sorted_tables):
+        if "pair_id" in table.c:
+            session.execute(delete(table).where(table.c.pair_id.in_(pairs)))
+        elif "dataset_id" in table.c:
+            session.execute(delete(table).where(table.c.dataset_id == dataset_id))
+    session.expire_all()
     session.execute(delete(Dataset).where(Dataset.id == dataset_id))
 
 
 def add_problems(session: Session, dataset_id: int, problems: Sequence[NewProblem]) -> None:
-    """Report rows that did not go in. Text is kept as it can be: unstorable characters are
-    replaced, because a report must never fail over the very thing it reports."""
+    """Store rows that could not be imported. Unstorable characters are replaced, because a report
+    must never fail over the very thing it reports."""
     if problems:
         session.execute(
             insert(ImportProblem),
@@ -181,7 +215,7 @@ def count_problems(session: Session, dataset_id: int) -> int:
 
 
 def clear_problems(session: Session, dataset_id: int, kind: str | None = None) -> None:
-    """Forget the problems (of one kind), before what found them looks again."""
+    """Delete the problems (of one kind) before the dataset is checked again."""
     forget = delete(ImportProblem).where(ImportProblem.dataset_id == dataset_id)
     session.execute(forget if kind is None else forget.where(ImportProblem.kind == kind))
 

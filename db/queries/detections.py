@@ -14,7 +14,7 @@ from db.queries.statements import insert_for, table_of
 @dataclass(frozen=True)
 class DetectionRow:
     """`p_error`: probability that the caption is wrong, in [0, 1], None without a classifier.
-    `suspects`: (start, end, score) in characters of the caption; scores in [0, 1] are kept in
+    `suspects`: (start, end, score) in characters of the caption; scores in [0, 1] are stored in
     steps of 1/255. Higher is worse for both."""
 
     pair_id: int
@@ -76,25 +76,31 @@ def save_probabilities(
 
 
 def get_detection(session: Session, pair_id: int) -> DetectionRow | None:
-    """None if the pair was not looked at yet."""
-    row = session.execute(
+    """None if the pair has not been judged yet."""
+    return detections_of(session, [pair_id]).get(pair_id)
+
+
+def detections_of(session: Session, pair_ids: Sequence[int]) -> dict[int, DetectionRow]:
+    """By pair; pairs that have not been judged yet are left out."""
+    rows = session.execute(
         select(
             Detection.pair_id,
             Detection.p_error,
             Detection.suspects,
             Detection.run_id,
             Detection.classifier_id,
-        ).where(Detection.pair_id == pair_id)
-    ).one_or_none()
-    if row is None:
-        return None
-    return DetectionRow(
-        pair_id=row.pair_id,
-        p_error=row.p_error,
-        suspects=decode_suspects(row.suspects),
-        run_id=row.run_id,
-        classifier_id=row.classifier_id,
+        ).where(Detection.pair_id.in_(pair_ids))
     )
+    return {
+        row.pair_id: DetectionRow(
+            pair_id=row.pair_id,
+            p_error=row.p_error,
+            suspects=decode_suspects(row.suspects),
+            run_id=row.run_id,
+            classifier_id=row.classifier_id,
+        )
+        for row in rows
+    }
 
 
 def unjudged(
@@ -107,13 +113,13 @@ def unjudged(
         Detection.run_id == run_id,
         Detection.classifier_id == classifier_id,
     )
-    found = session.execute(
+    rows = session.execute(
         select(Trajectory.pair_id)
         .where(Trajectory.run_id == run_id, Trajectory.pair_id > after, ~done)
         .order_by(Trajectory.pair_id)
         .limit(limit)
     ).scalars()
-    return list(found)
+    return list(rows)
 
 
 def _set_on_pairs(session: Session, probabilities: Mapping[int, float | None]) -> None:

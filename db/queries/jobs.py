@@ -3,18 +3,19 @@
 import os
 import secrets
 import socket
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import insert, select, update
+from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
 
+from db.column_types import now
 from db.errors import MissingRow
 from db.models import Job
 from db.processes import is_running
 from db.queries.statements import record
-from db.types import now
 
 UNFINISHED = ("queued", "running")
 
@@ -27,7 +28,8 @@ SILENCE = timedelta(minutes=10)
 
 @dataclass(frozen=True)
 class JobRow:
-    """`status`: queued, running, done, failed or cancelled. `done` of `total` steps."""
+    """`status`: queued, running, done, failed or cancelled. `done` of `total` steps. `result`:
+    figures once it is done; until then what is needed to start it again (see `arguments`)."""
 
     id: int
     kind: str
@@ -41,7 +43,23 @@ class JobRow:
     created_at: datetime
     updated_at: datetime
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What the job was started with; empty once it is done."""
+        return dict(self.result.get(_ARGUMENTS, {})) if self.status != "done" else {}
 
+    @property
+    def attempts(self) -> int:
+        """How often it was started again after an interruption."""
+        return int(self.result.get(_ATTEMPTS, 0)) if self.status != "done" else 0
+
+    @property
+    def is_cancelling(self) -> bool:
+        """Somebody has cancelled the job, and it has not come to its next step yet."""
+        return self.status in UNFINISHED and bool(self.result.get(_CANCEL))
+
+
+_ARGUMENTS, _ATTEMPTS, _CANCEL = "arguments", "attempts", "cancel"
 _COLUMNS = (
     Job.id,
     Job.kind,
@@ -58,12 +76,26 @@ _COLUMNS = (
 
 
 def create_job(
-    session: Session, kind: str, dataset_id: int | None = None, message: str = ""
+    session: Session,
+    kind: str,
+    dataset_id: int | None = None,
+    message: str = "",
+    arguments: Mapping[str, Any] | None = None,
+    attempts: int = 0,
 ) -> JobRow:
-    """A job of this process with the status 'queued'."""
+    """A job of this process with the status 'queued'. `arguments`: anything that JSON can hold,
+    kept so that a job that is interrupted can be started again."""
+    kept = {_ARGUMENTS: dict(arguments or {}), _ATTEMPTS: attempts}
     job_id = session.execute(
         insert(Job)
-        .values(kind=kind, dataset_id=dataset_id, status="queued", message=message, owner=PROCESS)
+        .values(
+            kind=kind,
+            dataset_id=dataset_id,
+            status="queued",
+            message=message,
+            result=kept,
+            owner=PROCESS,
+        )
         .returning(Job.id)
     ).scalar_one()
     return get_job(session, job_id)
@@ -106,6 +138,25 @@ def running_jobs(session: Session) -> list[JobRow]:
     return [record(JobRow, row) for row in session.execute(query)]
 
 
+def recent_jobs(session: Session, limit: int) -> list[JobRow]:
+    """The newest `limit` jobs and all that have not ended, newest first."""
+    unfinished = select(Job.id).where(Job.status.in_(UNFINISHED))
+    newest = select(Job.id).order_by(Job.id.desc()).limit(limit)
+    query = (
+        select(*_COLUMNS).where(Job.id.in_(unfinished) | Job.id.in_(newest)).order_by(Job.id.desc())
+    )
+    return [record(JobRow, row) for row in session.execute(query)]
+
+
+def request_cancel(session: Session, job_id: int) -> JobRow:
+    """Ask whichever process does the job to end it; nothing changes for a job that has ended.
+    Raises `MissingRow`."""
+    job = get_job(session, job_id)
+    if job.status not in UNFINISHED:
+        return job
+    return update_job(session, job_id, result={**job.result, _CANCEL: True})
+
+
 def fail_stale_jobs(session: Session) -> list[JobRow]:
     """Mark jobs whose process is gone as failed, and say so in their message.
 
@@ -118,11 +169,16 @@ def fail_stale_jobs(session: Session) -> list[JobRow]:
             continue
         where = f" at {job.done} of {job.total}" if job.total else ""
         message = (
-            f"The program ended while this job was {job.status}{where}. What was done until then "
-            "is kept; start the job again and it goes on from there."
+            f"The program ended while this job was {job.status}{where}. Finished work is kept; "
+            "start the job again to resume from there."
         )
         marked.append(update_job(session, job.id, status="failed", message=message))
     return marked
+
+
+def forget_all(session: Session) -> None:
+    """Delete every job, whatever became of it."""
+    session.execute(delete(Job))
 
 
 def _is_alive(job: JobRow) -> bool:

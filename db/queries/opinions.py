@@ -10,6 +10,7 @@ from datetime import datetime
 from sqlalchemy import Select, case, delete, func, select
 from sqlalchemy.orm import Session
 
+from db.decisions import judgement
 from db.models import Opinion, Pair, Verdict
 from db.queries.statements import insert_for, record
 
@@ -24,6 +25,12 @@ class OpinionRow:
     corrected_caption: str | None
     settles: bool
     decided_at: datetime
+    enriches: bool = False
+
+    @property
+    def judgement(self) -> str | None:
+        """What is said of the caption as it was; see `statements.judgement`."""
+        return judgement(self.decision, self.enriches)
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ _COLUMNS = (
     Opinion.corrected_caption,
     Opinion.settles,
     Opinion.decided_at,
+    Opinion.enriches,
 )
 
 #: PostgreSQL has no maximum of booleans.
@@ -57,6 +65,7 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
             Verdict.created_at,
             Verdict.undoes,
             Verdict.redoes,
+            Verdict.enriches,
         )
         .where(Verdict.pair_id == pair_id, Verdict.author == author)
         .order_by(Verdict.version)
@@ -69,15 +78,16 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
         elif act.redoes is not None:
             taken_back.discard(act.redoes)
     standing = [act for version, act in given.items() if version not in taken_back]
-    here = (Opinion.pair_id == pair_id, Opinion.author == author)
+    key = (Opinion.pair_id == pair_id, Opinion.author == author)
     if not standing:
-        session.execute(delete(Opinion).where(*here))
+        session.execute(delete(Opinion).where(*key))
         return
     last = standing[-1]
     values = {
         "decision": last.decision,
         "corrected_caption": last.corrected_caption,
         "settles": settles,
+        "enriches": last.enriches,
         "decided_at": last.created_at,
     }
     session.execute(
@@ -111,11 +121,11 @@ def shared(session: Session, dataset_id: int) -> Iterator[list[OpinionRow]]:
     )
     together: list[OpinionRow] = []
     for row in rows:
-        one = record(OpinionRow, row)
-        if together and together[0].pair_id != one.pair_id:
+        opinion = record(OpinionRow, row)
+        if together and together[0].pair_id != opinion.pair_id:
             yield together
             together = []
-        together.append(one)
+        together.append(opinion)
     if together:
         yield together
 
@@ -136,8 +146,8 @@ def disputed_ids(dataset_id: int) -> Select[int]:
 
 
 def count_disputed(session: Session, dataset_id: int) -> int:
-    found = disputed_ids(dataset_id).subquery()
-    return session.execute(select(func.count()).select_from(found)).scalar_one()
+    disputed = disputed_ids(dataset_id).subquery()
+    return session.execute(select(func.count()).select_from(disputed)).scalar_one()
 
 
 def disputed(session: Session, dataset_id: int, limit: int = 100) -> list[DisputedPair]:
@@ -150,15 +160,16 @@ def disputed(session: Session, dataset_id: int, limit: int = 100) -> list[Disput
         .order_by(Opinion.pair_id, Opinion.decided_at)
     ).all()
     names = {row.pair_id: (row.external_id, row.caption) for row in rows}
-    said: dict[int, list[OpinionRow]] = {}
+    by_pair: dict[int, list[OpinionRow]] = {}
     for row in rows:
-        one = OpinionRow(
+        opinion = OpinionRow(
             row.pair_id,
             row.author,
             row.decision,
             row.corrected_caption,
             row.settles,
             row.decided_at,
+            row.enriches,
         )
-        said.setdefault(row.pair_id, []).append(one)
-    return [DisputedPair(key, *names[key], tuple(found)) for key, found in said.items()]
+        by_pair.setdefault(row.pair_id, []).append(opinion)
+    return [DisputedPair(key, *names[key], tuple(opinions)) for key, opinions in by_pair.items()]

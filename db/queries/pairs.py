@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import exists, func, select
+from sqlalchemy import CompoundSelect, Select, exists, func, literal, literal_column, select
 from sqlalchemy.orm import Session
 
+from db.decisions import is_wrong, judgement
 from db.errors import MissingRow
-from db.models import ERROR_DECISIONS, Pair, Trajectory
-from db.queries.statements import check_text, chunks, insert_for, record
+from db.models import Pair, Trajectory
+from db.queries.statements import check_text, chunks, insert_for, judged, record
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,8 @@ class AddedPairs:
 @dataclass(frozen=True)
 class PairRow:
     """A pair as it stands. `s_0`: higher is a better match; `gain` (max s_t - s_0), `p_error`:
-    higher is worse; `icc`: higher is more concrete. Each is None until known."""
+    higher is worse; `icc`: higher is more concrete; `support`, `weakest`: higher is better borne
+    out by the image. Each is None until known."""
 
     id: int
     dataset_id: int
@@ -62,6 +64,17 @@ class PairRow:
     suspect_word: str | None
     suspect_kind: str | None
     disagreement: float | None
+    support: float | None
+    weakest: float | None
+    specificity: float | None
+    enriches: bool = False
+    #: The note of the verdict that holds; "": none.
+    note: str = ""
+
+    @property
+    def judgement(self) -> str | None:
+        """What the verdict says of the caption as it was; see `statements.judgement`."""
+        return judgement(self.decision, self.enriches, self.decided_by)
 
 
 @dataclass(frozen=True)
@@ -75,7 +88,18 @@ class DatasetCounts:
     by_decision: dict[str, int]
 
 
-_COLUMNS = (
+@dataclass(frozen=True)
+class ReviewCounts:
+    """How far a review is. `errors_found`: verdicts that say the caption was wrong."""
+
+    dataset_id: int
+    total: int
+    reviewed: int
+    errors_found: int
+
+
+#: The columns behind a `PairRow`, in its order.
+PAIR_COLUMNS = (
     Pair.id,
     Pair.dataset_id,
     Pair.external_id,
@@ -99,6 +123,11 @@ _COLUMNS = (
     Pair.suspect_word,
     Pair.suspect_kind,
     Pair.disagreement,
+    Pair.support,
+    Pair.weakest,
+    Pair.specificity,
+    Pair.enriches,
+    Pair.note,
 )
 
 _INSERT_AT_ONCE = 5000
@@ -111,7 +140,8 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
     raises `UnstorableText` naming the first that cannot be kept byte for byte.
     """
     for row in rows:
-        where = f"{row.source_file or 'the source'}, row {row.source_row}"
+        where = row.source_file or "the source"
+        where += f", row {row.source_row}" if row.source_row is not None else ""
         check_text(row.external_id, f"The id in {where}", 600)
         check_text(row.caption, f"The caption in {where}")
         check_text(row.image_path, f"The image path in {where}")
@@ -138,7 +168,7 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
                     "source_file": row.source_file,
                     "source_row": row.source_row,
                     "extra": row.extra,
-                    "lot": lot_of(dataset_id, row.external_id),
+                    "random_key": random_key(dataset_id, row.external_id),
                 }
                 for row in part
             ],
@@ -147,27 +177,18 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
     return AddedPairs(added, len(rows) - added)
 
 
-def lot_of(dataset_id: int, external_id: str) -> float:
-    """The pair's number in [0, 1): drawn by its name, so that nothing else can have a say in it."""
+def random_key(dataset_id: int, external_id: str) -> float:
+    """The pair's place in the random order, in [0, 1): a hash of its id, so that nothing else
+    influences it."""
     digest = hashlib.sha256(f"{dataset_id}:{external_id}".encode("utf-8", "replace")).digest()
     return int.from_bytes(digest[:6], "big") / 2**48
 
 
 def get_pair(session: Session, pair_id: int) -> PairRow:
     """Raises `MissingRow`."""
-    row = session.execute(select(*_COLUMNS).where(Pair.id == pair_id)).one_or_none()
+    row = session.execute(select(*PAIR_COLUMNS).where(Pair.id == pair_id)).one_or_none()
     if row is None:
         raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
-    return record(PairRow, row)
-
-
-def get_pair_by_external_id(session: Session, dataset_id: int, external_id: str) -> PairRow:
-    """Raises `MissingRow`."""
-    row = session.execute(
-        select(*_COLUMNS).where(Pair.dataset_id == dataset_id, Pair.external_id == external_id)
-    ).one_or_none()
-    if row is None:
-        raise MissingRow(f"There is no pair with the id '{external_id}' in this dataset.")
     return record(PairRow, row)
 
 
@@ -183,7 +204,7 @@ def pairs_after(
     For long work: one short session a batch, so that no transaction stays open for hours. With
     `only_unscored_by_run`, only pairs that have no trajectory of that run.
     """
-    query = select(*_COLUMNS).where(Pair.dataset_id == dataset_id, Pair.id > after_id)
+    query = select(*PAIR_COLUMNS).where(Pair.dataset_id == dataset_id, Pair.id > after_id)
     if only_unscored_by_run is not None:
         query = query.where(
             ~exists().where(
@@ -194,9 +215,50 @@ def pairs_after(
     return [record(PairRow, row) for row in rows]
 
 
+def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterator[tuple[int, str]]:
+    """(id, image's path) of the pairs without a trajectory of that run, those of one image one
+    after the other, in import order otherwise within it. Streamed."""
+    query = (
+        select(Pair.id, Pair.image_path)
+        .where(
+            Pair.dataset_id == dataset_id,
+            ~exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id),
+        )
+        .order_by(Pair.image_path, Pair.id)
+        .execution_options(yield_per=10_000)
+    )
+    for row in session.execute(query):
+        yield int(row[0]), str(row[1])
+
+
+def has_split(session: Session, dataset_id: int, name: str) -> bool:
+    """Whether a pair of the dataset is of this split."""
+    query = select(Pair.id).where(Pair.dataset_id == dataset_id, Pair.split == name).limit(1)
+    return session.execute(query).first() is not None
+
+
+def captions_after(
+    session: Session, dataset_id: int, after_id: int, limit: int
+) -> list[tuple[int, str]]:
+    """(id, caption) of the next pairs in import order; empty at the end."""
+    query = select(Pair.id, Pair.caption).where(Pair.dataset_id == dataset_id, Pair.id > after_id)
+    rows = session.execute(query.order_by(Pair.id).limit(limit))
+    return [(row.id, row.caption) for row in rows]
+
+
 def pairs_of(session: Session, pair_ids: Sequence[int]) -> list[PairRow]:
     """The pairs of these ids, in import order."""
-    rows = session.execute(select(*_COLUMNS).where(Pair.id.in_(pair_ids)).order_by(Pair.id))
+    rows = session.execute(select(*PAIR_COLUMNS).where(Pair.id.in_(pair_ids)).order_by(Pair.id))
+    return [record(PairRow, row) for row in rows]
+
+
+def of_picture(session: Session, dataset_id: int, image_path: str) -> list[PairRow]:
+    """All pairs of a picture, in import order."""
+    rows = session.execute(
+        select(*PAIR_COLUMNS)
+        .where(Pair.dataset_id == dataset_id, Pair.image_path == image_path)
+        .order_by(Pair.id)
+    )
     return [record(PairRow, row) for row in rows]
 
 
@@ -219,7 +281,7 @@ def most_likely_wrong(
 ) -> list[PairRow]:
     """Pairs at least so likely to be wrong, the likeliest first."""
     rows = session.execute(
-        select(*_COLUMNS)
+        select(*PAIR_COLUMNS)
         .where(Pair.dataset_id == dataset_id, Pair.p_error >= above)
         .order_by(Pair.p_error.desc(), Pair.id)
         .limit(at_most)
@@ -229,12 +291,12 @@ def most_likely_wrong(
 
 def decided_pairs(session: Session, dataset_id: int, decisions: Sequence[str]) -> list[int]:
     """Ids of the pairs with one of these verdicts, in import order."""
-    found = session.execute(
+    rows = session.execute(
         select(Pair.id)
         .where(Pair.dataset_id == dataset_id, Pair.decision.in_(decisions))
         .order_by(Pair.id)
     ).scalars()
-    return list(found)
+    return list(rows)
 
 
 def iterate_pairs(
@@ -251,12 +313,63 @@ def iterate_pairs(
         after_id = rows[-1].id
 
 
+def ids_by_picture(session: Session, dataset_id: int) -> dict[str, list[int]]:
+    """The pairs of every picture, pictures and pairs in import order."""
+    rows = session.execute(
+        select(Pair.image_path, Pair.id)
+        .where(Pair.dataset_id == dataset_id)
+        .order_by(Pair.id)
+        .execution_options(yield_per=5000)
+    )
+    pictures: dict[str, list[int]] = {}
+    for name, pair_id in rows:
+        pictures.setdefault(name, []).append(pair_id)
+    return pictures
+
+
+def splits(session: Session, dataset_id: int) -> set[str]:
+    """The names of the dataset's splits; "" if there are pairs without one."""
+    rows = session.execute(select(Pair.split).where(Pair.dataset_id == dataset_id).distinct())
+    return {split or "" for split in rows.scalars()}
+
+
+def ids_of_splits(session: Session, dataset_id: int, names: Sequence[str]) -> list[int]:
+    """Ids of the pairs of these splits; "" stands for none."""
+    split = func.coalesce(Pair.split, "")
+    rows = session.execute(select(Pair.id).where(Pair.dataset_id == dataset_id, split.in_(names)))
+    return list(rows.scalars())
+
+
+def ids_by_external_id(
+    session: Session, dataset_id: int, external_ids: Sequence[str]
+) -> dict[str, int]:
+    """The pairs' ids by the reader's own; those that do not exist are left out."""
+    known: dict[str, int] = {}
+    for part in chunks(external_ids, 1000):
+        rows = session.execute(
+            select(Pair.external_id, Pair.id).where(
+                Pair.dataset_id == dataset_id, Pair.external_id.in_(part)
+            )
+        )
+        known.update(row.tuple() for row in rows)
+    return known
+
+
+def has_images_below(session: Session, dataset_id: int, folder: str) -> bool:
+    """Whether images of the dataset lie in the folder, a path relative to its root ("": anywhere
+    in the root)."""
+    query = select(Pair.id).where(Pair.dataset_id == dataset_id)
+    if folder:
+        query = query.where(Pair.image_path.startswith(f"{folder}/", autoescape=True))
+    return session.execute(query.limit(1)).first() is not None
+
+
 def sample_images(session: Session, dataset_id: int, size: int) -> list[str]:
-    """Names of images of pairs drawn by lot, each once."""
+    """Names of images of pairs sampled at random, each once."""
     rows = session.execute(
         select(Pair.image_path)
         .where(Pair.dataset_id == dataset_id)
-        .order_by(Pair.lot, Pair.id)
+        .order_by(Pair.random_key, Pair.id)
         .limit(size)
     ).scalars()
     return list(dict.fromkeys(rows))
@@ -278,22 +391,36 @@ def count_truncated(session: Session, dataset_id: int) -> int:
     return session.execute(query.where(Pair.dataset_id == dataset_id, Pair.truncated)).scalar_one()
 
 
-def counts(
-    session: Session, dataset_id: int, known: tuple[int, int] | None = None
-) -> DatasetCounts:
-    """Totals of one dataset. `known`: what `totals` has just said."""
-    in_dataset = Pair.dataset_id == dataset_id
-    total, scored = known or totals(session, dataset_id)
-    decided = session.execute(
-        select(Pair.decision, func.count())
-        .where(in_dataset, Pair.decision.is_not(None))
-        .group_by(Pair.decision)
+def review_counts(session: Session, dataset_id: int, total: int | None = None) -> ReviewCounts:
+    """What a page says of a review at every key. `total`: the pairs, if their number is known."""
+    query: Select[Any, int] | CompoundSelect[Any, int] = _decided(dataset_id)
+    if total is None:
+        in_dataset = Pair.dataset_id == dataset_id
+        query = select(literal("total"), func.count()).where(in_dataset).union_all(query)
+    counted = {row[0]: int(row[1]) for row in session.execute(query)}
+    total = counted.pop("total", total or 0)
+    errors = sum(number for decision, number in counted.items() if is_wrong(decision))
+    return ReviewCounts(dataset_id, total, sum(counted.values()), errors)
+
+
+def _decided(dataset_id: int) -> Select[str | None, int]:
+    """How many pairs have each judgement."""
+    return (
+        select(judged(), func.count())
+        .where(Pair.dataset_id == dataset_id, Pair.decision.is_not(None))
+        .group_by(literal_column("1"))
     )
+
+
+def counts(session: Session, dataset_id: int) -> DatasetCounts:
+    """Totals of one dataset."""
+    total, scored = totals(session, dataset_id)
+    decided = session.execute(_decided(dataset_id))
     by_decision = {decision: number for decision, number in decided if decision is not None}
     return DatasetCounts(
         total=total,
         scored=scored,
         reviewed=sum(by_decision.values()),
-        errors_found=sum(by_decision.get(decision, 0) for decision in ERROR_DECISIONS),
+        errors_found=sum(number for name, number in by_decision.items() if is_wrong(name)),
         by_decision=by_decision,
     )

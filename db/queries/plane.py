@@ -1,5 +1,6 @@
-"""Pairs by two numbers at once: probability of error and concreteness."""
+"""Pairs by two numbers at once: probability of error, and concreteness or specificity."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -7,7 +8,7 @@ from sqlalchemy import ColumnElement, Integer, case, cast, func, literal_column,
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.models import Pair
-from db.queries.statements import by_a_person
+from db.queries.statements import by_a_person, judged
 
 
 @dataclass(frozen=True)
@@ -15,13 +16,16 @@ class Cell:
     """How many pairs lie in a cell; cells are counted from 0 in both directions."""
 
     p_error: int
-    icc: int
+    up: int
     pairs: int
     undecided: int
 
 
-def grid(session: Session, dataset_id: int, cells: int) -> list[Cell]:
-    """Cells that hold a pair, of a square of so many by so many over [0, 1]."""
+def grid(session: Session, dataset_id: int, cells: int, up: str = "icc") -> list[Cell]:
+    """Cells that hold a pair, of a square of so many by so many over [0, 1].
+
+    `up`: what runs upwards, icc or specificity; of the latter, a log-probability, the probability.
+    """
 
     # SQLite cuts where PostgreSQL rounds, and only the latter is sure to have floor().
     cut = (lambda n: n) if session.get_bind().dialect.name == "sqlite" else func.floor
@@ -30,12 +34,18 @@ def grid(session: Session, dataset_id: int, cells: int) -> list[Cell]:
         number = cast(cut(column * cells), Integer)
         return case((number >= cells, cells - 1), else_=number)
 
-    across, up = cell_of(Pair.p_error), cell_of(Pair.icc)
+    across = cell_of(Pair.p_error)
+    column = Pair.specificity if up == "specificity" else Pair.icc
+    upwards = cell_of(column)
+    if up == "specificity":
+        # Not every SQLite knows exp(): the borders are taken to the logarithm instead.
+        borders = [(math.log(n / cells), n - 1) for n in range(1, cells)]
+        upwards = case(*((column < edge, cell) for edge, cell in borders), else_=cells - 1)
     pairs, decided_pairs = func.count(Pair.id), func.count(Pair.decision)
-    known = (Pair.dataset_id == dataset_id, Pair.p_error.is_not(None), Pair.icc.is_not(None))
+    known = (Pair.dataset_id == dataset_id, Pair.p_error.is_not(None), column.is_not(None))
     # Grouped by their places: PostgreSQL takes equal expressions with parameters for different.
     rows = session.execute(
-        select(across, up, pairs, pairs - decided_pairs)
+        select(across, upwards, pairs, pairs - decided_pairs)
         .where(*known)
         .group_by(literal_column("1"), literal_column("2"))
     )
@@ -44,21 +54,25 @@ def grid(session: Session, dataset_id: int, cells: int) -> list[Cell]:
 
 def sample(
     session: Session, dataset_id: int, limit: int
-) -> list[tuple[int, float, float, str | None]]:
-    """(pair, p_error, icc, decision) of pairs drawn by lot, the same ones every time."""
+) -> list[tuple[int, float, float, float | None, str | None]]:
+    """(pair, p_error, icc, specificity, decision) of pairs sampled at random, the same
+    ones every time."""
     rows = session.execute(
-        select(Pair.id, Pair.p_error, Pair.icc, Pair.decision)
+        select(Pair.id, Pair.p_error, Pair.icc, Pair.specificity, judged())
         .where(Pair.dataset_id == dataset_id, Pair.p_error.is_not(None), Pair.icc.is_not(None))
-        .order_by(Pair.lot, Pair.id)
+        .order_by(Pair.random_key, Pair.id)
         .limit(limit)
     )
-    return [(pair, float(p or 0), float(icc or 0), decision) for pair, p, icc, decision in rows]
+    return [
+        (pair, float(p or 0), float(icc or 0), None if height is None else float(height), decision)
+        for pair, p, icc, height, decision in rows
+    ]
 
 
 def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, float | None, str]]:
     """(p_error, icc, decision) of every pair that a person has decided."""
     rows = session.execute(
-        select(Pair.p_error, Pair.icc, Pair.decision)
+        select(Pair.p_error, Pair.icc, judged())
         .where(
             Pair.dataset_id == dataset_id,
             Pair.decision.is_not(None),

@@ -4,15 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from sqlalchemy import ColumnElement, Date, cast, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
-from db.models import ERROR_DECISIONS, Pair, Verdict
-from db.queries.statements import by_a_person
+from db.decisions import DUPLICATE_DROPPED, WRONG
+from db.models import Pair, Verdict
+from db.queries.statements import by_a_person, judged
 
 
 @dataclass(frozen=True)
 class Pace:
-    """Acts that gave a decision (undone or not), of one curator on one day (UTC, ISO)."""
+    """Acts that gave a decision and are not taken back, of one curator on one day (UTC, ISO)."""
 
     author: str
     day: str
@@ -22,13 +23,13 @@ class Pace:
 @dataclass(frozen=True)
 class Reached:
     """`point`: the highest probability that is undecided (None: no such pair); `below`: pairs at or
-    below it or without a probability; `found`: errors known among those; `sample` of them decided
-    in the order of lots without a gap, `wrong_in_sample` of these errors. Pairs decided *unsure*
-    are left out of the sample: they say nothing."""
+    below it or without a probability; `errors_found`: errors known among those; `sample` of
+    them decided in random-audit order without a gap, `wrong_in_sample` of these errors. Pairs
+    decided *unsure* are excluded from the sample: they carry no information."""
 
     point: float | None
     below: int
-    found: int
+    errors_found: int
     sample: int
     wrong_in_sample: int
 
@@ -39,6 +40,14 @@ def pace(session: Session, dataset_id: int) -> list[Pace]:
         day: ColumnElement[str] = func.date(Verdict.created_at)
     else:
         day = func.to_char(cast(func.timezone("UTC", Verdict.created_at), Date), "YYYY-MM-DD")
+    later = aliased(Verdict)
+    # Each act is taken back and given again in turns.
+    taken_back, given_again = (
+        select(func.count(later.id))
+        .where(later.pair_id == Verdict.pair_id, act == Verdict.version)
+        .scalar_subquery()
+        for act in (later.undoes, later.redoes)
+    )
     rows = session.execute(
         select(Verdict.author, day.label("day"), func.count(Verdict.id))
         .join(Pair, Pair.id == Verdict.pair_id)
@@ -47,6 +56,7 @@ def pace(session: Session, dataset_id: int) -> list[Pace]:
             Verdict.decision.is_not(None),
             Verdict.undoes.is_(None),
             Verdict.redoes.is_(None),
+            taken_back <= given_again,
         )
         .group_by(Verdict.author, day)
         .order_by(day, Verdict.author)
@@ -58,7 +68,7 @@ def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, s
     """(probability of error, decision) of every pair that a person has decided, in the order of
     the decisions: a rule that decides by the probability tells nothing about it."""
     rows = session.execute(
-        select(Pair.p_error, Pair.decision)
+        select(Pair.p_error, judged())
         .where(
             Pair.dataset_id == dataset_id,
             Pair.decision.is_not(None),
@@ -73,20 +83,20 @@ def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, s
 
 def reached(session: Session, dataset_id: int) -> Reached:
     """Up to where the queue and the random audit are decided without a gap."""
-    own = Pair.dataset_id == dataset_id
-    open_pairs = (own, Pair.decision.is_(None))
+    in_dataset = Pair.dataset_id == dataset_id
+    open_pairs = (in_dataset, Pair.decision.is_(None))
     point = session.scalar(select(func.max(Pair.p_error)).where(*open_pairs))
-    gap = session.scalar(select(func.min(Pair.lot)).where(*open_pairs))
+    gap = session.scalar(select(func.min(Pair.random_key)).where(*open_pairs))
     unknown = Pair.p_error.is_(None)
     below = unknown if point is None else or_(unknown, Pair.p_error <= point)
-    is_error = Pair.decision.in_(ERROR_DECISIONS)
+    is_error = judged().in_(WRONG)
 
     def count(*conditions: ColumnElement[bool]) -> int:
-        return int(session.scalar(select(func.count(Pair.id)).where(own, *conditions)) or 0)
+        return int(session.scalar(select(func.count(Pair.id)).where(in_dataset, *conditions)) or 0)
 
-    drawn = [below, Pair.decision.is_not(None), Pair.decision != "unsure"]
+    drawn = [below, Pair.decision.is_not(None), judged().not_in(("unsure", DUPLICATE_DROPPED))]
     if gap is not None:
-        drawn.append(Pair.lot < gap)
+        drawn.append(Pair.random_key < gap)
     return Reached(
         point, count(below), count(below, is_error), count(*drawn), count(*drawn, is_error)
     )

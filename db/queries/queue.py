@@ -40,11 +40,14 @@ from sqlalchemy import (
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.caption_search import SHORTEST
+from db.column_types import now
+from db.decisions import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
 from db.errors import MissingRow
-from db.models import DECISIONS, Claim, Opinion, Pair
+from db.models import Claim, Opinion, Pair, PictureIssue
+from db.queries.near_duplicates import is_duplicate
 from db.queries.opinions import disputed_ids
-from db.queries.statements import record
-from db.types import now
+from db.queries.picture_map import Corners, is_inside
+from db.queries.statements import check_text, record
 
 #: The column behind each order; 'position' is the order of import.
 _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
@@ -53,14 +56,15 @@ _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
     "gain": Pair.gain,
     "icc": Pair.icc,
     "disagreement": Pair.disagreement,
-    "lot": Pair.lot,
+    "support": Pair.support,
+    "weakest": Pair.weakest,
+    "specificity": Pair.specificity,
+    "random": Pair.random_key,
     "uncertainty": Pair.p_error,
     "position": None,
 }
-ORDERS = tuple(_COLUMN_OF)
-REVIEWS = ("all", "unreviewed", "decided", "disputed")
 #: Columns that a filter may bound.
-RANGES = ("p_error", "s_0", "gain", "icc", "disagreement")
+RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
 
 #: Whether ids ascend where the values descend, as the order's index was made (`models.py`).
 _TIES_ASCEND_WHEN_DESCENDING = {
@@ -69,7 +73,10 @@ _TIES_ASCEND_WHEN_DESCENDING = {
     "disagreement": True,
     "s_0": False,
     "icc": False,
-    "lot": False,
+    "support": False,
+    "weakest": False,
+    "specificity": False,
+    "random": False,
 }
 #: Distances are told apart exactly; the index is asked for a little more than that.
 _SLACK = 1e-9
@@ -94,11 +101,14 @@ class QueueFilter:
 
     `decided_by`: the curator whose verdict holds. `text` is looked for in captions, case aside.
     `external_id`: part of the dataset's own id. `extra`: a column of the source and its value.
-    `suspect_word`, `suspect_kind`: of the most suspect word. `among`: only these pairs, in this
-    very order, whatever `order` says (what a search by meaning or by image has found).
-    Worst first: p_error, gain, disagreement descending; s_0, icc ascending. `lot` is a random
-    order, the same every time; `uncertainty` has the probabilities nearest to 0.5 first, whichever
-    the direction.
+    `suspect_word`, `suspect_kind`: of the most suspect word. `note` is looked for in the notes of
+    the verdicts that hold; `noted`: whether there is one. `picture`: one of PICTURE_ISSUES,
+    which the picture has. `duplicates`: whether it belongs to a group of near duplicates.
+    `region`: corners of a polygon on the map, in which it lies. `among`: only these pairs, in
+    this very order, whatever `order` says (what a search by meaning or by image has found).
+    Worst first: p_error, gain, disagreement descending; s_0, icc, support, weakest, specificity
+    ascending. `random` is a random order, the same every time; `uncertainty` has the probabilities
+    nearest to 0.5 first, whichever the direction.
 
     `reader`: the curator whom the queue is handed to. Pairs that lie on another's screen are left
     out, and *unreviewed* has also those of the overlap, a share of all pairs that so many people
@@ -117,6 +127,11 @@ class QueueFilter:
     extra: tuple[str, str] | None = None
     suspect_word: str | None = None
     suspect_kind: str | None = None
+    note: str | None = None
+    noted: bool | None = None
+    picture: str | None = None
+    duplicates: bool | None = None
+    region: Corners | None = None
     among: tuple[int, ...] | None = None
     order: str = "p_error"
     descending: bool = True
@@ -129,8 +144,12 @@ class QueueFilter:
             raise ValueError(f"review must be one of {', '.join(REVIEWS)}, not '{self.review}'")
         if self.order not in _COLUMN_OF:
             raise ValueError(f"order must be one of {', '.join(ORDERS)}, not '{self.order}'")
+        if self.picture is not None and self.picture not in PICTURE_ISSUES:
+            raise ValueError(f"picture must be one of {', '.join(PICTURE_ISSUES)}")
         if self.decision is not None and self.decision not in DECISIONS:
-            raise ValueError(f"'{self.decision}' is no decision; there are {', '.join(DECISIONS)}")
+            raise ValueError(
+                f"'{self.decision}' is not a decision; there are {', '.join(DECISIONS)}"
+            )
 
 
 @dataclass(frozen=True)
@@ -158,8 +177,13 @@ class QueueRow:
     split: str | None
     truncated: bool
     verdict_version: int
-    lot: float
+    random_key: float
     disagreement: float | None
+    support: float | None
+    weakest: float | None
+    specificity: float | None
+    enriches: bool = False
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -184,8 +208,13 @@ _COLUMNS = (
     Pair.split,
     Pair.truncated,
     Pair.verdict_version,
-    Pair.lot,
+    Pair.random_key,
     Pair.disagreement,
+    Pair.support,
+    Pair.weakest,
+    Pair.specificity,
+    Pair.enriches,
+    Pair.note,
 )
 
 
@@ -193,8 +222,8 @@ def page(
     session: Session, filter: QueueFilter, after: Cursor | None = None, limit: int = 24
 ) -> QueuePage:
     """The next `limit` pairs behind `after`, or the first ones."""
-    found = _rows(session, filter, after, limit + 1)
-    rows = [record(QueueRow, row) for row in found]
+    stored = _rows(session, filter, after, limit + 1)
+    rows = [record(QueueRow, row) for row in stored]
     more = len(rows) > limit
     rows = rows[:limit]
     return QueuePage(tuple(rows), _cursor(filter, rows[-1]) if more and rows else None)
@@ -202,10 +231,10 @@ def page(
 
 def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> int:
     """How many pairs the filter lets through; counting ends at `at_most`."""
-    found = select(Pair.id).where(*_conditions(session, filter))
+    pairs = select(Pair.id).where(*_conditions(session, filter))
     if at_most is not None:
-        found = found.limit(at_most)
-    return session.execute(select(func.count()).select_from(found.subquery())).scalar_one()
+        pairs = pairs.limit(at_most)
+    return session.execute(select(func.count()).select_from(pairs.subquery())).scalar_one()
 
 
 def first_pair(session: Session, filter: QueueFilter) -> int | None:
@@ -222,23 +251,17 @@ def next_pair(session: Session, filter: QueueFilter, after_pair_id: int) -> int 
     return _first_id(session, filter, _place(session, filter, after_pair_id))
 
 
+def following(
+    session: Session, filter: QueueFilter, after_pair_id: int, limit: int
+) -> tuple[QueueRow, ...]:
+    """At most `limit` pairs that follow in the queue. Otherwise as `next_pair`."""
+    place = _place(session, filter, after_pair_id)
+    return tuple(record(QueueRow, row) for row in _rows(session, filter, place, limit))
+
+
 def previous_pair(session: Session, filter: QueueFilter, before_pair_id: int) -> int | None:
     """The pair that precedes in the queue; None at the head. Otherwise as `next_pair`."""
     return _first_id(session, filter, _place(session, filter, before_pair_id), backwards=True)
-
-
-def position_of(session: Session, filter: QueueFilter, pair_id: int) -> int:
-    """How many pairs of the queue come before this one (0 at the head)."""
-    place = _place(session, filter, pair_id)
-    if filter.among is not None:
-        return len(_found_ones(session, filter, place, len(filter.among), backwards=True))
-    return sum(
-        session.execute(
-            select(func.count(Pair.id)).where(*_conditions(session, filter), *segment.conditions)
-        ).scalar_one()
-        for stream in _streams(filter, place, backwards=True)
-        for segment in stream
-    )
 
 
 def waits_for(session: Session, pair_id: int, reader: str, share: float, people: int) -> bool:
@@ -294,8 +317,8 @@ def _segments(
 
 def _bounded(filter: QueueFilter, column: InstrumentedAttribute[float | None]) -> bool:
     return any(
-        one.column == column.key and (one.minimum, one.maximum) != (None, None)
-        for one in filter.ranges
+        range.column == column.key and (range.minimum, range.maximum) != (None, None)
+        for range in filter.ranges
     )
 
 
@@ -335,20 +358,37 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
         conditions.append(Pair.split == filter.split)
     if filter.decided_by is not None:
         conditions.append(Pair.decided_by == filter.decided_by)
-    for one in filter.ranges:
-        column = getattr(Pair, one.column)
-        if one.minimum is not None:
-            conditions.append(column >= one.minimum)
-        if one.maximum is not None:
-            conditions.append(column <= one.maximum)
+    for range in filter.ranges:
+        column = getattr(Pair, range.column)
+        if range.minimum is not None:
+            conditions.append(column >= range.minimum)
+        if range.maximum is not None:
+            conditions.append(column <= range.maximum)
     if filter.truncated is not None:
         conditions.append(Pair.truncated == filter.truncated)
     if filter.external_id is not None:
+        check_text(filter.external_id, "The id to search for")
         conditions.append(Pair.external_id.contains(filter.external_id, autoescape=True))
     if filter.extra is not None:
         column, value = filter.extra
         conditions.append(cast(Pair.extra[column].as_string(), String) == value)
+    if filter.picture is not None:
+        conditions.append(
+            Pair.id.in_(select(PictureIssue.pair_id).where(PictureIssue.issue == filter.picture))
+        )
+    if filter.duplicates is not None:
+        conditions.append(is_duplicate() if filter.duplicates else ~is_duplicate())
+    if filter.region is not None:
+        conditions.append(is_inside(filter.region))
+    if filter.note or filter.noted:
+        conditions.append(Pair.note != "")
+    elif filter.noted is False:
+        conditions.append(Pair.note == "")
+    if filter.note and filter.note.strip():
+        check_text(filter.note, "The text to search for")
+        conditions.append(Pair.note.icontains(filter.note.strip(), autoescape=True))
     if filter.text and filter.text.strip():
+        check_text(filter.text, "The text to search for")
         conditions.append(_holds(session, filter.text.strip()))
     return conditions
 
@@ -382,7 +422,7 @@ def _waiting(filter: QueueFilter) -> ColumnElement[bool]:
 
 def _wanted_from(reader: str, share: float, people: int) -> ColumnElement[bool]:
     """Pairs of the overlap with too few opinions and none by the reader."""
-    own = exists().where(Opinion.pair_id == Pair.id, Opinion.author == reader)
+    judged = exists().where(Opinion.pair_id == Pair.id, Opinion.author == reader)
     opinions = (
         select(func.count())
         .select_from(Opinion)
@@ -390,14 +430,14 @@ def _wanted_from(reader: str, share: float, people: int) -> ColumnElement[bool]:
         .correlate(Pair)
         .scalar_subquery()
     )
-    return and_(in_overlap(share), ~own, opinions < people)
+    return and_(in_overlap(share), ~judged, opinions < people)
 
 
 def _first_id(
     session: Session, filter: QueueFilter, place: Cursor | None, backwards: bool = False
 ) -> int | None:
-    found = _rows(session, filter, place, 1, backwards)
-    return int(found[0].pair_id) if found else None
+    rows = _rows(session, filter, place, 1, backwards)
+    return int(rows[0].pair_id) if rows else None
 
 
 def _rows(
@@ -409,8 +449,8 @@ def _rows(
 ) -> list[Row[Any]]:
     """At most `limit` rows behind (or, backwards, before) a place, nearest first."""
     if filter.among is not None:
-        return _found_ones(session, filter, place, limit, backwards)
-    found: list[list[Any]] = []
+        return _listed_rows(session, filter, place, limit, backwards)
+    streams: list[list[Any]] = []
     for stream in _streams(filter, place, backwards):
         rows: list[Any] = []
         for segment in stream:
@@ -422,14 +462,14 @@ def _rows(
             ).all()
             if len(rows) == limit:
                 break
-        found.append(rows)
-    if len(found) == 1:
-        return found[0]
-    merged = heapq.merge(*found, key=_by_distance, reverse=backwards)
+        streams.append(rows)
+    if len(streams) == 1:
+        return streams[0]
+    merged = heapq.merge(*streams, key=_by_distance, reverse=backwards)
     return list(islice(merged, limit))
 
 
-def _found_ones(
+def _listed_rows(
     session: Session, filter: QueueFilter, place: Cursor | None, limit: int, backwards: bool
 ) -> list[Row[Any]]:
     """The same for a list of pairs in an order of its own: few enough to be read whole."""

@@ -8,10 +8,10 @@ from typing import Any
 from sqlalchemy import func, insert, select, update
 from sqlalchemy.orm import Session
 
+from db.column_types import now
 from db.errors import MissingRow
-from db.models import Run, Trajectory
-from db.queries.statements import chunks, record
-from db.types import now
+from db.models import Run
+from db.queries.statements import record
 
 
 @dataclass(frozen=True)
@@ -139,12 +139,10 @@ def latest_run(session: Session, dataset_id: int, kind: str) -> RunRow | None:
     return None if row is None else record(RunRow, row)
 
 
-def scored_pair_ids(session: Session, run_id: int, among: Sequence[int] | None = None) -> set[int]:
-    """Pairs that have a trajectory of this run; with `among`, only those of them."""
-    query = select(Trajectory.pair_id).where(Trajectory.run_id == run_id)
-    if among is None:
-        return set(session.execute(query).scalars())
-    found: set[int] = set()
-    for part in chunks(among, 1000):
-        found |= set(session.execute(query.where(Trajectory.pair_id.in_(part))).scalars())
-    return found
+def latest_runs(session: Session, dataset_id: int, kinds: Sequence[str]) -> dict[str, RunRow]:
+    """`latest_run` of each kind that has one, in a single statement."""
+    query = select(*_COLUMNS).where(Run.dataset_id == dataset_id, Run.kind.in_(kinds))
+    latest: dict[str, RunRow] = {}
+    for row in session.execute(query.order_by(*NEWEST_FIRST)):
+        latest.setdefault(row.kind, record(RunRow, row))
+    return latest

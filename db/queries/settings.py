@@ -1,15 +1,17 @@
 """Values by name, for what belongs to the database and not to a machine."""
 
+import secrets
 import uuid
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from db.models import Setting
 from db.queries.statements import insert_for
 
 _IDENTITY = "identity"
+_DEVICE_SECRET = "device_secret"
 
 
 def get_setting(session: Session, key: str, default: Any = None) -> Any:
@@ -19,12 +21,10 @@ def get_setting(session: Session, key: str, default: Any = None) -> Any:
 
 
 def set_setting(session: Session, key: str, value: Any) -> None:
-    """Store anything that JSON can hold."""
-    insert = insert_for(session, Setting)
+    """Store `value`, anything that JSON holds, under `key`."""
+    insert = insert_for(session, Setting).values(key=key, value=value)
     session.execute(
-        insert.values(key=key, value=value).on_conflict_do_update(
-            index_elements=["key"], set_={"value": insert.excluded.value}
-        )
+        insert.on_conflict_do_update(index_elements=[Setting.key], set_={"value": value})
     )
 
 
@@ -33,6 +33,21 @@ def identity(session: Session) -> str:
 
     What is kept beside the database under its datasets' ids is kept under this name.
     """
+    return _kept(session, _IDENTITY, uuid.uuid4().hex)
+
+
+def device_secret(session: Session) -> bytes:
+    """What device cookies are signed with, made at the first call; needs a `writing()` session."""
+    return bytes.fromhex(_kept(session, _DEVICE_SECRET, secrets.token_hex(32)))
+
+
+def forget_all(session: Session) -> None:
+    """Begin anew, as another database: with a name and secrets of its own."""
+    session.execute(delete(Setting))
+
+
+def _kept(session: Session, key: str, value: str) -> str:
+    """The value under `key`; `value` becomes it if there is none."""
     insert = insert_for(session, Setting)
-    session.execute(insert.values(key=_IDENTITY, value=uuid.uuid4().hex).on_conflict_do_nothing())
-    return str(get_setting(session, _IDENTITY))
+    session.execute(insert.values(key=key, value=value).on_conflict_do_nothing())
+    return str(get_setting(session, key))

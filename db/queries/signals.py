@@ -1,26 +1,26 @@
-"""Signals that pairs carry beside their scores: the most suspect word, disagreement of scorers."""
+"""Signals that pairs carry beside their scores: the most suspect word, ICC, disagreement."""
 
 from array import array
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import bindparam, func, select, update
+from sqlalchemy import bindparam, func, literal, select, update
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_floats
 from db.models import Pair, Run, Trajectory
-from db.queries.statements import table_of
+from db.queries.statements import check_number, table_of
 
 #: "1000 or more" says enough about pairs that have something in common.
 MOST_COUNTED = 1000
 
 
 def save_suspect_words(
-    session: Session, found: Mapping[int, tuple[str | None, str | None]]
+    session: Session, words_by_pair: Mapping[int, tuple[str | None, str | None]]
 ) -> None:
     """Of each pair the most suspect word and its kind; None, None if no word is suspect."""
-    if found:
+    if words_by_pair:
         pairs = table_of(Pair)
         session.connection().execute(
             update(pairs)
@@ -28,19 +28,35 @@ def save_suspect_words(
             .values(suspect_word=bindparam("word"), suspect_kind=bindparam("kind")),
             [
                 {"pair": pair_id, "word": word[:64] if word else None, "kind": kind}
-                for pair_id, (word, kind) in sorted(found.items())
+                for pair_id, (word, kind) in sorted(words_by_pair.items())
             ],
         )
 
 
-def save_disagreement(session: Session, found: Mapping[int, float]) -> None:
-    if found:
+def save_icc(session: Session, icc_of_pair: Mapping[int, float]) -> None:
+    """Set the ICC of pairs by their id; higher is more concrete."""
+    if not icc_of_pair:
+        return
+    for pair_id, icc in icc_of_pair.items():
+        check_number(icc, f"the ICC of pair {pair_id}")
+    pairs = table_of(Pair)
+    session.connection().execute(
+        update(pairs).where(pairs.c.id == bindparam("pair")).values(icc=bindparam("value")),
+        [{"pair": pair_id, "value": icc} for pair_id, icc in sorted(icc_of_pair.items())],
+    )
+
+
+def save_disagreement(session: Session, values_by_pair: Mapping[int, float]) -> None:
+    if values_by_pair:
         pairs = table_of(Pair)
         session.connection().execute(
             update(pairs)
             .where(pairs.c.id == bindparam("pair"))
             .values(disagreement=bindparam("value")),
-            [{"pair": pair_id, "value": value} for pair_id, value in sorted(found.items())],
+            [
+                {"pair": pair_id, "value": value}
+                for pair_id, value in sorted(values_by_pair.items())
+            ],
         )
 
 
@@ -74,12 +90,13 @@ def suspects_like(
 ) -> tuple[int, int]:
     """How many pairs of the dataset have this most suspect word, and how many one of this kind;
     counting ends at `MOST_COUNTED`."""
-    counts: list[int] = []
+    if word is None and kind is None:
+        return 0, 0
+    counts = []
     for column, value in ((Pair.suspect_word, word), (Pair.suspect_kind, kind)):
-        if value is None:
-            counts.append(0)
-            continue
-        found = select(Pair.id).where(Pair.dataset_id == dataset_id, column == value)
-        query = select(func.count()).select_from(found.limit(MOST_COUNTED).subquery())
-        counts.append(session.execute(query).scalar_one())
-    return counts[0], counts[1]
+        pairs = select(Pair.id).where(Pair.dataset_id == dataset_id, column == value)
+        limited = pairs.limit(MOST_COUNTED).subquery()
+        count = select(func.count()).select_from(limited).scalar_subquery()
+        counts.append(count if value is not None else literal(0))
+    same_word, same_kind = session.execute(select(*counts)).one()
+    return same_word, same_kind

@@ -4,14 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Row, Table, or_
+from sqlalchemy import ColumnElement, Row, Table, case, or_
 from sqlalchemy.dialects.postgresql import Insert as PostgresqlInsert
 from sqlalchemy.dialects.postgresql import insert as postgresql_insert
 from sqlalchemy.dialects.sqlite import Insert as SqliteInsert
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 from sqlalchemy.orm import DeclarativeBase, Session
 
-from db.authors import RULE
+from db.authors import DUPLICATE, RULE
+from db.decisions import DUPLICATE_DROPPED, ENRICHED
 from db.errors import UnstorableText
 from db.models import Pair
 
@@ -53,10 +54,13 @@ def check_text(value: str, what: str, longest: int | None = None) -> None:
             value.encode("utf-8")
         except UnicodeEncodeError:
             raise UnstorableText(
-                f"{what} holds half a surrogate pair, which is no character. Repair its encoding."
+                f"{what} holds half a surrogate pair, which is not a character. Repair its "
+                "encoding."
             ) from None
     if longest is not None and len(value) > longest:
-        raise UnstorableText(f"{what} is {len(value):,} characters long; {longest} are possible.")
+        raise UnstorableText(
+            f"{what} is {len(value):,} characters long; at most {longest} are allowed."
+        )
 
 
 def check_number(value: float | None, what: str) -> None:
@@ -68,3 +72,13 @@ def check_number(value: float | None, what: str) -> None:
 def by_a_person() -> ColumnElement[bool]:
     """That no rule has decided the pair (see `db.authors`)."""
     return or_(Pair.decided_by.is_(None), ~Pair.decided_by.startswith(RULE, autoescape=True))
+
+
+def judged() -> ColumnElement[str | None]:
+    """`judgement` of the verdict that holds for a pair, as a column."""
+    is_copy = Pair.decided_by.startswith(DUPLICATE, autoescape=True)
+    return case(
+        (Pair.enriches & (Pair.decision == "correction"), ENRICHED),
+        ((Pair.decision == "drop") & is_copy, DUPLICATE_DROPPED),
+        else_=Pair.decision,
+    )

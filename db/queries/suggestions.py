@@ -9,9 +9,9 @@ from typing import Any
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
-from db.models import CorrectionAttempt, Suggestion
+from db.column_types import now
+from db.models import CorrectionAttempt, Pair, Suggestion, Verdict
 from db.queries.statements import check_number, check_text, insert_for, record
-from db.types import now
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,7 @@ class NewSuggestion:
     run_id: int | None = None
     similarity: float | None = None
     provenance: dict[str, Any] | None = None
+    kind: str = "correction"
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,24 @@ class SuggestionRow:
     created_at: datetime
     similarity: float | None
     provenance: dict[str, Any] | None
+    kind: str
+
+
+_COLUMNS = (
+    Suggestion.id,
+    Suggestion.pair_id,
+    Suggestion.proposer,
+    Suggestion.caption,
+    Suggestion.s_before,
+    Suggestion.s_after,
+    Suggestion.p_before,
+    Suggestion.p_after,
+    Suggestion.run_id,
+    Suggestion.created_at,
+    Suggestion.similarity,
+    Suggestion.provenance,
+    Suggestion.kind,
+)
 
 
 @dataclass(frozen=True)
@@ -55,7 +74,7 @@ class Attempt:
     proposer: str
     run_id: int
     outcome: str
-    told: str = ""
+    detail: str = ""
 
 
 def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
@@ -94,42 +113,55 @@ def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
 
 
 def list_suggestions(
-    session: Session, pair_id: int, run_id: int | None = None
+    session: Session, pair_id: int, run_id: int | None = None, kind: str | None = "correction"
 ) -> list[SuggestionRow]:
-    """What is on offer for a pair, best score after first.
+    """What is on offer for a pair, best score after first; of this kind (None: of any).
 
     `run_id`: only what was scored under that run, or under none: scores of two runs do not compare.
     """
+    of_kind = [Suggestion.kind == kind] if kind is not None else []
     of_run = or_(Suggestion.run_id == run_id, Suggestion.run_id.is_(None))
     rows = session.execute(
-        select(
-            Suggestion.id,
-            Suggestion.pair_id,
-            Suggestion.proposer,
-            Suggestion.caption,
-            Suggestion.s_before,
-            Suggestion.s_after,
-            Suggestion.p_before,
-            Suggestion.p_after,
-            Suggestion.run_id,
-            Suggestion.created_at,
-            Suggestion.similarity,
-            Suggestion.provenance,
-        )
-        .where(Suggestion.pair_id == pair_id, *([of_run] if run_id is not None else []))
+        select(*_COLUMNS)
+        .where(Suggestion.pair_id == pair_id, *([of_run] if run_id is not None else []), *of_kind)
         .order_by(Suggestion.s_after.desc(), Suggestion.id)
     )
     return [record(SuggestionRow, row) for row in rows]
 
 
+def open_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int, SuggestionRow]:
+    """Of each pair the enrichment that its page shows first, by pair."""
+    rows = session.execute(
+        select(*_COLUMNS)
+        .where(Suggestion.pair_id.in_(pair_ids), Suggestion.kind == "boost")
+        .order_by(Suggestion.pair_id, Suggestion.s_after.desc(), Suggestion.id)
+    )
+    enrichments: dict[int, SuggestionRow] = {}
+    for row in rows:
+        enrichments.setdefault(row.pair_id, record(SuggestionRow, row))
+    return enrichments
+
+
+def accepted_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
+    """Where the enrichment came from that the verdict which holds has accepted, by pair."""
+    rows = session.execute(
+        select(Pair.id, Suggestion.provenance)
+        .join(Verdict, (Verdict.pair_id == Pair.id) & (Verdict.version == Pair.standing_version))
+        .join(Suggestion, Suggestion.id == Verdict.suggestion_id)
+        .where(Pair.id.in_(pair_ids), Pair.enriches)
+    )
+    return {row.id: row.provenance or {} for row in rows}
+
+
 def save_attempt(session: Session, attempt: Attempt) -> None:
     """Keep what came of asking; asked again, the newer outcome stands."""
-    values = asdict(attempt) | {"told": attempt.told[:255], "created_at": now()}
+    values = asdict(attempt) | {"created_at": now()}
+    values["detail"] = values["detail"][:255]
     insert = insert_for(session, CorrectionAttempt)
     session.execute(
         insert.values(**values).on_conflict_do_update(
             index_elements=["pair_id", "proposer", "run_id"],
-            set_={name: insert.excluded[name] for name in ("outcome", "told", "created_at")},
+            set_={name: insert.excluded[name] for name in ("outcome", "detail", "created_at")},
         )
     )
 

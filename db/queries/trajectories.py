@@ -1,7 +1,8 @@
 """Trajectories, packed on the way in and unpacked on the way out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from db.blobs import (
     encode_texts,
 )
 from db.models import Detection, Pair, Run, Trajectory
+from db.queries.expectations import ExpectationRow, unpack
 from db.queries.runs import NEWEST_FIRST
 from db.queries.statements import insert_for, table_of
 
@@ -32,6 +34,8 @@ class TrajectoryRow:
     * `first_step_scores`: shape [words read]; the score without word i.
     * `captions`: x_1 … x_T where they do not follow from `removed`.
     * `second`: another score's values of x_0 … x_T and of x_0 without word i, where there is one.
+    * `expectation`: what a captioner expects of the words of x_0; read with the trajectory, saved
+      by `queries/expectations.py`.
     """
 
     pair_id: int
@@ -41,10 +45,11 @@ class TrajectoryRow:
     first_step_scores: FloatArray
     truncated: bool = False
     captions: tuple[str, ...] | None = None
-    second: tuple[FloatArray, FloatArray] | None = None
+    auxiliary: tuple[FloatArray, FloatArray] | None = None
+    expectation: ExpectationRow | None = None
 
 
-_VALUES = (
+VALUES = (
     "scores", "similarities", "removed", "first_step_scores", "truncated", "captions",
     "second_scores", "second_first_step_scores",
 )  # fmt: skip
@@ -58,6 +63,8 @@ _COLUMNS = (
     Trajectory.captions,
     Trajectory.second_scores,
     Trajectory.second_first_step_scores,
+    Trajectory.expectation,
+    Trajectory.captioner,
 )
 
 
@@ -69,15 +76,13 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
     """
     if not batch:
         return
-    for trajectory in batch:
-        if not len(trajectory.scores) or not np.isfinite(trajectory.scores).all():
-            raise ValueError(f"the scores of pair {trajectory.pair_id} are empty or not finite")
+    check_finite(batch)
     # In order of id, so that two programs never wait for each other crosswise.
     ordered = sorted(batch, key=lambda trajectory: trajectory.pair_id)
     insert = insert_for(session, Trajectory)
     upsert = insert.on_conflict_do_update(
         index_elements=["pair_id", "run_id"],
-        set_={name: insert.excluded[name] for name in _VALUES},
+        set_={name: insert.excluded[name] for name in VALUES},
     )
     connection = session.connection()
     connection.execute(
@@ -86,16 +91,7 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
             {
                 "pair_id": trajectory.pair_id,
                 "run_id": run_id,
-                "scores": encode_floats(trajectory.scores),
-                "similarities": encode_floats(trajectory.similarities),
-                "removed": encode_integers(trajectory.removed),
-                "first_step_scores": encode_floats(trajectory.first_step_scores),
-                "truncated": trajectory.truncated,
-                "captions": (
-                    None if trajectory.captions is None else encode_texts(trajectory.captions)
-                ),
-                "second_scores": _packed(trajectory.second, 0),
-                "second_first_step_scores": _packed(trajectory.second, 1),
+                **packed(trajectory),
             }
             for trajectory in ordered
         ],
@@ -132,7 +128,7 @@ def get_trajectory(
     if run_id is not None:
         query = query.where(Trajectory.run_id == run_id)
     row = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).one_or_none()
-    return None if row is None else _unpack(row)
+    return None if row is None else unpacked(row)
 
 
 def trajectories_of(
@@ -142,18 +138,18 @@ def trajectories_of(
     rows = session.execute(
         select(*_COLUMNS).where(Trajectory.run_id == run_id, Trajectory.pair_id.in_(pair_ids))
     )
-    return {row.pair_id: _unpack(row) for row in rows}
+    return {row.pair_id: unpacked(row) for row in rows}
 
 
 def draw_scored(session: Session, run_id: int, dataset_id: int, size: int) -> list[int]:
-    """Pairs with a trajectory under the run: all, or so many drawn by lot; in import order."""
+    """Pairs with a trajectory under the run: all, or so many sampled at random; in import order."""
     drawn = session.execute(
         select(Pair.id)
         .where(
             Pair.dataset_id == dataset_id,
             exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id),
         )
-        .order_by(Pair.lot, Pair.id)
+        .order_by(Pair.random_key, Pair.id)
         .limit(size)
     ).scalars()
     return sorted(drawn)
@@ -168,31 +164,37 @@ def is_all_judged(session: Session, run_id: int) -> bool:
     return not session.execute(select(waiting)).scalar_one()
 
 
-def iterate_trajectories(
-    session: Session, run_id: int, batch: int = 1000
-) -> Iterator[TrajectoryRow]:
-    """All trajectories of a run in order of pair id, `batch` at a time in memory."""
-    after_id = 0
-    while rows := session.execute(
-        select(*_COLUMNS)
-        .where(Trajectory.run_id == run_id, Trajectory.pair_id > after_id)
-        .order_by(Trajectory.pair_id)
-        .limit(batch)
-    ).all():
-        yield from map(_unpack, rows)
-        after_id = rows[-1].pair_id
+def check_finite(batch: Sequence[TrajectoryRow]) -> None:
+    """Raises ValueError where a trajectory has no scores, or one that is no number."""
+    for trajectory in batch:
+        if not len(trajectory.scores) or not np.isfinite(trajectory.scores).all():
+            raise ValueError(f"the scores of pair {trajectory.pair_id} are empty or not finite")
 
 
-def _packed(second: tuple[FloatArray, FloatArray] | None, which: int) -> bytes | None:
-    return None if second is None else encode_floats(second[which])
+def packed(trajectory: TrajectoryRow) -> dict[str, Any]:
+    """The values as columns hold them, by name."""
+    captions = trajectory.captions
+    return {
+        "scores": encode_floats(trajectory.scores),
+        "similarities": encode_floats(trajectory.similarities),
+        "removed": encode_integers(trajectory.removed),
+        "first_step_scores": encode_floats(trajectory.first_step_scores),
+        "truncated": trajectory.truncated,
+        "captions": None if captions is None else encode_texts(captions),
+        "second_scores": _packed(trajectory.auxiliary, 0),
+        "second_first_step_scores": _packed(trajectory.auxiliary, 1),
+    }
 
 
-def _unpack(
-    row: Row[int, bytes, bytes, bytes, bytes, bool, bytes | None, bytes | None, bytes | None],
-) -> TrajectoryRow:
-    second = None
+def _packed(auxiliary: tuple[FloatArray, FloatArray] | None, which: int) -> bytes | None:
+    return None if auxiliary is None else encode_floats(auxiliary[which])
+
+
+def unpacked(row: Row[*tuple[Any, ...]]) -> TrajectoryRow:
+    """From a row with `pair_id`, the columns that `packed` names, `expectation`, `captioner`."""
+    auxiliary = None
     if row.second_scores is not None and row.second_first_step_scores is not None:
-        second = (decode_floats(row.second_scores), decode_floats(row.second_first_step_scores))
+        auxiliary = (decode_floats(row.second_scores), decode_floats(row.second_first_step_scores))
     return TrajectoryRow(
         pair_id=row.pair_id,
         scores=decode_floats(row.scores),
@@ -201,5 +203,6 @@ def _unpack(
         first_step_scores=decode_floats(row.first_step_scores),
         truncated=row.truncated,
         captions=None if row.captions is None else decode_texts(row.captions),
-        second=second,
+        auxiliary=auxiliary,
+        expectation=unpack(row.expectation, row.captioner),
     )

@@ -9,16 +9,20 @@ If somebody else was faster, no row matches and nothing is written. `add_verdict
 `redo_last` commit before they return: what they return is on the disk.
 
 Verdicts given together carry the name of their batch; one undo takes all of it back that still
-stands, one redo gives it again.
+holds, one redo gives it again.
 
-Undo walks back along what stands. A pair decided *correct* (1), then *drop* (2):
+Undo walks back along the versions that hold. A pair decided *correct* (1), then *drop* (2):
 
-    version  act           decision  replaces  stands
+    version  act           decision  replaces  standing_version
     1        correct       correct   0         1
     2        drop          drop      1         2
     3        undo of 2     correct   2         1
     4        undo of 1     NULL      1         0        undecided again
     5        redo of 1     correct   0         1
+
+A bulk edit (`rewrite`) says nothing of the picture, so it is no verdict: an undecided pair stays
+undecided, with the text that it is to have in `corrected_caption`; a pair that a person has called
+correct, or corrected, keeps what they said of it and their name.
 """
 
 import uuid
@@ -27,16 +31,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CursorResult, Select, func, insert, select, update
+from sqlalchemy import CursorResult, Select, bindparam, func, insert, select, update
 from sqlalchemy.orm import Session, aliased
 
-from db.authors import is_rule
+from db.authors import authors_of, edit_author, is_edit, is_rule
+from db.column_types import now
+from db.decisions import DECISIONS
 from db.errors import MissingRow, PairState, VersionConflict
-from db.models import DECISIONS, Pair, Suggestion, Verdict
+from db.models import Pair, Suggestion, Verdict
 from db.queries import opinions
 from db.queries.pairs import lock_pairs
-from db.queries.statements import check_text, record
-from db.types import now
+from db.queries.statements import check_text, chunks, record, table_of
 
 
 @dataclass(frozen=True)
@@ -53,10 +58,14 @@ class VerdictRow:
     author: str
     created_at: datetime
     replaces: int
-    stands: int
+    standing_version: int
     undoes: int | None
     redoes: int | None
     batch: str | None = None
+    #: A boost was accepted: the caption as it was is no error.
+    enriches: bool = False
+    #: What the curator wrote beside the decision that holds after it.
+    note: str = ""
     #: How many acts an undo or a redo comprised: those of a batch go together.
     together: int = 1
 
@@ -67,6 +76,15 @@ class Decided:
 
     written: tuple[int, ...]
     passed_over: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Rewrite:
+    """The text that a pair is to have, as edited from what it had at `version`."""
+
+    pair_id: int
+    version: int
+    text: str
 
 
 @dataclass(frozen=True)
@@ -92,12 +110,16 @@ _COLUMNS = (
     Verdict.author,
     Verdict.created_at,
     Verdict.replaces,
-    Verdict.stands,
+    Verdict.standing_version,
     Verdict.undoes,
     Verdict.redoes,
     Verdict.batch,
+    Verdict.enriches,
+    Verdict.note,
 )
 
+#: Pairs that a bulk edit looks up at once.
+_AT_ONCE = 1000
 #: On PostgreSQL another curator may come between finding and undoing; then we look again.
 _ATTEMPTS = 5
 
@@ -112,21 +134,28 @@ def add_verdict(
     *,
     author: str,
     settles: bool = False,
+    note: str = "",
 ) -> VerdictRow:
     """Decide a pair as seen at `expected_version`. Commits; needs a `writing()` session.
 
-    `settles`: an adjudicator ends a disagreement with it.
+    `settles`: an adjudicator ends a disagreement with it. To call an undecided pair *correct* whose
+    caption has been edited in bulk accepts the edit: a *correction* that enriches.
 
     Safe to repeat: the same verdict by the same author on the same version gives the row that is
     already there. Raises `VersionConflict` with the current state if the pair has moved on,
     `MissingRow` for an unknown pair or a suggestion of another pair, ValueError for a decision
-    that makes no sense. In all these cases nothing is written.
+    that is invalid. In all these cases nothing is written.
     """
-    _check(decision, corrected_caption, author)
+    _check(decision, corrected_caption, author, note)
     pair = _pair(session, pair_id)
+    accepts = decision == "correct"
+    edited = pair.corrected_caption if accepts and pair.decision is None else None
+    if edited is not None:
+        decision, corrected_caption = "correction", edited
     if pair.verdict_version == expected_version:
+        kind = None
         if suggestion_id is not None:
-            _check_suggestion(session, pair_id, suggestion_id)
+            kind = _kind_of_suggestion(session, pair_id, suggestion_id)
         version = expected_version + 1
         act = _write(
             session,
@@ -139,8 +168,10 @@ def add_verdict(
                 author=author,
                 created_at=now(),
                 replaces=pair.standing_version,
-                stands=version,
+                standing_version=version,
                 settles=settles,
+                enriches=edited is not None or (decision == "correction" and kind == "boost"),
+                note=note,
             ),
         )
         if act is not None:
@@ -150,6 +181,7 @@ def add_verdict(
         earlier is not None
         and (earlier.decision, earlier.author) == (decision, author)
         and (earlier.corrected_caption, earlier.suggestion_id) == (corrected_caption, suggestion_id)
+        and earlier.note == note
         and earlier.undoes is None
         and earlier.redoes is None
     ):
@@ -158,14 +190,19 @@ def add_verdict(
 
 
 def add_verdicts(
-    session: Session, seen: Sequence[tuple[int, int]], decision: str, *, author: str
+    session: Session,
+    seen: Sequence[tuple[int, int]],
+    decision: str,
+    *,
+    author: str,
+    note: str = "",
 ) -> Decided:
     """Decide many pairs, each as seen at its version: (pair, version). One transaction, one undo.
 
     A pair that has moved on is passed over. Raises MissingRow for an unknown pair and ValueError
-    for a decision that makes no sense, with nothing written. Commits.
+    for a decision that is invalid, with nothing written. Commits.
     """
-    _check(decision, None, author)
+    _check(decision, None, author, note)
     batch, when = uuid.uuid4().hex, now()
     lock_pairs(session, [pair_id for pair_id, _ in seen])
     written: list[int] = []
@@ -185,8 +222,9 @@ def add_verdicts(
                     author=author,
                     created_at=when,
                     replaces=pair.standing_version,
-                    stands=version + 1,
+                    standing_version=version + 1,
                     batch=batch,
+                    note=note,
                 ),
                 commit=False,
             )
@@ -195,8 +233,102 @@ def add_verdicts(
     return Decided(tuple(written), tuple(passed_over))
 
 
-def undo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | None:
-    """Take back the newest verdict of `author` that still stands; again goes further back.
+def rewrite(session: Session, edits: Sequence[Rewrite], *, author: str) -> Decided:
+    """Edit the captions of many pairs, each as seen at its version. One transaction, one undo by
+    `author`; commits. Pairs that have moved on are passed over, and so are those with another
+    verdict than *correct* or *correction*. Raises ValueError for an empty text.
+    """
+    batch, when, who = uuid.uuid4().hex, now(), edit_author(author)
+    check_text(who, "The author's name", 255)
+    for edit in edits:
+        if not edit.text.strip():
+            raise ValueError("an edited caption is empty")
+        check_text(edit.text, "An edited caption")
+    lock_pairs(session, [edit.pair_id for edit in edits])
+    pairs, verdicts = table_of(Pair), table_of(Verdict)
+    changing = (
+        update(pairs)
+        .where(pairs.c.id == bindparam("pair_id"))
+        .values(
+            verdict_version=bindparam("version"),
+            standing_version=bindparam("version"),
+            decision=bindparam("said"),
+            corrected_caption=bindparam("text"),
+            enriches=bindparam("is_enriched"),
+        )
+    )
+    written: list[int] = []
+    connection = session.connection()
+    for part in chunks(edits, _AT_ONCE):
+        acts = _rewritten(session, part)
+        if acts:
+            connection.execute(
+                changing,
+                [
+                    {"pair_id": act["pair_id"], "version": act["version"], "said": act["decision"],
+                     "text": act["corrected_caption"], "is_enriched": act["enriches"]}
+                    for act in acts
+                ],
+            )  # fmt: skip
+            rows = [{**act, "author": who, "created_at": when, "batch": batch} for act in acts]
+            connection.execute(insert(verdicts), rows)
+        written += [int(act["pair_id"]) for act in acts]
+    session.commit()
+    done = set(written)
+    return Decided(tuple(written), tuple(e.pair_id for e in edits if e.pair_id not in done))
+
+
+def _rewritten(session: Session, edits: Sequence[Rewrite]) -> list[dict[str, Any]]:
+    """The acts of those pairs that are still as they were seen, as values of their rows."""
+    states = {
+        row.id: row
+        for row in session.execute(
+            select(
+                Pair.id, Pair.caption, Pair.verdict_version, Pair.standing_version, Pair.decision,
+                Pair.corrected_caption, Pair.enriches, Pair.note,
+            ).where(Pair.id.in_([edit.pair_id for edit in edits]))
+        )
+    }  # fmt: skip
+    acts = []
+    for edit in edits:
+        pair = states.get(edit.pair_id)
+        if pair is None or pair.verdict_version != edit.version:
+            continue
+        was_right = pair.decision == "correct" or pair.enriches
+        is_plain = edit.text == pair.caption
+        if pair.decision not in (None, "correct", "correction") or (
+            is_plain and pair.decision == "correction" and not was_right
+        ):
+            continue  # the caption as it was has been called wrong
+        decision = pair.decision and ("correct" if was_right and is_plain else "correction")
+        acts.append(
+            {
+                "pair_id": edit.pair_id,
+                "version": edit.version + 1,
+                "decision": decision,
+                "corrected_caption": None if is_plain else edit.text,
+                "suggestion_id": None,
+                "replaces": pair.standing_version,
+                "standing_version": edit.version + 1,
+                "enriches": decision == "correction" and was_right,
+                "note": pair.note,
+            }
+        )
+    return acts
+
+
+def _decider(session: Session, act: VerdictRow | None) -> VerdictRow | None:
+    """Who has decided what an act left: below bulk edits, which decide nothing. None: nobody."""
+    while act is not None and is_edit(act.author):
+        act = _version(session, act.pair_id, act.replaces)
+    return act if act is not None and act.decision is not None else None
+
+
+def undo_last(
+    session: Session, dataset_id: int, author: str, only_edits: bool = False
+) -> VerdictRow | None:
+    """Take back the newest act of `author` that still stands, a verdict, a bulk edit or a choice
+    among near duplicates; again goes further back. `only_edits`: their verdicts stay.
 
     What stood before it holds again. A verdict that somebody has decided over no longer stands
     and is passed over: an undo never changes another curator's decision. Returns the undo's own
@@ -206,7 +338,7 @@ def undo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
         select(*_COLUMNS, Pair.verdict_version.label("current_version"))
         .join(Pair, Pair.id == Verdict.pair_id)
         .where(
-            Verdict.author == author,
+            Verdict.author.in_((edit_author(author),) if only_edits else authors_of(author)),
             Verdict.undoes.is_(None),
             Verdict.redoes.is_(None),
             Verdict.version == Pair.standing_version,
@@ -217,25 +349,28 @@ def undo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
     return _together(session, standing, _taken_back)
 
 
-def _taken_back(session: Session, found: Any, when: datetime) -> VerdictRow | None:
-    before = _version(session, found.pair_id, found.replaces)
+def _taken_back(session: Session, act: Any, when: datetime) -> VerdictRow | None:
+    before = _version(session, act.pair_id, act.replaces)
+    decider = _decider(session, before)
     return _write(
         session,
         _Act(
-            pair_id=found.pair_id,
-            version=found.current_version + 1,
+            pair_id=act.pair_id,
+            version=act.current_version + 1,
             decision=before.decision if before else None,
             corrected_caption=before.corrected_caption if before else None,
             suggestion_id=before.suggestion_id if before else None,
-            author=found.author,
+            author=act.author,
             created_at=when,
-            replaces=found.version,
-            stands=found.replaces,
-            undoes=found.version,
-            batch=found.batch,
+            replaces=act.version,
+            standing_version=act.replaces,
+            undoes=act.version,
+            batch=act.batch,
+            enriches=before.enriches if before else False,
+            note=before.note if before else "",
         ),
-        decided_by=before.author if before else None,
-        decided_at=before.created_at if before else None,
+        decided_by=decider.author if decider else None,
+        decided_at=decider.created_at if decider else None,
         commit=False,
     )
 
@@ -249,7 +384,7 @@ def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
         select(func.coalesce(func.max(later.id), 0))
         .join(decided_pair, decided_pair.id == later.pair_id)
         .where(
-            later.author == author,
+            later.author.in_(authors_of(author)),
             later.undoes.is_(None),
             later.redoes.is_(None),
             decided_pair.dataset_id == dataset_id,
@@ -260,7 +395,7 @@ def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
         select(*_COLUMNS, Pair.verdict_version.label("current_version"))
         .join(Pair, Pair.id == Verdict.pair_id)
         .where(
-            Verdict.author == author,
+            Verdict.author.in_(authors_of(author)),
             Verdict.undoes.is_not(None),
             Verdict.version == Pair.verdict_version,
             Verdict.id > newest_decision,
@@ -274,6 +409,7 @@ def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
 def _given_again(session: Session, undo: Any, when: datetime) -> VerdictRow | None:
     again = _version(session, undo.pair_id, undo.undoes)
     assert again is not None, "an undo names an act that exists"
+    decider = _decider(session, again)
     return _write(
         session,
         _Act(
@@ -284,13 +420,15 @@ def _given_again(session: Session, undo: Any, when: datetime) -> VerdictRow | No
             suggestion_id=again.suggestion_id,
             author=undo.author,
             created_at=when,
-            replaces=undo.stands,
-            stands=again.version,
+            replaces=undo.standing_version,
+            standing_version=again.version,
             redoes=again.version,
             batch=undo.batch,
+            enriches=again.enriches,
+            note=again.note,
         ),
-        decided_by=again.author,
-        decided_at=again.created_at,
+        decided_by=decider.author if decider else None,
+        decided_at=decider.created_at if decider else None,
         commit=False,
     )
 
@@ -305,22 +443,22 @@ def _together(
     None if there is no such act; raises `VersionConflict` if others are faster again and again.
     """
     for _ in range(_ATTEMPTS):
-        found = session.execute(newest_first.limit(1)).one_or_none()
-        if found is None:
+        newest = session.execute(newest_first.limit(1)).one_or_none()
+        if newest is None:
             return None
         others: Sequence[Any] = ()
-        if found.batch is not None:
+        if newest.batch is not None:
             others = session.execute(
-                newest_first.where(Verdict.batch == found.batch, Verdict.id != found.id)
+                newest_first.where(Verdict.batch == newest.batch, Verdict.id != newest.id)
             ).all()
-            lock_pairs(session, [found.pair_id, *(one.pair_id for one in others)])
+            lock_pairs(session, [newest.pair_id, *(other.pair_id for other in others)])
         when = now()
-        written = [act for one in (found, *others) if (act := write(session, one, when))]
+        written = [act for other in (newest, *others) if (act := write(session, other, when))]
         session.commit()
         if written:
             return replace(written[0], together=len(written))
-    assert found is not None
-    raise VersionConflict(found.current_version, pair_state(session, found.pair_id))
+    assert newest is not None
+    raise VersionConflict(newest.current_version, pair_state(session, newest.pair_id))
 
 
 def history(session: Session, pair_id: int) -> list[VerdictRow]:
@@ -373,10 +511,12 @@ class _Act:
     author: str
     created_at: datetime
     replaces: int
-    stands: int
+    standing_version: int
     undoes: int | None = None
     redoes: int | None = None
     batch: str | None = None
+    enriches: bool = False
+    note: str = ""
     settles: bool = False
 
 
@@ -394,17 +534,19 @@ def _write(
     """Write the act and the pair's new state, commit, return the row. None, and nothing written,
     if the pair is no longer at the version before the act. `decided_*` default to the act's own
     unless the act leaves the pair undecided or restores another's decision."""
-    own = act.undoes is None and act.redoes is None
+    is_original = act.undoes is None and act.redoes is None
     updated = session.execute(
         update(Pair)
         .where(Pair.id == act.pair_id, Pair.verdict_version == act.version - 1)
         .values(
             verdict_version=act.version,
-            standing_version=act.stands,
+            standing_version=act.standing_version,
             decision=act.decision,
             corrected_caption=act.corrected_caption,
-            decided_by=act.author if own else decided_by,
-            decided_at=act.created_at if own else decided_at,
+            enriches=act.enriches,
+            note=act.note,
+            decided_by=act.author if is_original else decided_by,
+            decided_at=act.created_at if is_original else decided_at,
         ),
         execution_options={"synchronize_session": False},
     )
@@ -443,9 +585,9 @@ def _version(session: Session, pair_id: int, version: int) -> VerdictRow | None:
     return None if row is None else record(VerdictRow, row)
 
 
-def _check(decision: str, corrected_caption: str | None, author: str) -> None:
+def _check(decision: str, corrected_caption: str | None, author: str, note: str = "") -> None:
     if decision not in DECISIONS:
-        raise ValueError(f"'{decision}' is no decision; there are {', '.join(DECISIONS)}")
+        raise ValueError(f"'{decision}' is not a decision; there are {', '.join(DECISIONS)}")
     if (decision == "correction") != (corrected_caption is not None):
         raise ValueError("a corrected caption belongs to the decision 'correction', and only there")
     if corrected_caption is not None and not corrected_caption.strip():
@@ -454,11 +596,13 @@ def _check(decision: str, corrected_caption: str | None, author: str) -> None:
         raise ValueError("a verdict needs an author")
     check_text(corrected_caption or "", "The corrected caption")
     check_text(author, "The author's name", 255)
+    check_text(note, "The note")
 
 
-def _check_suggestion(session: Session, pair_id: int, suggestion_id: int) -> None:
-    owner = session.execute(
-        select(Suggestion.pair_id).where(Suggestion.id == suggestion_id)
-    ).scalar_one_or_none()
-    if owner != pair_id:
+def _kind_of_suggestion(session: Session, pair_id: int, suggestion_id: int) -> str:
+    row = session.execute(
+        select(Suggestion.pair_id, Suggestion.kind).where(Suggestion.id == suggestion_id)
+    ).one_or_none()
+    if row is None or row.pair_id != pair_id:
         raise MissingRow(f"Pair {pair_id} has no suggestion {suggestion_id}.")
+    return str(row.kind)

@@ -6,23 +6,23 @@ from sqlalchemy import delete, select
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_suspects
+from db.column_types import now
 from db.models import Detection, Pair, WordMark
 from db.queries.statements import insert_for
-from db.types import now
 
 Span = tuple[int, int]
 
 
 def toggle(session: Session, pair_id: int, start: int, end: int, author: str) -> bool:
     """Mark the word, or take the mark back; whether it is marked now."""
-    here = (
+    key = (
         WordMark.pair_id == pair_id,
         WordMark.author == author,
         WordMark.start == start,
         WordMark.end == end,
     )
-    if session.scalar(select(WordMark.id).where(*here)) is not None:
-        session.execute(delete(WordMark).where(*here))
+    if session.scalar(select(WordMark.id).where(*key)) is not None:
+        session.execute(delete(WordMark).where(*key))
         return False
     session.execute(
         insert_for(session, WordMark)

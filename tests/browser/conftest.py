@@ -17,7 +17,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from backend.scenes import demo
+from backend.lab.scenes import demo
+from tests.fixtures.shared import SharedFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = 40
@@ -33,10 +34,12 @@ expect.set_options(timeout=30_000)
 
 @dataclass(frozen=True)
 class Site:
-    """A running server: its address, its files, and how to call the command line beside it."""
+    """A running server: its address, its own folder, the dataset that it serves, and how to call
+    the command line beside it."""
 
     address: str
     folder: Path
+    pairs: Path
     environment: dict[str, str]
 
     def command(self, *arguments: str) -> Any:
@@ -55,8 +58,8 @@ class Site:
 
 def chromium() -> str:
     for name in ("chromium", "chromium-browser", "google-chrome"):
-        if found := shutil.which(name):
-            return found
+        if path := shutil.which(name):
+            return path
     pytest.fail("There is no Chromium. `make test` installs one; by hand: apt install chromium.")
 
 
@@ -66,49 +69,70 @@ def free_port() -> int:
         return int(listening.getsockname()[1])
 
 
-@contextmanager
-def served(folder: Path, pairs: int, people: Mapping[str, str] | None = None) -> Iterator[Site]:
-    """Drawn pairs, scored by the command line, served. `people`: accounts and their roles."""
-    demo.write(folder / "pairs", pairs, 4, 192, seed=77)
-    port = free_port()
-    environment = {
+def environment_of(folder: Path) -> dict[str, str]:
+    return {
         **os.environ,
         "TRACED_DATA_DIRECTORY": str(folder / "state"),
         "TRACED_PASSWORD": PASSWORD,
         "GRADIO_ANALYTICS_ENABLED": "False",
         "HF_HUB_OFFLINE": "1",
     }
-    made = Site(f"http://127.0.0.1:{port}", folder, environment)
-    report = made.command("score", str(folder / "pairs"))
-    assert report["scored"] == pairs
+
+
+def draw_and_score(folder: Path) -> None:
+    """Drawn pairs in `pairs`, scored into `state` by the command line, suggestions included."""
+    demo.write(folder / "pairs", PAIRS, 4, 192, seed=77)
+    made = Site("", folder, folder / "pairs", environment_of(folder))
+    assert made.command("score", str(made.pairs))["scored"] == PAIRS
+
+
+@contextmanager
+def served(folder: Path, scored: Path, people: Mapping[str, str] | None = None) -> Iterator[Site]:
+    """A server on a copy of what is `scored`. `people`: accounts and their roles."""
+    shutil.copytree(scored / "state", folder / "state")
+    port = free_port()
+    address = f"http://127.0.0.1:{port}"
+    made = Site(address, folder, scored / "pairs", environment_of(folder))
     for name, role in (people or {}).items():
         made.run("curators", "add", name, "--role", role)
-    log = (folder / "server.log").open("w")
-    server = subprocess.Popen(
-        [sys.executable, "app.py", "serve", "--data", str(folder / "pairs"), "--port", str(port)],
-        cwd=ROOT, env=environment, stdout=log, stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    try:
-        wait_for(made.address + "/healthy", server, folder / "server.log")
+    with running(made, port):
         yield made
-    finally:
-        server.terminate()
-        server.wait(20)
-        log.close()
+
+
+@contextmanager
+def running(site: Site, port: int) -> Iterator[subprocess.Popen[bytes]]:
+    """The server of a site, from its start to its end."""
+    log = site.folder / "server.log"
+    with log.open("w") as file:
+        server = subprocess.Popen(
+            [sys.executable, "app.py", "serve", "--data", str(site.pairs), "--port", str(port)],
+            cwd=ROOT, env=site.environment, stdout=file, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        try:
+            wait_for(site.address + "/healthy", server, log)
+            yield server
+        finally:
+            server.terminate()
+            server.wait(20)
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def scored_pairs(shared_folder: SharedFolder) -> Path:
+    return shared_folder("scored-for-the-browser", draw_and_score)
+
+
+@pytest.fixture(scope="session")
+def site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Forty drawn pairs, open to everybody on this machine."""
-    with served(tmp_path_factory.mktemp("site"), PAIRS) as made:
+    with served(tmp_path_factory.mktemp("site"), scored_pairs) as made:
         yield made
 
 
 @pytest.fixture(scope="session")
-def team_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """Twelve drawn pairs for two curators and an adjudicator."""
+def team_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The same pairs for two curators and an adjudicator."""
     people = {"Ada": "curator", "Ben": "curator", "Eve": "adjudicator"}
-    with served(tmp_path_factory.mktemp("team"), 12, people) as made:
+    with served(tmp_path_factory.mktemp("team"), scored_pairs, people) as made:
         yield made
 
 
@@ -132,8 +156,8 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture
-def page(browser: Browser, site: Site) -> Iterator[Page]:
+@contextmanager
+def opened_page(browser: Browser, site: Site) -> Iterator[Page]:
     """The review page, open and drawn. Errors of scripts fail the test; so do calls elsewhere."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     opened = context.new_page()
@@ -152,3 +176,9 @@ def page(browser: Browser, site: Site) -> Iterator[Page]:
     yield opened
     context.close()
     assert wrong == []
+
+
+@pytest.fixture
+def page(browser: Browser, site: Site) -> Iterator[Page]:
+    with opened_page(browser, site) as opened:
+        yield opened

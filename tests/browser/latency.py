@@ -1,8 +1,8 @@
 """How long a curator waits, in a real browser: `python -m tests.browser.latency [--pairs 100000]`
 
 Makes a store of that size, opens it in Chromium, and measures from the key to the page that shows
-its effect: a verdict (which shows once it is committed, together with the next pair), next,
-previous, and a step. Medians and 95th percentiles in milliseconds; with --soak also the server's
+its effect: a verdict (which shows the next pair at once, and is committed behind), next, previous,
+and a step. Medians and 95th percentiles in milliseconds; with --soak also the server's
 memory.
 """
 
@@ -16,8 +16,8 @@ from pathlib import Path
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
 
-from backend.bench.generated_store import generate
-from backend.bench.load import memory_of
+from backend.lab.bench.generated_store import generate
+from backend.lab.bench.load import memory_of
 from backend.settings import load_settings
 from backend.store import open_database
 from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
@@ -45,14 +45,14 @@ _PICTURE = "() => document.querySelector('#traced-stage .picture img')?.complete
 
 
 def measure(page: Page, key: str, what: str, times: int, pause: int = 250) -> list[float]:
-    found = []
+    milliseconds = []
     for _ in range(times):
-        found.append(float(page.evaluate(_MEASURE, [key, what])))
+        milliseconds.append(float(page.evaluate(_MEASURE, [key, what])))
         page.wait_for_timeout(pause)  # a curator looks before the next key
-    return [one for one in found if one >= 0]
+    return [value for value in milliseconds if value >= 0]
 
 
-def tell(name: str, times: list[float]) -> None:
+def report(name: str, times: list[float]) -> None:
     if times:
         low, high = np.percentile(times, [50, 95])
         print(f"{name:28} p50 {low:6.0f} ms   p95 {high:6.0f} ms   ({len(times)} times)")
@@ -90,18 +90,18 @@ def main() -> None:
                 page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
                 page.wait_for_timeout(1500)
                 measure(page, "j", "pair", 5)  # the first ones fill caches
-                tell("next pair", measure(page, "j", "pair", given.times))
-                tell("previous pair", measure(page, "k", "pair", given.times // 2))
-                tell("verdict and next pair", measure(page, "a", "pair", given.times))
-                tell("undo", measure(page, "z", "pair", given.times // 2))
-                tell("step of the trajectory", measure(page, "ArrowRight", "step", 8))
-                there = []
+                report("next pair", measure(page, "j", "pair", given.times))
+                report("previous pair", measure(page, "k", "pair", given.times // 2))
+                report("verdict and next pair", measure(page, "a", "pair", given.times))
+                report("undo", measure(page, "z", "pair", given.times // 2))
+                report("step of the trajectory", measure(page, "ArrowRight", "step", 8))
+                on_page = []
                 for _ in range(20):
                     measure(page, "j", "pair", 1)
-                    there.append(bool(page.evaluate(_PICTURE)))
-                print(f"the next picture was there at once {sum(there)} times of {len(there)}")
+                    on_page.append(bool(page.evaluate(_PICTURE)))
+                print(f"the next picture was there at once {sum(on_page)} times of {len(on_page)}")
                 for _ in range(8 if given.soak else 0):
-                    tell(f"memory {memory_of(server.pid):.0f} MiB, then verdicts",
+                    report(f"memory {memory_of(server.pid):.0f} MiB, then verdicts",
                          measure(page, "a", "pair", given.soak // 8, 0))  # fmt: skip
                 if given.soak:
                     print(f"memory {memory_of(server.pid):.0f} MiB at the end")

@@ -13,14 +13,17 @@ from pathlib import Path
 
 from playwright.sync_api import Page, sync_playwright
 
-from backend.evaluation.demo import read_truth
+from backend.lab.evaluation.demo_report import read_truth
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
 
 SIZES = {"wide": (1440, 900), "tablet": (820, 1180)}
-PAGES = ("Review", "Playground", "Datasets", "Progress", "Plane", "Team", "Retrain", "Export")
-#: Verdicts given before the pictures are taken: from the top of the queue, and by lot.
+PAGES = (
+    "Review", "Playground", "Datasets", "Progress", "Plane", "Map", "Duplicates", "Team", "Retrain",
+    "Export",
+)  # fmt: skip
+#: Verdicts given before the pictures are taken: from the top of the queue, and at random.
 TOP, DRAWN = 60, 60
 
 
@@ -43,11 +46,13 @@ def review_some(folder: str) -> None:
     workspace = Workspace(load_settings({"data_directory": folder}, {}))
     (dataset,) = workspace.datasets()
     truth = read_truth()
-    for order, count in (("p_error", TOP), ("lot", DRAWN)):
+    for order, count in (("p_error", TOP), ("random", DRAWN)):
         filter = QueueFilter(dataset.id, "unreviewed", order=order, descending=order == "p_error")
-        for row in workspace.queue_page(filter, limit=count).rows:
+        for row in workspace.review.queue_page(filter, limit=count).rows:
             wrong = row.external_id in truth and truth[row.external_id].is_error
-            workspace.decide(row.pair_id, row.verdict_version, "drop" if wrong else "correct")
+            workspace.review.decide(
+                row.pair_id, row.verdict_version, "drop" if wrong else "correct"
+            )
     workspace.store.close()
 
 
@@ -61,6 +66,10 @@ def main() -> None:
             [sys.executable, "app.py", "score", "assets/demo"],
             cwd=ROOT, env=environment, check=True,
         )  # fmt: skip
+        for command in (["map", "demo"], ["duplicates", "demo", "--threshold", "0.96"]):
+            subprocess.run(
+                [sys.executable, "app.py", *command], cwd=ROOT, env=environment, check=True
+            )
         review_some(state)
         log = Path(state) / "server.log"
         with log.open("w") as file, sync_playwright() as playwright:

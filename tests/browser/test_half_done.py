@@ -82,8 +82,8 @@ def test_a_field_that_is_being_filled_in(page: Page) -> None:
 
 def test_a_selection_in_the_grid(page: Page) -> None:
     def cards(which: str) -> set[str | None]:
-        found = page.locator(f"#traced-stage .pick{which}").all()
-        return {card.get_attribute("data-pick") for card in found}
+        picked = page.locator(f"#traced-stage .pick{which}").all()
+        return {card.get_attribute("data-pick") for card in picked}
 
     page.keyboard.press("g")
     page.locator("#traced-stage .pick").first.click()
@@ -130,7 +130,7 @@ def test_a_verdict_that_comes_too_late(page: Page) -> None:
     colleague.close()
 
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#traced-toast")).to_contain_text("changed while you looked at it")
+    expect(page.locator("#traced-toast")).to_contain_text("changed while you were looking at it")
     expect(stage).to_have_attribute("data-version", str(version + 1))  # as it is now
     assert pair_of(page) == pair
     expect(area).to_have_value("what I wrote")
@@ -146,12 +146,46 @@ def test_a_verdict_that_comes_too_late(page: Page) -> None:
     expect(page.locator("#traced-toast")).to_contain_text("Taken back")
 
 
-def test_a_large_picture(page: Page) -> None:
-    page.keyboard.press("x")
+def test_a_picture_is_looked_at_closely_and_so_is_the_next(page: Page) -> None:
     picture = page.locator("#traced-stage .picture")
+    image = picture.locator("img")
+
+    def width() -> float:
+        box = image.bounding_box()
+        assert box is not None
+        return box["width"]
+
+    whole = width()
+    page.keyboard.press("x")
     expect(picture).to_have_class(re.compile("large"))
+    assert width() == pytest.approx(2.5 * whole)
     redraw(page, STAGE, lambda: step(page, 1))
-    expect(picture).to_have_class(re.compile("large"))
+    assert width() == pytest.approx(2.5 * whole)
     press(page, "j")
-    expect(picture).not_to_have_class(re.compile("large"))
+    expect(picture).to_have_class(re.compile("large"))
     press(page, "k")
+    page.keyboard.press("x")
+    expect(picture).not_to_have_class(re.compile("large"))
+
+    # By mouse: what is pointed at stays there, a drag moves it, and one goes back by double click.
+    box = picture.bounding_box()
+    assert box is not None
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*middle)
+    page.mouse.wheel(0, -400)
+    page.wait_for_function(
+        f"document.querySelector('#traced-stage .picture img').getBoundingClientRect().width"
+        f" > {1.5 * whole}"
+    )
+    before = image.bounding_box()
+    page.mouse.down()
+    page.mouse.move(middle[0] + 40, middle[1] + 25, steps=4)
+    page.mouse.up()
+    after = image.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["x"] - before["x"] == pytest.approx(40, abs=1)
+    assert after["y"] - before["y"] == pytest.approx(25, abs=1)
+    page.mouse.dblclick(*middle)
+    expect(picture).not_to_have_class(re.compile("large"))
+    assert width() == pytest.approx(whole)

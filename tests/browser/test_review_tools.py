@@ -20,6 +20,7 @@ def test_a_word_is_called_wrong_by_keys_and_by_click(page: Page) -> None:
     page.keyboard.press("ArrowLeft" if place else "ArrowRight")
     other = place - 1 if place else 1
     page.keyboard.press("Enter")
+    expect(page.locator("#traced-toast")).to_contain_text("is marked as wrong")
     word = page.locator(f'#traced-stage .word[data-word="{other}"]')
     expect(word).to_have_attribute("aria-pressed", "true")
     expect(word).to_be_focused()  # over the redraw
@@ -33,11 +34,58 @@ def test_a_word_is_called_wrong_by_keys_and_by_click(page: Page) -> None:
     press(page, "j")
 
 
+def test_two_keys_lead_to_the_verdicts_and_a_link_explains_the_numbers(page: Page) -> None:
+    page.keyboard.press("Tab")
+    expect(page.locator(".skip-link")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#traced-stage .verdicts button").first).to_be_focused()
+    page.get_by_role("button", name="What the numbers mean").click()
+    expect(page.locator("#traced-numbers")).to_contain_text("A correct caption gains little")
+    page.keyboard.press("Escape")
+    expect(page.locator("#traced-numbers")).to_be_hidden()
+
+
+def test_a_message_leaves_by_itself(page: Page) -> None:
+    page.keyboard.press("w")
+    page.keyboard.press("Enter")
+    toast = page.locator("#traced-toast .traced-note")
+    expect(toast).to_contain_text("is marked as wrong")
+    expect(toast).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(toast).to_contain_text("no longer marked")
+
+
+def test_a_key_of_ones_own_is_printed_on_its_button(page: Page) -> None:
+    page.keyboard.press("?")
+    change = page.get_by_role("button", name="Change the key: unsure")
+    status = page.locator("[data-keys-say]")
+    change.click()
+    page.keyboard.press("d")  # taken
+    expect(status).to_contain_text("Change that one first")
+    change.click()
+    page.keyboard.press("v")
+    expect(page.locator("[data-key-of=unsure]")).to_have_text("V")
+    page.keyboard.press("Escape")
+    button = page.locator("#traced-stage [data-action=unsure] kbd")
+    expect(button).to_have_text("V")
+    pair = pair_of(page)
+    page.keyboard.press("u")  # nobody's now
+    press(page, "v")
+    expect(page.locator("#traced-toast")).to_contain_text("Unsure. Saved")
+    expect(button).to_have_text("V")
+    press(page, "z")
+    assert pair_of(page) == pair
+    page.keyboard.press("?")
+    page.get_by_role("button", name="Reset all keys").click()
+    page.wait_for_selector("#traced-stage [data-pair]")
+    expect(button).to_have_text("U")
+
+
 def test_a_view_is_kept_and_a_link_brings_it_back(page: Page, site: Site) -> None:
     queue = page.locator("#traced-queue")
     queue.locator("[data-filter=review]").select_option("all")
     expect(page).to_have_url(re.compile("review=all"))  # the queue is drawn anew
-    queue.locator("[data-filter=order]").select_option("lot")
+    queue.locator("[data-filter=order]").select_option("random")
     expect(queue).to_contain_text("A random sample")
     queue.locator("details.more summary").click()
     queue.locator("[data-filter=s_0_to]").fill("0.9")
@@ -55,21 +103,25 @@ def test_a_view_is_kept_and_a_link_brings_it_back(page: Page, site: Site) -> Non
     colleague.goto(link)
     colleague.wait_for_selector(f'#traced-stage [data-pair="{pair}"]')
     theirs = colleague.locator("#traced-queue")
-    expect(theirs.locator("[data-filter=order]")).to_have_value("lot")
+    expect(theirs.locator("[data-filter=order]")).to_have_value("random")
     expect(theirs.locator("[data-filter=s_0_to]")).to_have_value("0.9")
     colleague.goto(site.address)
     colleague.wait_for_selector("#traced-stage [data-pair]")
     expect(theirs.locator("[data-filter=order]")).to_have_value("p_error")
     theirs.locator("[data-view]").select_option("my audit")
-    expect(theirs.locator("[data-filter=order]")).to_have_value("lot")
-    theirs.locator("[data-action=delete-view]").click()  # the drawer shows what it filters by
-    expect(colleague.locator("#traced-toast")).to_contain_text("gone")
+    expect(theirs.locator("[data-filter=order]")).to_have_value("random")
+    expect(theirs.locator(".chips")).to_contain_text("Match (s) to: 0.9")
+    theirs.locator("[data-action=delete-view]").click()
+    expect(colleague.locator("#traced-toast")).to_contain_text("was deleted")
     expect(theirs.locator("[data-view]")).to_have_count(0)
+    theirs.get_by_role("button", name="Remove the filter Match").click()
+    expect(theirs.locator(".chips")).to_have_count(0)
+    expect(colleague).not_to_have_url(re.compile("s_0_to"))
     colleague.close()
 
 
-def test_progress_tells_what_remains_once_pairs_were_drawn_by_lot(page: Page) -> None:
-    page.locator("#traced-queue [data-filter=order]").select_option("lot")
+def test_progress_estimates_what_remains_from_pairs_in_random_order(page: Page) -> None:
+    page.locator("#traced-queue [data-filter=order]").select_option("random")
     expect(page.locator("#traced-queue")).to_contain_text("A random sample")
     for key in "aadaa":
         press(page, key)
@@ -92,6 +144,20 @@ def test_a_grid_takes_one_verdict_for_many(page: Page) -> None:
     page.keyboard.press("g")
     cards = page.locator("#traced-stage .pick")
     expect(cards.first).to_be_visible()
+    expect(cards.locator(".word.suspect").first).to_be_visible()
+    expect(queue.locator(".pairs")).to_be_hidden()  # the cards are the same pairs
+    before_size = cards.first.bounding_box()
+    page.locator("[data-card-size]").fill("400")
+    after_size = cards.first.bounding_box()
+    assert before_size is not None
+    assert after_size is not None
+    assert after_size["width"] > 1.5 * before_size["width"]
+    cards.first.locator("[data-enlarge]").click()
+    expect(page.locator("dialog.enlarged img")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("dialog.enlarged")).to_be_hidden()
+    expect(page.locator("[data-count]")).to_have_text("none selected")
+    page.locator("[data-card-size]").fill("190")
     cards.nth(0).click()
     cards.nth(3).locator("input").click(modifiers=["Shift"])
     expect(page.locator("[data-count]")).to_have_text("4 selected")
@@ -114,8 +180,8 @@ def test_more_like_this_and_back(page: Page) -> None:
     queue, before = page.locator("#traced-queue"), pair_of(page)
     word = page.locator("#traced-steps [data-action=same-word]")
     expect(word).to_be_visible()
-    told = word.inner_text()
-    count = int(told.rsplit("·", 1)[1])
+    label = word.inner_text()
+    count = int(label.rsplit("·", 1)[1])
     page.keyboard.press("m")
     expect(queue.locator(".alike")).to_contain_text("suspect word")
     expect(queue).to_contain_text(f"{count} pairs in this queue")
@@ -145,7 +211,7 @@ def test_captions_are_found_by_what_they_mean(page: Page) -> None:
     expect(rows).to_have_count(30)
     texts = rows.all_inner_texts()
     people = ("man", "woman", "boy", "girl", "child", "kid", "guy", "lady", "person")
-    near = [any(one in text.lower().split() for one in people) for text in texts]
+    near = [any(word in text.lower().split() for word in people) for text in texts]
     assert sum(near[:8]) > sum(near[-8:]), "people first"
 
 
@@ -198,4 +264,4 @@ def test_an_abstract_caption_says_which_words_make_it_so(page: Page) -> None:
     words = page.locator("#traced-abstract .traced-words .word")
     expect(words.first).to_be_visible(timeout=20_000)
     expect(words.first).to_have_attribute("title", re.compile("without this word ICC changes by"))
-    expect(page.locator("#traced-abstract")).to_contain_text("More abstract through")
+    expect(page.locator("#traced-abstract")).to_contain_text("More abstract because of")

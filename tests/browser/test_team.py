@@ -33,13 +33,15 @@ def log_in(page: Page, site: Site, name: str) -> None:
     page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
 
 
-def test_a_wrong_password_is_told_and_a_logout_ends_it(browser: Browser, team_site: Site) -> None:
+def test_a_wrong_password_is_reported_and_a_logout_ends_it(
+    browser: Browser, team_site: Site
+) -> None:
     page = browser.new_page()
     page.goto(team_site.address)
     page.get_by_label("Name").fill("Ada")
     page.get_by_label("Password").fill("not the password")
     page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("alert")).to_contain_text("do not belong together")
+    expect(page.get_by_role("alert")).to_contain_text("Wrong name or password")
     log_in(page, team_site, "Ada")
     expect(page.locator("#traced-who")).to_contain_text("Ada")
     page.get_by_role("button", name="Log out").click()
@@ -66,7 +68,7 @@ def test_two_people_judge_the_same_pair_unseen_and_a_third_settles_it(
     share.fill("100")
     share.press("Tab")
     eve.locator("#team-save").click()
-    expect(eve.locator("#team-told")).to_contain_text("Saved. From now on 100 %")
+    expect(eve.locator("#team-message")).to_contain_text("Saved. From now on 100 %")
     pair = pair_of(ada)
     press(ada, "d")
     ben.goto(f"{team_site.address}/?pair={pair}")
@@ -99,3 +101,20 @@ def test_only_an_adjudicator_sets_the_overlap(people: dict[str, Page]) -> None:
     ada.get_by_role("tab", name="Team").click()
     ada.locator("#team-save").click()
     expect(ada.get_by_text("Only an adjudicator")).to_be_visible()
+
+
+def test_an_adjudicator_adds_an_account_in_the_page(
+    people: dict[str, Page], team_site: Site, browser: Browser
+) -> None:
+    eve = people["Eve"]
+    eve.get_by_role("tab", name="Team").click()
+    eve.get_by_text("Add or change accounts").click()
+    eve.locator("#account-name :is(input, textarea)").fill("Flo")
+    eve.locator("#account-password input").fill(PASSWORD)
+    eve.locator("#account-add").click()
+    expect(eve.locator("#account-message")).to_contain_text("Flo may log in now")
+    expect(eve.locator("#team-accounts")).to_contain_text("Flo")
+    expect(eve.locator("#account-password input")).to_have_value("")
+    page = browser.new_page()
+    log_in(page, team_site, "Flo")
+    page.close()

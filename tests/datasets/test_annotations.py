@@ -110,7 +110,7 @@ def test_mm_imdb_takes_the_plot_outline_and_parts_by_id(tmp_path: Path) -> None:
     assert parts.count("test") / 4000 == pytest.approx(0.1, abs=0.02)
 
 
-@pytest.mark.parametrize("text", ["", "[1, 2]", "{}", '{"images": 3}', "{broken"])
+@pytest.mark.parametrize("text", ["", "3", "{}", '{"images": 3}', '{"a": [], "b": []}', "{broken"])
 def test_any_other_json_says_what_is_known(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(text)
@@ -119,13 +119,13 @@ def test_any_other_json_says_what_is_known(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "message"),
     [("dataset_coco.json", "cocodataset"), ("flickr30k", "DenotationGraph"), ("mmimdb", "archive")],
 )
 def test_a_known_dataset_that_is_not_there_says_where_to_get_it(
-    tmp_path: Path, name: str, told: str
+    tmp_path: Path, name: str, message: str
 ) -> None:
-    with pytest.raises(DatasetNotFound, match=told):
+    with pytest.raises(DatasetNotFound, match=message):
         read_dataset(tmp_path / name)
     with pytest.raises(DatasetNotFound, match=r"pets'\.$"):
         read_dataset(tmp_path / "pets")

@@ -12,7 +12,7 @@ import pytest
 from backend.datasets.fetching import Fetcher, FetchError, Limits, public_address
 from backend.datasets.reading import read_dataset
 from backend.errors import DatasetFormatError, SettingsError
-from backend.pipeline.downloading import download
+from backend.jobs.download_images import download
 from tests.datasets.test_shards import encoded
 
 INSIDE = Limits(seconds=3, bytes=100_000, allow_private=True)
@@ -87,19 +87,19 @@ def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize(
-    ("path", "told"),
+    ("path", "message"),
     [
         ("/none", "404"),
         ("/large", "larger than"),
         ("/slow", "too long"),
-        ("/moved", "again and again"),
+        ("/moved", "too many redirects"),
         ("/movedftp://x/y", "not http"),
         ("/movedfile:///etc/passwd", "not http"),
     ],
 )
-def test_what_cannot_be_had_is_told_in_time(server: str, path: str, told: str) -> None:
+def test_what_cannot_be_had_is_reported_in_time(server: str, path: str, message: str) -> None:
     began = time.monotonic()
-    with pytest.raises(FetchError, match=told):
+    with pytest.raises(FetchError, match=message):
         Fetcher(INSIDE).fetch(server + path)
     assert time.monotonic() - began < 8
 
@@ -133,8 +133,8 @@ def test_a_table_of_addresses_becomes_a_dataset(server: str, tmp_path: Path) -> 
     assert [pair.caption for pair in pairs] == ["caption 0", "caption 2", "caption 4"]
     assert pairs[0].extra["similarity"] == 0.3
     reasons = [json.loads(line) for line in (out / "failures.jsonl").read_text().splitlines()]
-    assert {one["row"] for one in reasons} == {2, 4, 6}
-    assert all(one["reason"] for one in reasons)
+    assert {reason["row"] for reason in reasons} == {2, 4, 6}
+    assert all(reason["reason"] for reason in reasons)
 
 
 def test_it_goes_on_where_it_stopped(server: str, tmp_path: Path) -> None:

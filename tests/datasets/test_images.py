@@ -29,7 +29,7 @@ def test_a_turned_picture_stands_upright(tmp_path: Path) -> None:
     assert load_image(tmp_path / "x.jpg").size == (10, 20) == image_size(tmp_path / "x.jpg")
 
 
-def test_what_is_no_picture_is_told(tmp_path: Path) -> None:
+def test_what_is_no_picture_is_reported(tmp_path: Path) -> None:
     (tmp_path / "text.jpg").write_text("no picture")
     (tmp_path / "empty.png").touch()
     for name, message in [
@@ -62,7 +62,7 @@ def test_a_picture_by_another_name_and_in_print_colours_is_read(tmp_path: Path) 
     assert red > 200 > 100 > green
 
 
-def test_half_a_gigabyte_of_anything_is_told_at_once(tmp_path: Path) -> None:
+def test_half_a_gigabyte_of_anything_is_reported_at_once(tmp_path: Path) -> None:
     with (tmp_path / "x.jpg").open("wb") as file:
         file.write(b"\xff\xd8\xff\xe0" + bytes(range(256)) * 64)
         file.truncate(500_000_000)
@@ -78,7 +78,7 @@ def test_no_picture_makes_another_program_run(tmp_path: Path) -> None:
         load_image(tmp_path / "x.eps")
 
 
-def test_half_a_file_is_told(tmp_path: Path) -> None:
+def test_half_a_file_is_reported(tmp_path: Path) -> None:
     whole = picture(tmp_path / "x.jpg", (300, 300)).read_bytes()
     (tmp_path / "x.jpg").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(ImageError, match="broken or incomplete"):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as some
 
 from backend.datasets.json_stream import DEEPEST, JsonFile
@@ -25,7 +25,6 @@ def written(folder: Path, content: bytes) -> Path:
     return path
 
 
-@settings(max_examples=200, deadline=None)
 @given(
     some.lists(VALUES), some.lists(VALUES), some.booleans(),
     some.sampled_from([b"", b"\xef\xbb\xbf"]),
@@ -59,8 +58,8 @@ def test_objects_are_what_json_reads(
     ],
 )
 def test_half_characters_are_not_replaced(tmp_path: Path, content: bytes) -> None:
-    found = list(JsonFile(written(tmp_path, content)).objects("images"))
-    assert found == json.loads(content)["images"]
+    images = list(JsonFile(written(tmp_path, content)).objects("images"))
+    assert images == json.loads(content)["images"]
 
 
 @pytest.mark.parametrize("content", [b"[1, 2]", b"3", b'"images"', b'[{"images": []}]', b"{}"])
@@ -69,22 +68,22 @@ def test_no_object_of_arrays_holds_none(tmp_path: Path, content: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "told"),
+    ("content", "message"),
     [
         (b"", "no JSON"),
         (b'{"images": [{"file_name": "a.jpg"}', "no JSON"),
         (b'{"images": [{"file_name": "\xff"}]}', "UTF8"),
         (b'{"images": []} and more', "trailing"),
         (b'{"images": [' + b"0, " * 50_000 + b"oops]}", "near byte"),
-        (b'{"images": ' + b"[" * 2_000 + b"]" * 2_000 + b"}", f"more than {DEEPEST} deep"),
+        (b'{"images": ' + b"[" * 2_000 + b"]" * 2_000 + b"}", f"more than {DEEPEST} levels deep"),
         (rb'{"images": ["\ud800', "no JSON"),
         (rb'{"images": ["\ud800", tru]}', "no JSON"),
     ],
 )
 def test_a_broken_file_is_refused_before_its_first_row(
-    tmp_path: Path, content: bytes, told: str
+    tmp_path: Path, content: bytes, message: str
 ) -> None:
-    with pytest.raises(DatasetFormatError, match=told) as refused:
+    with pytest.raises(DatasetFormatError, match=message) as refused:
         JsonFile(written(tmp_path, content))
     assert "captions.json" in str(refused.value)
     assert "\n" not in str(refused.value)

@@ -39,10 +39,10 @@ def fetch(package: Path) -> None:
     with urllib.request.urlopen("https://pypi.org/simple/pillow/", timeout=30) as answer:
         listed = answer.read().decode()
     wanted = rf'https://[^"#]+/pillow-{re.escape(PIL.__version__)}\.tar\.gz'
-    found = re.search(wanted, listed)
-    if found is None:
+    match = re.search(wanted, listed)
+    if match is None:
         raise OSError("it is not listed")
-    address = found.group()
+    address = match.group()
     package.parent.mkdir(exist_ok=True)
     part = package.with_suffix(".part")
     with urllib.request.urlopen(address, timeout=60) as answer, part.open("wb") as file:
@@ -51,9 +51,9 @@ def fetch(package: Path) -> None:
     part.rename(package)
 
 
-def test_each_is_decoded_or_told(pictures: list[Path], tmp_path: Path) -> None:
+def test_each_is_decoded_or_reported(pictures: list[Path], tmp_path: Path) -> None:
     assert len(pictures) > 900
-    seen, told = 0, dict[str, str]()
+    seen, refused = 0, dict[str, str]()
     for path in pictures:
         try:
             check_image(path)
@@ -63,10 +63,10 @@ def test_each_is_decoded_or_told(pictures: list[Path], tmp_path: Path) -> None:
             assert cached_thumbnail(path, 160, tmp_path / "cache").startswith(b"\xff\xd8")
             seen += 1
         except ImageError as problem:
-            told[path.name] = str(problem)
+            refused[path.name] = str(problem)
     assert seen > 700
-    assert all(name in said and len(said) < 400 for name, said in told.items())
+    assert all(name in message and len(message) < 400 for name, message in refused.items())
     # Not one of those for which Pillow would start another program.
-    assert not [path for path in pictures if path.suffix == ".eps" and path.name not in told]
+    assert not [path for path in pictures if path.suffix == ".eps" and path.name not in refused]
     bomb = "oom-8ed3316a4109213ca96fb8a256a0bfefdece1461.icns"
-    assert "too many pixels" in told[bomb]
+    assert "too many pixels" in refused[bomb]

@@ -19,8 +19,8 @@ def test_malformed_gives_the_good_rows_and_reports_the_rest(tmp_path: Path) -> N
     assert len(pairs["ok-long"].caption) == 10_000
     assert pairs["17"].extra == {"source": {"x": [1]}}
     assert pairs["ok-two#1"].caption == "Second."
-    told = {(p.row, p.kind) for p in reader.problems}
-    assert told == {
+    reported = {(p.row, p.kind) for p in reader.problems}
+    assert reported == {
         (2, "missing image"),
         (3, "unreadable image"),
         (5, "empty caption"),
@@ -112,13 +112,15 @@ def test_a_link_out_of_the_root_is_not_followed(tmp_path: Path) -> None:
         ("t.docx", "", "is no dataset"),
     ],
 )
-def test_what_is_no_dataset_is_told(tmp_path: Path, name: str, content: str, message: str) -> None:
+def test_what_is_no_dataset_is_reported(
+    tmp_path: Path, name: str, content: str, message: str
+) -> None:
     (tmp_path / name).write_text(content)
     with pytest.raises(DatasetFormatError, match=message):
         list(read_dataset(tmp_path / name))
 
 
-def test_what_is_not_there_is_told(tmp_path: Path) -> None:
+def test_what_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFound):
         read_dataset(tmp_path / "nothing")
     with pytest.raises(DatasetFormatError, match=r"metadata\.jsonl"):

@@ -1,9 +1,11 @@
 """Exports: whole or not at all, and readable again."""
 
+import hashlib
 import json
 import os
+import socket
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,14 +16,16 @@ import pytest
 
 from backend.datasets import shard_writing
 from backend.datasets.card import dataset_card
+from backend.datasets.export_images import image_and_ending
 from backend.datasets.export_row import ExportRow
 from backend.datasets.reading import read_dataset
-from backend.datasets.shard_writing import image_and_ending
 from backend.datasets.writing import FORMATS, write_dataset
 from backend.errors import ExportError
-from backend.views import ExportCounts
+from backend.jobs.reports import ExportCounts
 from tests.datasets.folders import picture
 
+COUNTS = ExportCounts(10, 7, 2, 1, {"decided: wrong, drop": 3}, {"drop": 3, "undecided": 7})
+CREATED = datetime(2026, 1, 2, tzinfo=UTC)
 HOSTILE = ["A dog.", '=1+1, "quoted"\nnew line', "<b>bold</b> 🐕", "-dash", "犬 كلب"]
 
 
@@ -47,7 +51,7 @@ def test_what_is_written_is_read_again(source: Path, tmp_path: Path, format: str
     out = tmp_path / "out"
     written = write_dataset(rows(source), out, format=format, card="# Card", source_root=source)
     assert written == len(HOSTILE)
-    assert (out / "README.md").read_text() == "# Card"
+    assert (out / "README.md").read_text().startswith("# Card\n")
     alone = next(out.glob("data.*"), None)
     reader = read_dataset(alone or out, image_root=source if alone else None)
     pairs = list(reader)
@@ -67,7 +71,7 @@ def test_columns_of_the_source_never_overwrite_ours(source: Path, tmp_path: Path
     assert line["p_error"] == 0.25
     write_dataset(rows(source), tmp_path / "p", format="parquet", card="", source_root=source)
     table = pq.read_table(tmp_path / "p" / "data.parquet")
-    assert json.loads(table["extra"][1].as_py()) == {"caption": "taken", "width": 1}
+    assert json.loads(table["extra"][1].as_py()) == {"source_caption": "taken", "width": 1}
 
 
 def test_nothing_is_left_of_an_export_that_breaks_off(source: Path, tmp_path: Path) -> None:
@@ -88,11 +92,11 @@ def test_an_export_that_breaks_off_keeps_the_earlier_one(source: Path, tmp_path:
             rows(source)[:2], out, format="jsonl", card="second", overwrite=True,
             source_root=source, expected=5,
         )  # fmt: skip
-    assert (out / "README.md").read_text() == "first"
+    assert (out / "README.md").read_text().startswith("first\n")
     write_dataset(
         rows(source)[:2], out, format="csv", card="third", overwrite=True, source_root=source
     )
-    assert (out / "README.md").read_text() == "third"
+    assert (out / "README.md").read_text().startswith("third\n")
     assert not (out / "data.jsonl").exists()
 
 
@@ -115,6 +119,170 @@ def test_nothing_but_an_export_is_ever_replaced(source: Path, tmp_path: Path) ->
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
 
 
+def test_what_an_export_did_not_write_outlives_the_next(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+    write_dataset(rows(source), out, format="imagefolder", card="first", source_root=source)
+    mine = {
+        "notes.txt": b"mine", "train/images/deep 0/mine.png": b"a picture", "own/deep/x.bin": b"\0",
+        "back\\slash\nline": b"odd",
+    }  # fmt: skip
+    for name, content in mine.items():
+        (out / name).parent.mkdir(parents=True, exist_ok=True)
+        (out / name).write_bytes(content)
+    (out / "empty").mkdir()
+    (out / "link").symlink_to(source)
+    for number, format in enumerate(("csv", "webdataset", "imagefolder")):
+        card = f"card {number}"
+        write_dataset(
+            rows(source), out, format=format, card=card, overwrite=True, source_root=source
+        )
+        assert {name: (out / name).read_bytes() for name in mine} == mine
+        assert (out / "link").is_symlink()
+        assert (out / "empty").is_dir()
+        listed = (out / "SHA256SUMS").read_text("utf-8")
+        assert "notes.txt" not in listed
+    assert not (out / "data.csv").exists()
+    assert not list(out.glob("*.tar"))
+    assert len(list(source.rglob("*.png"))) == 3
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source"]
+
+
+def test_a_file_that_was_changed_or_is_in_the_way_stops_it(source: Path, tmp_path: Path) -> None:
+    out = tmp_path / "o"
+
+    def again(format: str = "csv") -> None:
+        write_dataset(
+            rows(source), out, format=format, card="x", overwrite=True, source_root=source
+        )
+
+    again()
+    (out / "data.jsonl").write_text("mine")
+    with pytest.raises(ExportError, match=r"data\.jsonl.*not of the earlier export"):
+        again("jsonl")
+    assert (out / "data.jsonl").read_text() == "mine"
+    (out / "data.csv").write_text("worked over by hand")
+    with pytest.raises(ExportError, match=r"data\.csv.*was changed after it was exported"):
+        again()
+    assert (out / "data.csv").read_text() == "worked over by hand"
+    (out / "SHA256SUMS").unlink()
+    with pytest.raises(ExportError, match="has lost its SHA256SUMS"):
+        again()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source"]
+
+
+def folder(path: Path) -> None:
+    path.mkdir()
+    (path / "mine").write_text("mine")
+
+
+def link(path: Path) -> None:
+    path.symlink_to(path.parent.parent / "victim")
+
+
+#: What may lie in an earlier export of a table, where the next one wants to write.
+IN_THE_WAY: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "folder": ("data.jsonl", folder, "jsonl"),
+    "empty folder": ("data.jsonl", Path.mkdir, "jsonl"),
+    "file": ("train", lambda path: path.write_text("mine"), "imagefolder"),
+    "link to a folder": ("train", link, "imagefolder"),
+    "link to nothing": ("data.jsonl", lambda path: path.symlink_to("nowhere"), "jsonl"),
+    "pipe": ("data.jsonl", os.mkfifo, "jsonl"),
+}
+
+
+@pytest.mark.parametrize("kind", IN_THE_WAY)
+def test_what_is_in_the_way_stays_and_leaves_no_half(
+    source: Path, tmp_path: Path, kind: str
+) -> None:
+    (tmp_path / "victim").mkdir()
+    (tmp_path / "victim" / "thesis.txt").write_text("years of work")
+    out = tmp_path / "o"
+    name, make, format = IN_THE_WAY[kind]
+    write_dataset(rows(source), out, format="csv", card="x", source_root=source)
+    make(out / name)
+    for _ in range(2):
+        with pytest.raises(ExportError, match=f"'{name}.* is not of the earlier export"):
+            write_dataset(
+                rows(source), out, format=format, card="x", overwrite=True, source_root=source
+            )
+    assert (out / "data.csv").is_file()
+    assert os.path.lexists(out / name)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source", "victim"]
+    assert (tmp_path / "victim" / "thesis.txt").read_text() == "years of work"
+
+
+@pytest.mark.timeout(20)
+def test_files_of_an_export_that_became_something_else(source: Path, tmp_path: Path) -> None:
+    for number, make in enumerate((os.mkfifo, lambda path: path.symlink_to(tmp_path / "same"))):
+        out = tmp_path / f"o{number}"
+        write_dataset(rows(source), out, format="csv", card="x", source_root=source)
+        (out / "data.csv").rename(tmp_path / "same")
+        make(out / "data.csv")
+        with pytest.raises(ExportError, match=r"data\.csv.*was changed"):
+            write_dataset(
+                rows(source), out, format="jsonl", card="x", overwrite=True, source_root=source
+            )
+        assert os.path.lexists(out / "data.csv")
+
+
+def test_checksums_that_somebody_has_made_anew_give_nothing_away(
+    source: Path, tmp_path: Path
+) -> None:
+    """`sha256sum * > SHA256SUMS` lists files that are not the export's."""
+    out = tmp_path / "o"
+    write_dataset(rows(source), out, format="csv", card="x", source_root=source)
+    (out / "notes.txt").write_text("mine")
+    with (out / "SHA256SUMS").open("a") as sums:
+        sums.write(f"{hashlib.sha256(b'mine').hexdigest()}  notes.txt\n")
+    with pytest.raises(ExportError, match=r"'SHA256SUMS' in .* was changed"):
+        write_dataset(rows(source), out, format="csv", card="x", overwrite=True, source_root=source)
+    assert (out / "notes.txt").read_text() == "mine"
+
+
+def test_folders_that_only_look_like_leftovers_stay(source: Path, tmp_path: Path) -> None:
+    host = socket.gethostname()
+    victim = tmp_path / "victim"
+    folder(victim)
+    links = [f".o.{what}-999999999-{host}" for what in ("old", "part.csv", "part.webdataset")]
+    for name in links:
+        (tmp_path / name).symlink_to(victim)
+    notes = tmp_path / f".o.notes-999999999-{host}"
+    folder(notes)
+    for format in ("csv", "webdataset"):
+        write_dataset(
+            rows(source), tmp_path / "o", format=format, card="x", overwrite=True,
+            source_root=source,
+        )  # fmt: skip
+    assert [p.name for p in victim.iterdir()] == ["mine"]
+    assert (notes / "mine").is_file()
+    assert all((tmp_path / name).is_symlink() for name in links)
+
+
+@pytest.mark.parametrize("format", FORMATS)
+def test_columns_whose_names_are_no_unicode(source: Path, tmp_path: Path, format: str) -> None:
+    every = [replace(row, extra={"half \ud83d": "\udcff", "width": 7}) for row in rows(source)]
+    out = tmp_path / "o"
+    write_dataset(every, out, format=format, card="x", source_root=source)
+    alone = next(out.glob("data.*"), None)
+    reader = read_dataset(alone or out, image_root=source if alone else None)
+    assert {str(pair.extra["half \ufffd"]) for pair in reader} == {"\ufffd"}
+    assert "half \ufffd" in (out / "README.md").read_text()
+
+
+def test_a_killed_replacement_loses_nothing_of_others(source: Path, tmp_path: Path) -> None:
+    """Killed after the renaming: the earlier export is beside the new one, with what is ours."""
+    out = tmp_path / "o"
+    write_dataset(rows(source), out, format="csv", card="x", source_root=source)
+    (out / "notes.txt").write_text("mine")
+    out.rename(tmp_path / f".o.old-999999999-{socket.gethostname()}")
+    write_dataset(rows(source), tmp_path / "p", format="jsonl", card="x", source_root=source)
+    (tmp_path / "p").rename(out)
+    write_dataset(rows(source), out, format="parquet", card="x", overwrite=True, source_root=source)
+    assert (out / "notes.txt").read_text() == "mine"
+    assert not (out / "data.csv").exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source"]
+
+
 def test_an_image_that_is_gone_stops_the_export(source: Path, tmp_path: Path) -> None:
     every = rows(source)
     (source / "deep 2" / "same.png").unlink()
@@ -124,10 +292,9 @@ def test_an_image_that_is_gone_stops_the_export(source: Path, tmp_path: Path) ->
 
 
 def test_the_card_says_what_was_removed_and_why() -> None:
-    counts = ExportCounts(10, 7, 2, 1, {"decided: wrong, drop": 3}, {"drop": 3, "undecided": 7})
     card = dataset_card(
-        name="my <b>data</b>", created=datetime(2026, 1, 2, tzinfo=UTC), version="1.0",
-        facts={"Model": "scenes-blip-itm"}, counts=counts,
+        name="my <b>data</b>", created=CREATED, version="1.0",
+        facts={"Model": "scenes-blip-itm"}, counts=COUNTS,
     )  # fmt: skip
     assert "7 of 10" in card
     assert "left out, decided: wrong, drop | 3" in card
@@ -171,8 +338,8 @@ def test_an_export_in_shards_that_is_stopped_goes_on(
     write_dataset(every, fresh, format=format, card="", source_root=source)
     sums = [(f / "SHA256SUMS").read_text().splitlines() for f in (out, fresh)]
     # Hugging Face's library gives every dataset that it writes a fingerprint of its own.
-    one, other = ([line for line in of if "state.json" not in line] for of in sums)
-    assert one == other
+    resumed, other = ([line for line in of if "state.json" not in line] for of in sums)
+    assert resumed == other
 
 
 def test_what_has_changed_since_is_written_anew(

@@ -37,10 +37,10 @@ class ReferenceVerdicts:
     def undo(self, author: str) -> int | None:
         """The pair that changed."""
         tops = [stack[-1] for stack in self.standing.values() if stack]
-        own = [verdict for verdict in tops if verdict.author == author]
-        if not own:
+        theirs = [verdict for verdict in tops if verdict.author == author]
+        if not theirs:
             return None
-        newest = max(own, key=lambda verdict: verdict.number)
+        newest = max(theirs, key=lambda verdict: verdict.number)
         self.standing[newest.pair].pop()
         self.acts[newest.pair] += 1
         self.acts_then[newest.number] = self.acts[newest.pair]

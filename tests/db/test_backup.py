@@ -7,6 +7,7 @@ import threading
 from pathlib import Path
 
 import pytest
+from sqlalchemy import create_engine
 
 from db import Store, open_store
 from db.backup import backup, check
@@ -75,7 +76,7 @@ def test_copies_while_verdicts_are_written_are_each_consistent(
     assert counted == sorted(counted)
 
 
-def test_a_damaged_database_is_told(tmp_path: Path) -> None:
+def test_a_damaged_database_is_reported(tmp_path: Path) -> None:
     store = open_store(f"sqlite:///{tmp_path}/x.db")
     add_dataset(store, 2000)
     assert check(store) == ""
@@ -88,8 +89,41 @@ def test_a_damaged_database_is_told(tmp_path: Path) -> None:
     (tmp_path / "x.db").write_bytes(bytes(data))
     again = open_store(f"sqlite:///{tmp_path}/x.db")
     try:
-        told = check(again)
+        message = check(again)
     except StoreProblem as problem:
-        told = str(problem)
+        message = str(problem)
     again.close()
-    assert told
+    assert message
+
+
+def test_the_password_is_in_no_process_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pg_dump of our own notes what any other user of the machine could see, and the file."""
+    program = tmp_path / "bin" / "pg_dump"
+    program.parent.mkdir()
+    program.write_text(
+        """#!/bin/sh
+tr '\\0' '\\n' < /proc/$$/cmdline > "$NOTES/seen"
+echo "PGPASSWORD=$PGPASSWORD" >> "$NOTES/seen"
+stat -c %a "$PGPASSFILE" > "$NOTES/mode"; cp "$PGPASSFILE" "$NOTES/file"
+echo "$PGPASSFILE" > "$NOTES/where"
+for a in "$@"; do case "$a" in --file=*) : > "${a#--file=}";; esac; done
+"""
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    monkeypatch.setenv("NOTES", str(tmp_path))
+    for url in (
+        "postgresql+psycopg://ada:s3cr:et%5C@db.example:5433/curator?sslmode=require",
+        "postgresql+psycopg://ada@db.example:5433/curator?password=s3cr:et%5C&sslmode=require",
+    ):
+        store = Store(create_engine(url))
+        (tmp_path / "copy").unlink(missing_ok=True)
+        backup(store, tmp_path / "copy")
+        seen = (tmp_path / "seen").read_text()
+        assert "s3cr" not in seen
+        assert "postgresql://ada@db.example:5433/curator?sslmode=require" in seen
+        assert (tmp_path / "file").read_text() == "*:*:*:*:s3cr\\:et\\\\\n"
+        assert (tmp_path / "mode").read_text().strip() == "600"
+        assert not Path((tmp_path / "where").read_text().strip()).exists(), "removed afterwards"

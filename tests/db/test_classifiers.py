@@ -66,11 +66,11 @@ def test_two_who_adopt_at_once_leave_one_active(store: Store) -> None:
         thread.join()
     assert problems == []
     with store.reading() as session:
-        found = classifiers.list_classifiers(session, dataset_id)
-    assert sum(classifier.active for classifier in found) == 1
+        stored = classifiers.list_classifiers(session, dataset_id)
+    assert sum(classifier.active for classifier in stored) == 1
 
 
-def test_an_unknown_classifier_is_told(store: Store) -> None:
+def test_an_unknown_classifier_is_reported(store: Store) -> None:
     with store.writing() as session:
         for ask in (classifiers.activate, classifiers.get_payload, classifiers.get_classifier):
             with pytest.raises(MissingRow, match="no classifier 7"):

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+import db.column_types
 import db.queries.claims
 import db.queries.curators
 import db.queries.verdicts
-import db.types
 from db import Store
 from db.queries import claims, pairs, verdicts
 from tests.db.building import add_dataset
@@ -21,7 +21,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[timedelta]:
     def now() -> datetime:
         return datetime.now(UTC) + off[0]
 
-    for module in (db.types, db.queries.verdicts, db.queries.claims, db.queries.curators):
+    for module in (db.column_types, db.queries.verdicts, db.queries.claims, db.queries.curators):
         if hasattr(module, "now"):
             monkeypatch.setattr(module, "now", now)
     return off

@@ -5,11 +5,11 @@ from db import Store
 from db.errors import AlreadyExists, MissingRow
 from db.queries import (
     classifiers,
-    concreteness,
     datasets,
     detections,
     jobs,
     pairs,
+    signals,
     suggestions,
     trajectories,
     verdicts,
@@ -39,7 +39,7 @@ def test_a_name_is_given_once(store: Store) -> None:
         assert len(datasets.list_datasets(session)) == 1
 
 
-def test_an_unknown_dataset_is_told_with_those_that_exist(store: Store) -> None:
+def test_an_unknown_dataset_is_reported_with_those_that_exist(store: Store) -> None:
     with store.reading() as session, pytest.raises(MissingRow, match="none yet"):
         datasets.get_dataset(session, "photos")
     add_dataset(store, 0, "drawings")
@@ -63,16 +63,18 @@ def fill(store: Store, name: str) -> int:
         detections.save_detections(
             session, [DetectionRow(i, 0.5, ((0, 5, 1.0),), run_id, classifier.id) for i in ids]
         )
-        concreteness.save_icc(session, dict.fromkeys(ids, 0.5))
+        signals.save_icc(session, dict.fromkeys(ids, 0.5))
         suggestions.save_suggestions(
             session,
             [NewSuggestion(i, "trajectory", "better", 0.1, 0.2, run_id=run_id) for i in ids],
         )
-        offer = suggestions.list_suggestions(session, ids[0])[0]
+        suggestion = suggestions.list_suggestions(session, ids[0])[0]
         datasets.add_problems(session, dataset_id, [NewProblem("a.csv", 3, "image", "unreadable")])
         jobs.create_job(session, "score", dataset_id)
     with store.writing() as session:
-        verdicts.add_verdict(session, ids[0], 0, "correction", "better", offer.id, author="Ada")
+        verdicts.add_verdict(
+            session, ids[0], 0, "correction", "better", suggestion.id, author="Ada"
+        )
         verdicts.add_verdict(session, ids[1], 0, "drop", author="Ada")
         verdicts.undo_last(session, dataset_id, "Ada")
     return dataset_id
@@ -104,7 +106,7 @@ def test_ids_of_a_deleted_dataset_are_not_given_again(store: Store) -> None:
     assert not set(old_ids) & set(new_ids)
 
 
-def test_deleting_an_unknown_dataset_is_told(store: Store) -> None:
+def test_deleting_an_unknown_dataset_is_reported(store: Store) -> None:
     with pytest.raises(MissingRow), store.writing() as session:
         datasets.delete_dataset(session, 77)
 

@@ -39,10 +39,10 @@ def first_release(url: str, tmp_path: Path) -> str:
 
 def copy(source: str, target: str) -> None:
     """All rows of the first schema."""
-    here, there = create_engine(source), create_engine(parse_url(target))
+    local, remote = create_engine(source), create_engine(parse_url(target))
     tables = MetaData()
-    tables.reflect(here)
-    with here.connect() as reading, there.begin() as writing:
+    tables.reflect(local)
+    with local.connect() as reading, remote.begin() as writing:
         command.upgrade(upgrade.alembic_config(writing), "0001")
         for table in tables.sorted_tables:
             rows = [dict(row._mapping) for row in reading.execute(table.select())]
@@ -55,8 +55,8 @@ def copy(source: str, target: str) -> None:
                             f"(SELECT max(id) FROM {table.name}))"
                         )
                     )
-    here.dispose()
-    there.dispose()
+    local.dispose()
+    remote.dispose()
 
 
 def test_everything_is_there_and_goes_on(first_release: str) -> None:
@@ -77,15 +77,15 @@ def test_everything_is_there_and_goes_on(first_release: str) -> None:
     (problem,) = workspace.problems(dataset)
     assert (problem.file, problem.row) == ("metadata.jsonl", 17)
 
-    view = workspace.open_pair(listed[0].id)
+    view = workspace.review.open_pair(listed[0].id)
     assert view.trajectory is not None
-    assert view.trajectory.second is None
+    assert view.trajectory.auxiliary is None
     assert view.p_error == pytest.approx(0.748, abs=1e-3)
     assert (len(view.suggestions), len(view.suspects)) == (3, 15)
 
-    again = workspace.decide(listed[5].id, 4, "correct", author="Ben")
+    again = workspace.review.decide(listed[5].id, 4, "correct", author="Ben")
     assert (again.decision, again.version) == ("correct", 5)
-    undone = workspace.undo(dataset, "Ada")  # the last of her own
+    undone = workspace.review.undo(dataset, "Ada")  # the last of her own
     assert undone is not None
     assert (undone.pair_id, undone.decision) == (listed[2].id, "correct")
     store.close()

@@ -6,10 +6,10 @@ import pytest
 from sqlalchemy import update
 
 from db import Store
+from db.column_types import now
 from db.errors import MissingRow
 from db.models import Job
-from db.queries import jobs, settings
-from db.types import now
+from db.queries import jobs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_a_job_tells_how_far_it_is(store: Store) -> None:
     with store.writing() as session:
         job = jobs.create_job(session, "score", message="waiting")
-        assert (job.status, job.done, job.total, job.result) == ("queued", 0, 0, {})
+        assert (job.status, job.done, job.total, job.arguments) == ("queued", 0, 0, {})
         assert jobs.running_jobs(session) == [job]
         job = jobs.update_job(session, job.id, status="running", done=3, total=9)
         assert (job.status, job.done, job.total, job.message) == ("running", 3, 9, "waiting")
@@ -31,7 +31,7 @@ def test_a_job_tells_how_far_it_is(store: Store) -> None:
             jobs.get_job(session, 99)
 
 
-def test_jobs_of_a_killed_program_are_told_at_the_next_start(store: Store) -> None:
+def test_jobs_of_a_killed_program_are_reported_at_the_next_start(store: Store) -> None:
     url = store.engine.url.render_as_string(hide_password=False)
     program = """
 import os, signal, sys
@@ -70,14 +70,3 @@ def test_jobs_of_other_machines_count_as_dead_after_a_silence(
         session.execute(update(Job).values(owner=owner, updated_at=heard))
         assert (jobs.fail_stale_jobs(session) == []) == alive
         assert (jobs.get_job(session, job.id).status == "queued") == alive
-
-
-def test_settings_are_kept(store: Store) -> None:
-    with store.writing() as session:
-        assert settings.get_setting(session, "theme", "light") == "light"
-        settings.set_setting(session, "theme", {"name": "dark"})
-        settings.set_setting(session, "theme", {"name": "darker"})
-        settings.set_setting(session, "nothing", None)
-    with store.reading() as session:
-        assert settings.get_setting(session, "theme") == {"name": "darker"}
-        assert settings.get_setting(session, "nothing", "default") is None

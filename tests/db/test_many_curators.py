@@ -1,11 +1,11 @@
-"""Several people at once over a real server, on either database (`backend/bench/load.py`)."""
+"""Several people at once over a real server, on either database (`backend/lab/bench/load.py`)."""
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
 
-from backend.bench.load import bench_load
+from backend.lab.bench.load import bench_load
 from db import Store
 from db.queries import claims, queue
 from db.queries.queue import QueueFilter
@@ -14,10 +14,10 @@ from tests.db.building import add_dataset
 
 @pytest.mark.parametrize("servers", [1, 2])
 def test_no_verdict_is_lost_and_no_pair_is_judged_twice(url: str, servers: int) -> None:
-    found = bench_load(6, 60, url, servers=servers)
-    assert found.confirmed >= 60
-    assert (found.lost, found.doubled, found.conflicts) == (0, 0, 0)
-    assert {one.question for one in found.latencies} == {"next pair", "verdict"}
+    report = bench_load(6, 60, url, servers=servers)
+    assert report.confirmed >= 60
+    assert (report.lost, report.doubled, report.conflicts) == (0, 0, 0)
+    assert {latency.question for latency in report.latencies} == {"next pair", "verdict"}
 
 
 def test_of_many_who_ask_at_once_each_gets_another_pair(store: Store) -> None:
@@ -26,7 +26,7 @@ def test_of_many_who_ask_at_once_each_gets_another_pair(store: Store) -> None:
     ready = Barrier(len(curators))
 
     def take(curator: str) -> int | None:
-        filter = QueueFilter(dataset_id, "unreviewed", order="lot", reader=curator)
+        filter = QueueFilter(dataset_id, "unreviewed", order="random", reader=curator)
         ready.wait()
         with store.writing() as session:
             return claims.take_first(session, filter, curator)
@@ -36,7 +36,7 @@ def test_of_many_who_ask_at_once_each_gets_another_pair(store: Store) -> None:
     assert len(set(taken)) == len(curators)
     assert set(taken) <= set(ids)
     with store.reading() as session:
-        head = queue.page(session, QueueFilter(dataset_id, "unreviewed", order="lot"), None, 12)
+        head = queue.page(session, QueueFilter(dataset_id, "unreviewed", order="random"), None, 12)
     assert set(taken) == {row.pair_id for row in head.rows}, "nobody was handed a later pair"
 
 

@@ -1,5 +1,6 @@
 """What `open_store` does to a database: new, current, old, newer, foreign, interrupted."""
 
+import json
 import shutil
 import sqlite3
 import subprocess
@@ -10,7 +11,7 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, inspect, text
+from sqlalchemy import Connection, create_engine, inspect, text
 
 from db import open_store, upgrade
 from db.caption_search import TABLES
@@ -46,14 +47,14 @@ def schema_of(path: Path) -> dict[str, list[str]]:
 
 def clauses(sql: str) -> list[str]:
     """What the commas of a statement's outer parentheses separate, however it is laid out."""
-    found, depth = [""], 0
+    parts, depth = [""], 0
     for character in sql:
         depth += (character == "(") - (character == ")")
         if character == "," and depth == 1:
-            found.append("")
+            parts.append("")
         elif not (character in "()" and depth == (character == "(")):
-            found[-1] += character
-    return [" ".join(clause.split()) for clause in found]
+            parts[-1] += character
+    return [" ".join(clause.split()) for clause in parts]
 
 
 def test_migrations_give_the_very_statements_of_the_models(tmp_path: Path) -> None:
@@ -205,7 +206,7 @@ def test_the_alembic_command_works_by_hand(sqlite_url: str) -> None:
     assert done.stdout.strip() == f"{head_revision()} (head)"
 
 
-def test_pairs_of_an_older_database_get_their_lots(tmp_path: Path) -> None:
+def test_pairs_of_an_older_database_get_a_random_key(tmp_path: Path) -> None:
     engine = create_engine(f"sqlite:///{tmp_path}/old.db")
     with engine.begin() as connection:
         command.upgrade(upgrade.alembic_config(connection), "0002")
@@ -221,8 +222,56 @@ def test_pairs_of_an_older_database_get_their_lots(tmp_path: Path) -> None:
     engine.dispose()
     store = open_store(f"sqlite:///{tmp_path}/old.db")
     with store.engine.connect() as connection:
-        lots = connection.execute(text("SELECT lot FROM pairs")).scalars().all()
-    assert len(set(lots)) == 50
-    assert 0 <= min(lots) < 0.3
-    assert 0.7 < max(lots) < 1
+        keys = connection.execute(text("SELECT random_key FROM pairs")).scalars().all()
+    assert len(set(keys)) == 50
+    assert 0 <= min(keys) < 0.3
+    assert 0.7 < max(keys) < 1
     store.close()
+
+
+def test_the_random_order_is_renamed_in_pairs_and_saved_views(url: str) -> None:
+    open_store(url).close()
+    engine = create_engine(parse_url(url))
+    with engine.begin() as connection:
+        command.downgrade(upgrade.alembic_config(connection), "0017")
+        connection.execute(
+            text("INSERT INTO datasets (name, source, root, created_at) "
+                 "VALUES ('photos', '/p', '/p', '2026-01-01')")
+        )  # fmt: skip
+        connection.execute(
+            text("INSERT INTO pairs (dataset_id, external_id, image_path, caption, lot) "
+                 "VALUES (1, 'photo-0', 'a.jpg', 'a cat', 0.25)")
+        )  # fmt: skip
+        for name, fields in (
+            ("audit", {"review": "all", "order": "lot"}),
+            ("lot", {"text": "lot"}),
+        ):
+            connection.execute(
+                text("INSERT INTO views (dataset_id, name, fields, author, created_at) "
+                     "VALUES (1, :name, :fields, 'Ada', '2026-01-01')"),
+                {"name": name, "fields": json.dumps(fields)},
+            )  # fmt: skip
+    with engine.begin() as connection:
+        command.upgrade(upgrade.alembic_config(connection), "0018")
+        assert keys_and_views(connection, "random_key") == (
+            0.25, {"audit": {"review": "all", "order": "random"}, "lot": {"text": "lot"}}
+        )  # fmt: skip
+    with engine.begin() as connection:
+        command.downgrade(upgrade.alembic_config(connection), "0017")
+        assert keys_and_views(connection, "lot") == (
+            0.25, {"audit": {"review": "all", "order": "lot"}, "lot": {"text": "lot"}}
+        )  # fmt: skip
+    engine.dispose()
+
+
+def keys_and_views(connection: Connection, column: str) -> tuple[float, dict[str, object]]:
+    """The one pair's number in the column, which has an index, and the fields of the views."""
+    indexes = {
+        index["name"]: index["column_names"] for index in inspect(connection).get_indexes("pairs")
+    }
+    assert indexes[f"ix_pairs_{column}"] == ["dataset_id", column, "id"]
+    key = connection.execute(text(f"SELECT {column} FROM pairs")).scalar_one()
+    rows = connection.execute(text("SELECT name, fields FROM views")).all()
+    return key, {
+        name: json.loads(fields) if isinstance(fields, str) else fields for name, fields in rows
+    }

@@ -1,11 +1,14 @@
 """The plane's cells and points, on both databases."""
 
+import math
+
 import pytest
 
 from db import Store
 from db.authors import RULE
-from db.queries import concreteness, plane, verdicts
-from tests.db.building import add_dataset, set_probabilities
+from db.queries import plane, signals, specificity, verdicts
+from db.queries.specificity import RetrievalRow
+from tests.db.building import add_dataset, set_probabilities, start_run
 
 
 def test_cells_hold_every_scored_pair_once(store: Store) -> None:
@@ -13,7 +16,7 @@ def test_cells_hold_every_scored_pair_once(store: Store) -> None:
     places = [(0.0, 0.0), (0.99, 1.0), (1.0, 1.0), (0.25, 0.5), (0.2499, 0.74), (None, 0.5)]
     set_probabilities(store, ids, [p for p, _ in places])
     with store.writing() as session:
-        concreteness.save_icc(session, {i: icc for i, (_, icc) in zip(ids, places, strict=True)})
+        signals.save_icc(session, {i: icc for i, (_, icc) in zip(ids, places, strict=True)})
     with store.writing() as session:
         verdicts.add_verdict(session, ids[3], 0, "drop", author="ada")
     with store.writing() as session:
@@ -21,9 +24,33 @@ def test_cells_hold_every_scored_pair_once(store: Store) -> None:
     with store.reading() as session:
         cells = plane.grid(session, dataset, 4)
         points = plane.sample(session, dataset, 3)
-        said = list(plane.decided(session, dataset))
-    assert {(c.p_error, c.icc): (c.pairs, c.undecided) for c in cells} == {
+        decided = list(plane.decided(session, dataset))
+    assert {(c.p_error, c.up): (c.pairs, c.undecided) for c in cells} == {
         (0, 0): (1, 0), (3, 3): (2, 2), (1, 2): (1, 0), (0, 2): (1, 1),
     }  # fmt: skip
     assert len(points) == 3
-    assert said == [(pytest.approx(0.25), pytest.approx(0.5), "drop")]
+    assert decided == [(pytest.approx(0.25), pytest.approx(0.5), "drop")]
+
+
+def test_upwards_may_be_the_share_that_specificity_stands_for(store: Store) -> None:
+    dataset, ids = add_dataset(store, 5)
+    run = start_run(store, dataset)
+    set_probabilities(store, ids, [0.1] * 5)
+    shares = [0.01, 0.25, 0.2499, 1.0]
+    with store.writing() as session:
+        specificity.save_retrievals(
+            session,
+            [
+                RetrievalRow(i, run, math.log(share), 1, 2, 0.5, ())
+                for i, share in zip(ids, shares, strict=False)
+            ],
+        )
+        signals.save_icc(session, dict.fromkeys(ids, 0.5))
+    with store.reading() as session:
+        cells = plane.grid(session, dataset, 4, "specificity")
+        points = plane.sample(session, dataset, 9)
+    assert {(c.p_error, c.up): c.pairs for c in cells} == {(0, 0): 2, (0, 1): 1, (0, 3): 1}
+    assert {point[0]: point[3] for point in points} == {
+        i: None if share is None else pytest.approx(math.log(share))
+        for i, share in zip(ids, [*shares, None], strict=True)
+    }

@@ -2,7 +2,7 @@
 
 from db import Store
 from db.queries import pairs, progress, verdicts
-from db.queries.pairs import lot_of
+from db.queries.pairs import random_key
 from tests.db.building import add_dataset, set_probabilities
 
 
@@ -20,36 +20,36 @@ def reached(store: Store, dataset_id: int) -> progress.Reached:
 def test_the_point_and_the_sample(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 20)
     set_probabilities(store, ids, [i / 20 for i in range(19)] + [None])
-    lots = sorted(range(20), key=lambda i: lot_of(dataset_id, f"photo-{i}"))
+    order = sorted(range(20), key=lambda i: random_key(dataset_id, f"photo-{i}"))
     assert reached(store, dataset_id) == progress.Reached(0.9, 20, 0, 0, 0)
     for i in (18, 17, 16):  # the head of the queue
         decide(store, ids[i], "drop")
     now = reached(store, dataset_id)
-    assert (now.point, now.below, now.found) == (0.75, 17, 0)
-    first = [i for i in lots if i not in (16, 17, 18)][:4]
+    assert (now.point, now.below, now.errors_found) == (0.75, 17, 0)
+    first = [i for i in order if i not in (16, 17, 18)][:4]
     for number, i in enumerate(first):
         decide(store, ids[i], ("drop", "correct", "unsure", "abstract")[number])
     now = reached(store, dataset_id)
-    # Of the pairs without a gap in the order of lots, those below the point that say something.
-    gap = next(i for i in lots if i not in (16, 17, 18, *first))
+    # Of the pairs without a gap in the random order, those below the point that say something.
+    gap = next(i for i in order if i not in (16, 17, 18, *first))
     open_point = max(i / 20 for i in range(19) if i not in (16, 17, 18, *first))
     below = [i for i in range(20) if i == 19 or i / 20 <= open_point]
-    drawn = [i for i in first if i in below and lots.index(i) < lots.index(gap)]
+    drawn = [i for i in first if i in below and order.index(i) < order.index(gap)]
     assert now.point == open_point
     assert now.below == len(below)
     assert now.sample == len([i for i in drawn if i != first[2]])
     assert now.wrong_in_sample == len([i for i in drawn if i == first[0]])
-    assert now.found == len([i for i in first[:1] if i in below])
+    assert now.errors_found == len([i for i in first[:1] if i in below])
 
 
-def test_lots_are_even_and_stay(store: Store) -> None:
+def test_random_keys_are_uniform(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 400)
     with store.reading() as session:
-        lots = [lot_of(dataset_id, pairs.get_pair(session, i).external_id) for i in ids]
-    assert len(set(lots)) == 400
-    assert all(0 <= lot < 1 for lot in lots)
-    assert abs(sum(lots) / 400 - 0.5) < 0.06
-    assert abs(sum(lots[:200]) - sum(lots[200:])) < 25
+        keys = [random_key(dataset_id, pairs.get_pair(session, i).external_id) for i in ids]
+    assert len(set(keys)) == 400
+    assert all(0 <= key < 1 for key in keys)
+    assert abs(sum(keys) / 400 - 0.5) < 0.06
+    assert abs(sum(keys[:200]) - sum(keys[200:])) < 25
 
 
 def test_the_pace_counts_decisions_by_curator_and_day(store: Store) -> None:
@@ -64,11 +64,16 @@ def test_the_pace_counts_decisions_by_curator_and_day(store: Store) -> None:
     with store.writing() as session:
         verdicts.redo_last(session, dataset_id, "Ada")
     with store.reading() as session:
-        found = progress.pace(session, dataset_id)
-        said = [decision for _, decision in progress.decided(session, dataset_id)]
-    assert {(one.author, one.verdicts) for one in found} == {("Ada", 3), ("Ben", 1)}
-    assert all(len(one.day) == 10 and one.day[4] == "-" for one in found)
-    assert sorted(said) == ["correct", "correct", "correct", "drop"]
+        paces = progress.pace(session, dataset_id)
+        decisions = [decision for _, decision in progress.decided(session, dataset_id)]
+    assert {(pace.author, pace.verdicts) for pace in paces} == {("Ada", 3), ("Ben", 1)}
+    with store.writing() as session:
+        verdicts.undo_last(session, dataset_id, "Ada")
+    with store.reading() as session:
+        left = progress.pace(session, dataset_id)
+    assert {(pace.author, pace.verdicts) for pace in left} == {("Ada", 2), ("Ben", 1)}
+    assert all(len(pace.day) == 10 and pace.day[4] == "-" for pace in paces)
+    assert sorted(decisions) == ["correct", "correct", "correct", "drop"]
 
 
 def test_everything_decided(store: Store) -> None:

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from backend.detection.features import feature_matrix
-from backend.pipeline import scoring, training
-from backend.pipeline.classifiers import classifier_in_use
-from backend.pipeline.scoring import scored_batches
-from backend.scenes import demo
+from backend.engine.detection.features import feature_matrix
+from backend.jobs import detect, retrain
+from backend.jobs.classifiers import classifier_in_use
+from backend.jobs.stored_trajectories import scored_batches
+from backend.lab.scenes import demo
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import pairs, runs
@@ -41,11 +41,11 @@ def workspace(url: str, tmp_path: Path) -> Iterator[Workspace]:
             {},
         )
     )  # fmt: skip
-    dataset = opened.import_dataset(source).dataset_id
-    opened.score(dataset, suggestions=False)
+    dataset = opened.jobs.import_dataset(source).dataset_id
+    opened.jobs.score(dataset, suggestions=False)
     for number, pair_id in enumerate(pair_ids(opened)[:14]):
-        opened.decide(pair_id, 0, "drop" if number % 2 else "correct")
-    opened.train(dataset)
+        opened.review.decide(pair_id, 0, "drop" if number % 2 else "correct")
+    opened.jobs.train(dataset)
     table.write_text("".join(lines), "utf-8")
     yield opened
     opened.store.close()
@@ -63,7 +63,7 @@ def check_shown(workspace: Workspace, scored: int) -> None:
     classifier = classifier_in_use(workspace.store, 1)
     assert run is not None
     assert classifier is not None
-    assert [one.active for one in workspace.classifiers(1)].count(True) == 1
+    assert [classifier.active for classifier in workspace.jobs.classifiers(1)].count(True) == 1
     ((listed, trajectories),) = scored_batches(workspace.store, run)
     assert len(listed) == scored
     shown = np.array([pair.p_error for pair in listed], float)
@@ -75,11 +75,11 @@ def once_after(function: Callable[..., Any], then: Callable[[], Any]) -> Callabl
     happened = threading.Event()
 
     def called(*given: Any, **named: Any) -> Any:
-        found = function(*given, **named)
+        value = function(*given, **named)
         if not happened.is_set():
             happened.set()
             then()
-        return found
+        return value
 
     return called
 
@@ -87,62 +87,62 @@ def once_after(function: Callable[..., Any], then: Callable[[], Any]) -> Callabl
 def test_a_classifier_adopted_while_pairs_are_scored_judges_them_all(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    candidate = workspace.classifiers(1)[0].id
-    workspace.import_dataset(tmp_path / "pairs")
+    candidate = workspace.jobs.classifiers(1)[0].id
+    workspace.jobs.import_dataset(tmp_path / "pairs")
     monkeypatch.setattr(
-        scoring, "probabilities",
-        once_after(scoring.probabilities, lambda: workspace.adopt(candidate)),
+        detect, "probabilities",
+        once_after(detect.probabilities, lambda: workspace.jobs.adopt(candidate)),
     )  # fmt: skip
-    workspace.score(1, suggestions=False)
-    assert workspace.classifiers(1)[0].active
+    workspace.jobs.score(1, suggestions=False)
+    assert workspace.jobs.classifiers(1)[0].active
     check_shown(workspace, ALL)
 
 
 def test_pairs_that_are_scored_while_a_classifier_is_adopted_follow_it(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    candidate = workspace.classifiers(1)[0].id
-    workspace.import_dataset(tmp_path / "pairs")
+    candidate = workspace.jobs.classifiers(1)[0].id
+    workspace.jobs.import_dataset(tmp_path / "pairs")
     monkeypatch.setattr(
-        training, "_ranked",
-        once_after(training._ranked, lambda: workspace.score(1, suggestions=False)),
+        retrain, "_ranked",
+        once_after(retrain._ranked, lambda: workspace.jobs.score(1, suggestions=False)),
     )  # fmt: skip
-    workspace.adopt(candidate)
+    workspace.jobs.adopt(candidate)
     check_shown(workspace, ALL)
 
 
 def test_verdicts_undo_training_and_adopting_at_once(workspace: Workspace) -> None:
     """By eight threads. On PostgreSQL transactions that write many pairs could wait for each other
     crosswise: then one of these would be refused."""
-    ids, first = pair_ids(workspace), workspace.classifiers(1)
+    ids, first = pair_ids(workspace), workspace.jobs.classifiers(1)
     ready = threading.Barrier(8)
 
     def judge(author: str) -> None:
-        lot = random.Random(author)
+        rng = random.Random(author)
         ready.wait()
         for _ in range(12):
-            chosen = lot.sample(ids[14:], 6)  # in no order, as they are clicked
-            seen = [(pair, workspace.open_pair(pair).version) for pair in chosen]
-            workspace.decide_many(seen, lot.choice(["drop", "correct"]), author=author)
-            if lot.random() < 0.4:
-                workspace.undo(1, author=author)
+            chosen = rng.sample(ids[14:], 6)  # in no order, as they are clicked
+            seen = [(pair, workspace.review.open_pair(pair).version) for pair in chosen]
+            workspace.review.decide_many(seen, rng.choice(["drop", "correct"]), author=author)
+            if rng.random() < 0.4:
+                workspace.review.undo(1, author=author)
 
     def adopt(turn: int) -> None:
         ready.wait()
         for number in range(12):
-            workspace.adopt(first[(turn + number) % 2].id)
+            workspace.jobs.adopt(first[(turn + number) % 2].id)
 
     def train() -> None:
         ready.wait()
-        workspace.train(1)
+        workspace.jobs.train(1)
 
     with ThreadPoolExecutor(8) as pool:
         work = [pool.submit(judge, f"curator {number}") for number in range(4)]
         work += [pool.submit(adopt, turn) for turn in range(2)]
         work += [pool.submit(train) for _ in range(2)]
-        for one in work:
-            one.result()
-    names = [one.name for one in workspace.classifiers(1)]
+        for task in work:
+            task.result()
+    names = [classifier.name for classifier in workspace.jobs.classifiers(1)]
     assert len(names) == len(set(names)) == 4
     check_shown(workspace, FIRST)
     with workspace.store.reading() as session:

@@ -9,7 +9,7 @@ import pytest
 
 from db import Store, open_store
 from db.errors import MissingRow
-from db.queries import concreteness, datasets, detections, pairs, runs, suggestions, trajectories
+from db.queries import datasets, detections, pairs, runs, signals, suggestions, trajectories
 from db.queries.detections import DetectionRow
 from db.queries.suggestions import NewSuggestion
 from db.queries.trajectories import TrajectoryRow
@@ -30,17 +30,18 @@ def trajectory(
     )
 
 
-def same(one: TrajectoryRow | None, other: TrajectoryRow) -> bool:
+def same(first: TrajectoryRow | None, other: TrajectoryRow) -> bool:
     return (
-        one is not None
-        and (one.pair_id, one.removed, one.truncated, one.captions)
+        first is not None
+        and (first.pair_id, first.removed, first.truncated, first.captions)
         == (other.pair_id, other.removed, other.truncated, other.captions)
-        and np.array_equal(one.scores, other.scores)
-        and np.array_equal(one.similarities, other.similarities)
-        and np.array_equal(one.first_step_scores, other.first_step_scores)
-        and (one.second is None) == (other.second is None)
+        and np.array_equal(first.scores, other.scores)
+        and np.array_equal(first.similarities, other.similarities)
+        and np.array_equal(first.first_step_scores, other.first_step_scores)
+        and (first.auxiliary is None) == (other.auxiliary is None)
         and all(
-            np.array_equal(a, b) for a, b in zip(one.second or (), other.second or (), strict=True)
+            np.array_equal(a, b)
+            for a, b in zip(first.auxiliary or (), other.auxiliary or (), strict=True)
         )
     )
 
@@ -51,7 +52,7 @@ def test_a_trajectory_comes_back_exactly(store: Store) -> None:
     saved = [trajectory(ids[0], 12), trajectory(ids[1], 300, truncated=True), trajectory(ids[2], 0)]
     saved[1] = replace(
         saved[1],
-        second=(saved[1].scores * np.float32(0.5), saved[1].first_step_scores * np.float32(0.3)),
+        auxiliary=(saved[1].scores * np.float32(0.5), saved[1].first_step_scores * np.float32(0.3)),
     )
     with store.writing() as session:
         trajectories.save_trajectories(session, run_id, saved)
@@ -63,9 +64,9 @@ def test_a_trajectory_comes_back_exactly(store: Store) -> None:
             assert pair.gain == pytest.approx(float(original.scores.max() - original.scores[0]))
             assert pair.words_read == len(original.first_step_scores)
             assert pair.truncated == original.truncated
-        walked = list(trajectories.iterate_trajectories(session, run_id, batch=2))
-    assert len(walked) == 3
-    assert all(same(one, other) for one, other in zip(walked, saved, strict=True))
+        stored = trajectories.trajectories_of(session, run_id, [row.pair_id for row in saved])
+    assert len(stored) == 3
+    assert all(same(stored[row.pair_id], row) for row in saved)
 
 
 def test_captions_that_do_not_follow_from_the_words_come_back(store: Store) -> None:
@@ -90,7 +91,7 @@ def test_saving_again_overwrites_and_a_newer_run_comes_first(store: Store) -> No
         assert same(trajectories.get_trajectory(session, pair_id, first_run), again)
         assert same(trajectories.get_trajectory(session, pair_id), second)
         assert trajectories.get_trajectory(session, pair_id, 999) is None
-        assert len(list(trajectories.iterate_trajectories(session, first_run))) == 1
+        assert len(trajectories.trajectories_of(session, first_run, [pair_id])) == 1
 
 
 @pytest.mark.parametrize("scores", [[], [0.5, float("nan")], [float("inf")]])
@@ -113,9 +114,6 @@ def test_scoring_resumes_where_it_stopped(store: Store) -> None:
     with store.reading() as session:
         left = [pair.id for pair in pairs.iterate_pairs(session, dataset_id, run_id, batch=2)]
         assert left == ids[1::2]
-        assert runs.scored_pair_ids(session, run_id) == set(done)
-        assert runs.scored_pair_ids(session, run_id, ids[:4]) == {ids[0], ids[2]}
-        assert runs.scored_pair_ids(session, run_id, []) == set()
         assert pairs.counts(session, dataset_id).scored == 5
 
 
@@ -132,9 +130,9 @@ def test_a_run_is_found_by_what_decides_its_numbers(store: Store) -> None:
         "parameters": {"batch": 8},
     }
     with store.reading() as session:
-        found = runs.find_run(session, **known)
-        assert found is not None
-        assert (found.id, found.status, found.finished_at) == (run_id, "running", None)
+        run = runs.find_run(session, **known)
+        assert run is not None
+        assert (run.id, run.status, run.finished_at) == (run_id, "running", None)
         for name, other in [
             ("kind", "train"),
             ("dataset_id", None),
@@ -163,10 +161,10 @@ def test_a_run_is_found_by_what_decides_its_numbers(store: Store) -> None:
 def test_a_detection_sets_the_probability_of_its_pair(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 2)
     run_id = start_run(store, dataset_id)
-    found = DetectionRow(ids[0], 0.75, ((0, 5, 1.0), (6, 12, 0.0)), run_id)
+    detection = DetectionRow(ids[0], 0.75, ((0, 5, 1.0), (6, 12, 0.0)), run_id)
     with store.writing() as session:
-        detections.save_detections(session, [found, DetectionRow(ids[1], None, ())])
-        assert detections.get_detection(session, ids[0]) == found
+        detections.save_detections(session, [detection, DetectionRow(ids[1], None, ())])
+        assert detections.get_detection(session, ids[0]) == detection
         assert pairs.get_pair(session, ids[0]).p_error == 0.75
         assert pairs.get_pair(session, ids[1]).p_error is None
         later = DetectionRow(ids[0], 0.25, ())
@@ -190,11 +188,11 @@ def test_a_detection_sets_the_probability_of_its_pair(store: Store) -> None:
 def test_concreteness_is_kept(store: Store) -> None:
     _, ids = add_dataset(store, 2)
     with store.writing() as session:
-        concreteness.save_icc(session, {ids[1]: 0.125})
-        concreteness.save_icc(session, {})
+        signals.save_icc(session, {ids[1]: 0.125})
+        signals.save_icc(session, {})
         assert [pairs.get_pair(session, i).icc for i in ids] == [None, 0.125]
         with pytest.raises(ValueError, match="finite"):
-            concreteness.save_icc(session, {ids[0]: float("nan")})
+            signals.save_icc(session, {ids[0]: float("nan")})
 
 
 def test_suggestions_come_best_first_and_keep_their_id(store: Store) -> None:
@@ -251,6 +249,6 @@ def test_a_scored_pair_takes_less_than_two_and_a_half_kilobytes(tmp_path: Path) 
         detections.save_detections(
             session, [DetectionRow(i, i / (2 * max(ids)), suspects, run_id) for i in ids]
         )
-        concreteness.save_icc(session, {i: i / max(ids) for i in ids})
+        signals.save_icc(session, {i: i / max(ids) for i in ids})
     store.close()
     assert (tmp_path / "size.db").stat().st_size / size < 2500

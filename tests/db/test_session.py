@@ -1,3 +1,4 @@
+import os
 import sqlite3
 import threading
 from pathlib import Path
@@ -8,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from db import Store, open_store
 from db import session as session_module
-from db.errors import StoreProblem
+from db.errors import MissingRow, StoreProblem
 from db.queries import datasets, pairs
 from tests.db.building import add_dataset
 
@@ -64,7 +65,7 @@ def test_foreign_keys_are_enforced(store: Store) -> None:
         pairs.add_pairs(session, 12345, [pairs.NewPair("a", "a.jpg", "a")])
 
 
-def test_a_database_locked_by_another_program_is_told(
+def test_a_database_locked_by_another_program_is_reported(
     sqlite_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(session_module, "BUSY_SECONDS", 0.1)
@@ -99,8 +100,8 @@ def test_writers_of_one_program_line_up(
     holder.start()
     inside.wait(10)
     monkeypatch.setattr(session_module, "TURN_SECONDS", 0.05)
-    told = pytest.raises(StoreProblem, match=r"others have been writing.*Try again")
-    with told, sqlite_store.writing() as session:
+    timeout = pytest.raises(StoreProblem, match=r"others have been writing.*Try again")
+    with timeout, sqlite_store.writing() as session:
         datasets.create_dataset(session, "second", "", "")
     monkeypatch.setattr(session_module, "TURN_SECONDS", 10)
     threading.Timer(0.3, done.set).start()
@@ -108,10 +109,13 @@ def test_writers_of_one_program_line_up(
         datasets.create_dataset(session, "second", "", "")
     holder.join()
     with sqlite_store.reading() as session:
-        assert [one.name for one in datasets.list_datasets(session)] == ["first", "second"]
+        assert [dataset.name for dataset in datasets.list_datasets(session)] == [
+            "first",
+            "second",
+        ]
 
 
-def test_a_full_disk_is_told_and_nothing_confirmed_is_lost(sqlite_store: Store) -> None:
+def test_a_full_disk_is_reported_and_nothing_confirmed_is_lost(sqlite_store: Store) -> None:
     dataset_id, _ = add_dataset(sqlite_store, 50)
 
     def add_too_much() -> None:
@@ -131,6 +135,8 @@ def test_a_full_disk_is_told_and_nothing_confirmed_is_lost(sqlite_store: Store) 
     ("url", "message"),
     [
         ("nonsense", "is not a database URL"),
+        ("postgresql://ada:secret@host:port/x", r"'postgresql://ada:\*\*\*@host:port/x' is not a"),
+        ("postgresql://ada:secret@[::1/x", r"ada:\*\*\*@\[::1/x' is not a database URL"),
         ("mysql://host/name", "'mysql' are not supported"),
         ("sqlite://", "in memory would lose"),
         ("sqlite:///:memory:", "in memory would lose"),
@@ -141,30 +147,53 @@ def test_a_url_that_cannot_work_is_refused(url: str, message: str) -> None:
         open_store(url)
 
 
-def test_a_file_that_is_no_database_is_told_and_kept(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_reported_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "notes.db"
     path.write_text("not a database at all, but long enough to be looked at closely\n" * 50)
     before = path.read_bytes()
-    with pytest.raises(StoreProblem, match="is something else"):
+    with pytest.raises(StoreProblem, match="is not a database"):
         open_store(f"sqlite:///{path}")
     assert path.read_bytes() == before
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreProblem, match="folder"):
         open_store(f"sqlite:///{tmp_path}/file/traced.db")
 
 
-def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
+def test_a_server_that_is_not_there_is_reported_without_the_password() -> None:
     with pytest.raises(StoreProblem) as caught:
         open_store("postgresql://ada:secret@127.0.0.1:1/traced")
-    assert "no PostgreSQL server answers" in str(caught.value)
+    assert "no response from a PostgreSQL server" in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
-def test_a_missing_postgresql_database_is_told(postgresql_server: str) -> None:
+def test_a_missing_postgresql_database_is_reported(postgresql_server: str) -> None:
     engine = create_engine(postgresql_server.replace("postgresql://", "postgresql+psycopg://"))
     url = engine.url.set(database="no_such_database").render_as_string(hide_password=False)
     with pytest.raises(StoreProblem, match="no such database"):
         open_store(url)
+
+
+def test_a_folder_on_a_read_only_disk_is_called_that(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allowed = os.access
+
+    def read_only(path: object, mode: int, **options: object) -> bool:
+        return mode & os.W_OK == 0 and allowed(str(path), mode)
+
+    monkeypatch.setattr(os, "access", read_only)
+    with pytest.raises(StoreProblem, match="read-only"):
+        open_store(f"sqlite:///{tmp_path}/traced.db")
+
+
+@pytest.mark.parametrize("number", [2**31, 2**40, 2**63, 2**70])
+def test_an_id_that_no_column_can_hold_is_a_missing_row(store: Store, number: int) -> None:
+    if store.dialect == "sqlite" and number < 2**63:
+        expected = "There is no pair"  # SQLite's integers are larger
+    else:
+        expected = "There is no such row: the number is larger"
+    with pytest.raises(MissingRow, match=expected), store.reading() as session:
+        datasets.pair_and_dataset(session, number)

@@ -11,17 +11,21 @@ from tests.db.building import add_dataset, start_run
 def test_where_a_suggestion_comes_from_is_kept_and_renewed(store: Store) -> None:
     dataset, (pair, _) = add_dataset(store, 2)
     run = start_run(store, dataset)
-    told = {"model": "vlm", "steps": [["red", "brown", True]]}
+    provenance = {"model": "vlm", "steps": [["red", "brown", True]]}
     for similarity in (0.5, 0.7):
         with store.writing() as session:
             suggestions.save_suggestions(
                 session,
-                [NewSuggestion(pair, "vlm", "A dog", 0.1, 0.9, None, 0.2, run, similarity, told)],
+                [
+                    NewSuggestion(
+                        pair, "vlm", "A dog", 0.1, 0.9, None, 0.2, run, similarity, provenance
+                    )
+                ],
             )
     with store.reading() as session:
         (row,) = suggestions.list_suggestions(session, pair, run)
     assert row.similarity == pytest.approx(0.7)
-    assert row.provenance == told
+    assert row.provenance == provenance
     with store.writing() as session:
         plain = NewSuggestion(pair, "infill", "A cat", 0.1, 0.3)
         suggestions.save_suggestions(session, [plain])
@@ -31,17 +35,17 @@ def test_where_a_suggestion_comes_from_is_kept_and_renewed(store: Store) -> None
 
 
 def test_an_attempt_is_known_by_model_and_run_and_goes_with_its_dataset(store: Store) -> None:
-    dataset, (one, other) = add_dataset(store, 2)
+    dataset, (first, other) = add_dataset(store, 2)
     run, later = start_run(store, dataset), start_run(store, dataset, "2")
     for outcome in ("refused", "offered"):
         with store.writing() as session:
-            attempt = Attempt(one, "vlm", run, outcome, "x" * 900)
+            attempt = Attempt(first, "vlm", run, outcome, "x" * 900)
             suggestions.save_attempt(session, attempt)
     with store.reading() as session:
-        assert suggestions.attempted(session, [one, other], "vlm", run) == {one: "offered"}
-        assert suggestions.attempted(session, [one, other], "vlm", later) == {}
-        assert suggestions.attempted(session, [one, other], "other", run) == {}
+        assert suggestions.attempted(session, [first, other], "vlm", run) == {first: "offered"}
+        assert suggestions.attempted(session, [first, other], "vlm", later) == {}
+        assert suggestions.attempted(session, [first, other], "other", run) == {}
     with store.writing() as session:
         datasets.delete_dataset(session, dataset)
     with store.reading() as session:
-        assert suggestions.attempted(session, [one, other], "vlm", run) == {}
+        assert suggestions.attempted(session, [first, other], "vlm", run) == {}

@@ -7,11 +7,11 @@ import pytest
 from sqlalchemy import update
 
 from db import Store
+from db.column_types import now
 from db.errors import AlreadyExists, MissingRow
 from db.models import Claim
 from db.queries import claims, curators, datasets, opinions, queue, verdicts
 from db.queries.queue import QueueFilter
-from db.types import now
 from tests.db.building import add_dataset
 
 
@@ -24,9 +24,9 @@ def decide(store: Store, pair: int, decision: str, author: str, settles: bool = 
         )
 
 
-def said(store: Store, pair: int) -> dict[str, str]:
+def opinions_of(store: Store, pair: int) -> dict[str, str]:
     with store.reading() as session:
-        return {one.author: one.decision for one in opinions.of_pair(session, pair)}
+        return {opinion.author: opinion.decision for opinion in opinions.of_pair(session, pair)}
 
 
 def test_an_account_is_added_changed_and_closed(store: Store) -> None:
@@ -48,9 +48,9 @@ def test_a_login_holds_until_it_expires_or_the_account_changes(store: Store) -> 
         curators.add_login(session, ada.id, b"a" * 32, now() + timedelta(hours=1))
         curators.add_login(session, ada.id, b"b" * 32, now() - timedelta(seconds=1))
     with store.reading() as session:
-        found = curators.logged_in(session, b"a" * 32)
-        assert found is not None
-        assert found.name == "Ada"
+        curator = curators.logged_in(session, b"a" * 32)
+        assert curator is not None
+        assert curator.name == "Ada"
         assert curators.logged_in(session, b"b" * 32) is None
     with store.writing() as session:
         curators.change_curator(session, "Ada", password_hash="other")
@@ -100,18 +100,18 @@ def test_an_opinion_follows_its_authors_own_acts(store: Store) -> None:
     decide(store, pair, "correct", "Ada")
     decide(store, pair, "drop", "Ben")
     decide(store, pair, "unsure", "Ada")
-    assert said(store, pair) == {"Ada": "unsure", "Ben": "drop"}
+    assert opinions_of(store, pair) == {"Ada": "unsure", "Ben": "drop"}
     with store.writing() as session:
         verdicts.undo_last(session, dataset, "Ada")
-    assert said(store, pair) == {"Ada": "correct", "Ben": "drop"}, "what Ada had said before"
+    assert opinions_of(store, pair) == {"Ada": "correct", "Ben": "drop"}, "what Ada had said before"
     with store.writing() as session:
         verdicts.redo_last(session, dataset, "Ada")
-    assert said(store, pair) == {"Ada": "unsure", "Ben": "drop"}
+    assert opinions_of(store, pair) == {"Ada": "unsure", "Ben": "drop"}
     with store.writing() as session:
         verdicts.undo_last(session, dataset, "Ada")
     with store.writing() as session:
         verdicts.undo_last(session, dataset, "Ben")
-    assert said(store, pair) == {"Ada": "correct"}
+    assert opinions_of(store, pair) == {"Ada": "correct"}
 
 
 def test_pairs_of_the_overlap_wait_for_so_many_people(store: Store) -> None:
@@ -149,10 +149,10 @@ def test_what_people_differ_about_is_disputed_until_it_is_settled(store: Store) 
     decide(store, ids[1], "correct", "Ben")
     disputed = QueueFilter(dataset, "disputed", order="position", descending=False)
     with store.reading() as session:
-        assert [len(one) for one in opinions.shared(session, dataset)] == [2, 2]
-        (one,) = opinions.disputed(session, dataset)
-        assert one.pair_id == ids[1]
-        assert {(o.author, o.decision) for o in one.opinions} == {
+        assert [len(opinion) for opinion in opinions.shared(session, dataset)] == [2, 2]
+        (dispute,) = opinions.disputed(session, dataset)
+        assert dispute.pair_id == ids[1]
+        assert {(o.author, o.decision) for o in dispute.opinions} == {
             ("Ada", "drop"), ("Ben", "correct"),
         }  # fmt: skip
         assert [row.pair_id for row in queue.page(session, disputed).rows] == [ids[1]]
@@ -160,7 +160,7 @@ def test_what_people_differ_about_is_disputed_until_it_is_settled(store: Store) 
     with store.reading() as session:
         assert opinions.count_disputed(session, dataset) == 0
         assert queue.page(session, disputed).rows == ()
-        assert [len(one) for one in opinions.shared(session, dataset)] == [2, 2]
+        assert [len(opinion) for opinion in opinions.shared(session, dataset)] == [2, 2]
 
 
 def test_deleting_a_dataset_deletes_its_claims_and_opinions(store: Store) -> None:
@@ -169,13 +169,13 @@ def test_deleting_a_dataset_deletes_its_claims_and_opinions(store: Store) -> Non
     with store.writing() as session:
         claims.claim(session, ids[1], "Ada")
         datasets.delete_dataset(session, dataset)
-    assert said(store, ids[0]) == {}
+    assert opinions_of(store, ids[0]) == {}
 
 
 def test_a_search_has_its_own_order_and_can_be_walked(store: Store) -> None:
     dataset, ids = add_dataset(store, 6)
-    found = (ids[4], ids[1], ids[3])
-    filter = QueueFilter(dataset, among=found)
+    hits = (ids[4], ids[1], ids[3])
+    filter = QueueFilter(dataset, among=hits)
     with store.reading() as session:
         first = queue.page(session, filter, None, 2)
         assert [row.pair_id for row in first.rows] == [ids[4], ids[1]]
@@ -185,5 +185,4 @@ def test_a_search_has_its_own_order_and_can_be_walked(store: Store) -> None:
         assert queue.count(session, filter) == 3
         assert queue.next_pair(session, filter, ids[4]) == ids[1]
         assert queue.previous_pair(session, filter, ids[3]) == ids[1]
-        assert queue.position_of(session, filter, ids[3]) == 2
         assert queue.page(session, QueueFilter(dataset, among=())).rows == ()

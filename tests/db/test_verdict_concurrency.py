@@ -50,8 +50,8 @@ def test_of_many_who_decide_a_pair_at_once_one_wins(store: Store) -> None:
                     verdicts.add_verdict(session, pair_id, 0, "drop", author=author)
                 outcome["won"] += 1
             except VersionConflict as conflict:
-                told = (conflict.current.version, conflict.current.decided_by != author)
-                outcome["lost" if told == (1, True) else "told wrongly"] += 1
+                reported = (conflict.current.version, conflict.current.decided_by != author)
+                outcome["lost" if reported == (1, True) else "reported wrongly"] += 1
         return outcome
 
     with ThreadPoolExecutor(len(curators)) as pool:

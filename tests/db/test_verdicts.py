@@ -8,8 +8,8 @@ from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
 from db import Store
+from db.decisions import DECISIONS
 from db.errors import MissingRow, VersionConflict
-from db.models import DECISIONS
 from db.queries import pairs, suggestions, verdicts
 from db.queries.suggestions import NewSuggestion
 from db.queries.verdicts import VerdictRow
@@ -85,7 +85,10 @@ def test_a_pair_is_decided_anew_on_top(store: Store) -> None:
     with store.reading() as session:
         acts = verdicts.history(session, pair_id)
         (holds,) = verdicts.iterate_verdicts(session, dataset_id)
-    assert [(act.version, act.replaces, act.stands) for act in acts] == [(1, 0, 1), (2, 1, 2)]
+    assert [(act.version, act.replaces, act.standing_version) for act in acts] == [
+        (1, 0, 1),
+        (2, 1, 2),
+    ]
     assert (holds.decision, holds.corrected_caption, holds.version) == ("abstract", None, 2)
 
 
@@ -142,7 +145,7 @@ def test_an_undo_is_not_mistaken_for_a_repeated_verdict(store: Store) -> None:
 @pytest.mark.parametrize(
     ("decision", "corrected", "author", "message"),
     [
-        ("wrong", None, "Ada", "no decision"),
+        ("wrong", None, "Ada", "not a decision"),
         ("correction", None, "Ada", "belongs to the decision"),
         ("drop", "better", "Ada", "belongs to the decision"),
         ("correction", " \n", "Ada", "empty"),
@@ -163,16 +166,17 @@ def test_a_suggestion_must_be_of_this_pair(store: Store) -> None:
     _, (first, second) = add_dataset(store, 2)
     with store.writing() as session:
         suggestions.save_suggestions(session, [NewSuggestion(first, "infill", "better", 0, 1)])
-        (offer,) = suggestions.list_suggestions(session, first)
+        (suggestion,) = suggestions.list_suggestions(session, first)
     with pytest.raises(MissingRow, match="has no suggestion"):
-        decide(store, second, 0, "correction", "Ada", "better", offer.id)
+        decide(store, second, 0, "correction", "Ada", "better", suggestion.id)
     assert (
-        decide(store, first, 0, "correction", "Ada", "better", offer.id).suggestion_id == offer.id
+        decide(store, first, 0, "correction", "Ada", "better", suggestion.id).suggestion_id
+        == suggestion.id
     )
     assert decisions(store, [first, second]) == ["correction", None]
 
 
-def test_an_unknown_pair_is_told(store: Store) -> None:
+def test_an_unknown_pair_is_reported(store: Store) -> None:
     with pytest.raises(MissingRow, match="no pair 5"):
         decide(store, 5, 0, "drop")
 
@@ -185,7 +189,7 @@ def test_undo_goes_further_back_each_time(store: Store) -> None:
         taken_back = undo(store, dataset_id)
         assert taken_back is not None
         assert (taken_back.pair_id, taken_back.decision) == (ids[left], None)
-        assert (taken_back.version, taken_back.undoes, taken_back.stands) == (2, 1, 0)
+        assert (taken_back.version, taken_back.undoes, taken_back.standing_version) == (2, 1, 0)
         assert decisions(store, ids) == ["drop"] * left + [None] * (3 - left)
     assert undo(store, dataset_id) is None
 
@@ -208,7 +212,7 @@ def test_undo_restores_what_stood_before(store: Store) -> None:
         pair = pairs.get_pair(session, pair_id)
         acts = verdicts.history(session, pair_id)
     assert (pair.decision, pair.decided_by, pair.decided_at) == (None, None, None)
-    assert [(act.undoes, act.stands) for act in acts] == [
+    assert [(act.undoes, act.standing_version) for act in acts] == [
         (None, 1),
         (None, 2),
         (None, 3),
@@ -297,7 +301,7 @@ def test_any_sequence_of_acts_ends_where_the_rules_say(store: Store, seed: int) 
             acts = verdicts.history(session, pair_id)
             assert [a.version for a in acts] == list(range(1, reference.acts.get(pair_id, 0) + 1))
             for before, after in pairwise(acts):
-                assert after.replaces == before.stands
+                assert after.replaces == before.standing_version
 
 
 @pytest.mark.parametrize("column", ["decision = 'correct'", "author = 'Eve'", "version = 9"])
@@ -321,7 +325,7 @@ def test_the_database_itself_refuses_a_verdict_that_makes_no_sense(
         session.execute(
             text(
                 "INSERT INTO verdicts (pair_id, version, decision, corrected_caption, author, "
-                f"created_at, replaces, stands) VALUES ({pair_id}, 1, {values}, 'Eve', "
+                f"created_at, replaces, standing_version) VALUES ({pair_id}, 1, {values}, 'Eve', "
                 "CURRENT_TIMESTAMP, 0, 1)"
             )
         )

@@ -1,4 +1,4 @@
-"""The table of the README: `python -m tests.faults --times 100`"""
+"""The table of BENCHMARKS.md: `python -m tests.faults --times 100`"""
 
 import argparse
 import tempfile
@@ -11,7 +11,7 @@ from tests.faults.scenarios import SCENARIOS
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--times", type=int, default=100)
-    parser.add_argument("--only", choices=[one.name for one in SCENARIOS])
+    parser.add_argument("--only", choices=[scenario.name for scenario in SCENARIOS])
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
     print("| killed during | times | killed before its end | lost | doubled | seconds, unkilled |")

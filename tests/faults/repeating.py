@@ -22,7 +22,7 @@ class Outcome:
 def repeat(scenario: Scenario, times: int, folder: Path, seed: int = 0) -> Outcome:
     """Kill at moments drawn evenly over the time that the work takes; check; do it again to its
     end; check. Raises AssertionError, with the folder left as it was, at the first that fails."""
-    lot = random.Random(seed)
+    rng = random.Random(seed)
     working = folder / "work"
     working.mkdir(parents=True)
     # Prepared where it will be worked on, in a process of its own: this one stays fit to fork.
@@ -30,14 +30,15 @@ def repeat(scenario: Scenario, times: int, folder: Path, seed: int = 0) -> Outco
     prepared = folder / "prepared"
     shutil.copytree(working, prepared)
     seconds = float("inf")
-    for _ in range(2):  # the first also warms what the system caches
+    # Of many times, the first also warms what the system caches.
+    for _ in range(2 if times > 1 else 1):
         copied(prepared, working)
         seconds = min(seconds, finished(lambda: scenario.work(working)))
         scenario.check_end(working)
     caught = 0
     for _ in range(times):
         copied(prepared, working)
-        caught += killed(lambda: scenario.work(working), lot.uniform(0, seconds))
+        caught += killed(lambda: scenario.work(working), rng.uniform(0, seconds))
         scenario.check(working)
         finished(lambda: scenario.work(working))
         scenario.check_end(working)

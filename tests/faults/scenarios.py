@@ -7,21 +7,29 @@ again ends where it would have ended without a kill.
 
 import hashlib
 import json
+import os
+import random
 import shutil
 import sqlite3
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from backend.detection.features import feature_matrix
-from backend.pipeline.classifiers import classifier_in_use
-from backend.pipeline.scoring import scored_batches
-from backend.scenes import demo
+from backend.engine.detection.features import feature_matrix
+from backend.jobs.classifiers import classifier_in_use
+from backend.jobs.reports import ExportChoice
+from backend.jobs.stored_trajectories import scored_batches
+from backend.lab.chat_server import chat_server
+from backend.lab.evaluation.boosting import answers, picture_digest
+from backend.lab.scenes import blending, demo
+from backend.lab.scenes.grammar import describe
+from backend.lab.scenes.renderer import render
+from backend.lab.scenes.world import make_scene
 from backend.settings import MODELS, load_settings
-from backend.views import ExportChoice
-from backend.workspace import Workspace
+from backend.workspace import QueueFilter, Workspace
 from db import open_store
 from db.queries import classifiers, pairs, runs, trajectories, verdicts
 
@@ -50,7 +58,7 @@ class Scenario(ABC):
         """After the same work was done again to its end. Raises AssertionError."""
 
 
-def workspace(folder: Path) -> Workspace:
+def workspace(folder: Path, **settings: str) -> Workspace:
     return Workspace(
         load_settings(
             {
@@ -58,6 +66,7 @@ def workspace(folder: Path) -> Workspace:
                 "model": str(MODELS / "scenes-clip"),
                 "detector": "logistic",
                 "author": "Ada",
+                **settings,
             },
             {},
         )
@@ -91,7 +100,7 @@ class Importing(Scenario):
 
     def work(self, folder: Path) -> None:
         opened = workspace(folder)
-        opened.import_dataset(folder / "photos")
+        opened.jobs.import_dataset(folder / "photos")
 
     def check(self, folder: Path) -> None:
         check_database(folder)
@@ -100,8 +109,8 @@ class Importing(Scenario):
         opened = workspace(folder)
         dataset = opened.find("photos")
         with opened.store.reading() as session:
-            found = [pair.external_id for pair in pairs.iterate_pairs(session, dataset)]
-        assert found == [f"row-{i}" for i in range(2000) if i not in (7, 900, 1999)]
+            stored = [pair.external_id for pair in pairs.iterate_pairs(session, dataset)]
+        assert stored == [f"row-{i}" for i in range(2000) if i not in (7, 900, 1999)]
         assert [problem.row for problem in opened.problems(dataset)] == [8, 901, 2000]
         opened.store.close()
 
@@ -118,15 +127,15 @@ class Scoring(Scenario):
     def prepare(self, folder: Path) -> None:
         demo.write(folder / "pairs", 10, 0, 96, seed=4)
         opened = workspace(folder)
-        opened.import_dataset(folder / "pairs")
+        opened.jobs.import_dataset(folder / "pairs")
         opened.store.close()
 
     def work(self, folder: Path) -> None:
-        import backend.pipeline.scoring as scoring
+        import backend.jobs.score_dataset as scoring
 
         scoring.BATCH = 2  # so that a kill finds more than one moment between commits
         opened = workspace(folder)
-        opened.score(opened.find("pairs"), suggestions=False)
+        opened.jobs.score(opened.find("pairs"), suggestions=False)
 
     def check(self, folder: Path) -> None:
         check_database(folder)
@@ -139,20 +148,137 @@ class Scoring(Scenario):
         opened = workspace(folder)
         dataset = opened.find("pairs")
         with opened.store.reading() as session:
-            found = [
+            result = [
                 (pair.s_0, pair.p_error, pair.icc) for pair in pairs.iterate_pairs(session, dataset)
             ]
             assert runs.latest_run(session, dataset, "score") is not None
             assert len(classifiers.list_classifiers(session, dataset)) == 1
         opened.store.close()
-        self._wanted = self._wanted or found  # the first end stands for all
-        np.testing.assert_allclose(np.array(found, float), np.array(self._wanted, float), atol=1e-5)
+        self._wanted = self._wanted or result  # the first end stands for all
+        np.testing.assert_allclose(
+            np.array(result, float), np.array(self._wanted, float), atol=1e-5
+        )
 
     def _stored(self, folder: Path) -> dict[int, bytes]:
         with sqlite3.connect(folder / "state/traced.db") as connection:
-            found = dict(connection.execute("SELECT pair_id, scores FROM trajectories").fetchall())
+            stored = dict(connection.execute("SELECT pair_id, scores FROM trajectories").fetchall())
         connection.close()
-        return found
+        return stored
+
+
+class Supporting(Scenario):
+    """Support of phrases. What is there is not computed again, and the column is whole or absent
+    until the end."""
+
+    name = "support"
+
+    def __init__(self) -> None:
+        self._kept: dict[int, bytes] = {}
+        self._wanted: list[tuple[float | None, float | None]] = []
+
+    def prepare(self, folder: Path) -> None:
+        demo.write(folder / "pairs", 24, 2, 96, seed=4)
+        opened = workspace(folder)
+        dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
+        opened.jobs.score(dataset, suggestions=False)
+        opened.store.close()
+
+    def work(self, folder: Path) -> None:
+        import backend.jobs.support as supporting
+
+        supporting.BATCH = 2  # so that a kill finds more than one moment between commits
+        opened = workspace(folder)
+        opened.jobs.measure_support(opened.find("pairs"))
+
+    def check(self, folder: Path) -> None:
+        check_database(folder)
+        self._kept = self._stored(folder)
+
+    def check_end(self, folder: Path) -> None:
+        stored = self._stored(folder)
+        assert len(stored) == 24
+        assert {pair: stored[pair] for pair in self._kept} == self._kept
+        opened = workspace(folder)
+        dataset = opened.find("pairs")
+        with opened.store.reading() as session:
+            result = [
+                (pair.support, pair.weakest) for pair in pairs.iterate_pairs(session, dataset)
+            ]
+        opened.store.close()
+        self._wanted = self._wanted or result
+        np.testing.assert_allclose(
+            np.array(result, float), np.array(self._wanted, float), atol=1e-5
+        )
+
+    def _stored(self, folder: Path) -> dict[int, bytes]:
+        with sqlite3.connect(folder / "state/traced.db") as connection:
+            rows = connection.execute("SELECT pair_id, phrases FROM phrase_scores").fetchall()
+        connection.close()
+        assert len(dict(rows)) == len(rows)
+        return dict(rows)
+
+
+class ColdStarting(Scenario):
+    """Training the detector. A noisy copy that is there is not computed again."""
+
+    name = "cold start"
+
+    def __init__(self) -> None:
+        self._kept: set[tuple[int, bytes, bytes]] = set()
+        self._wanted: list[float | None] = []
+
+    def prepare(self, folder: Path) -> None:
+        demo.write(folder / "pairs", 12, 0, 96, seed=4)
+        opened = workspace(folder)
+        opened.jobs.import_dataset(folder / "pairs")
+        opened.store.close()
+
+    def work(self, folder: Path) -> None:
+        import backend.jobs.noisy_copies as noisy_copies
+
+        noisy_copies.BATCH = 4  # so that a kill finds more than one moment between commits
+        computed = noisy_copies.TrajectoryCache._computed
+        before = self._stored(folder)
+
+        def only_new(cache: noisy_copies.TrajectoryCache, missing: Any) -> Any:
+            known = {(pair, digest) for pair, digest, _ in before}
+            again = [pair for pair, text in missing if (pair, _sha256(text)) in known]
+            assert not again, f"copies of pairs {again} are computed again"
+            return computed(cache, missing)
+
+        setattr(noisy_copies.TrajectoryCache, "_computed", only_new)  # noqa: B010
+        opened = workspace(folder)
+        opened.jobs.score(opened.find("pairs"), suggestions=False)
+
+    def check(self, folder: Path) -> None:
+        check_database(folder)
+        self._kept = self._stored(folder)
+
+    def check_end(self, folder: Path) -> None:
+        stored = self._stored(folder)
+        assert stored, "no copy was kept"
+        assert self._kept <= stored
+        opened = workspace(folder)
+        dataset = opened.find("pairs")
+        with opened.store.reading() as session:
+            result = [pair.p_error for pair in pairs.iterate_pairs(session, dataset)]
+            assert len(classifiers.list_classifiers(session, dataset)) == 1
+        opened.store.close()
+        self._wanted = self._wanted or result  # the first end stands for all
+        np.testing.assert_allclose(
+            np.array(result, float), np.array(self._wanted, float), atol=1e-5
+        )
+
+    def _stored(self, folder: Path) -> set[tuple[int, bytes, bytes]]:
+        with sqlite3.connect(folder / "state/traced.db") as connection:
+            rows = connection.execute("SELECT pair_id, caption, scores FROM copy_trajectories")
+            stored = set(rows.fetchall())
+        connection.close()
+        return stored
+
+
+def _sha256(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()
 
 
 class Deciding(Scenario):
@@ -171,8 +297,8 @@ class Deciding(Scenario):
             ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)][:60]
         with (folder / "confirmed").open("a", encoding="ascii", buffering=1) as confirmed:
             for pair_id in ids:
-                if opened.open_pair(pair_id).decision is None:
-                    opened.decide(pair_id, 0, "drop")
+                if opened.review.open_pair(pair_id).decision is None:
+                    opened.review.decide(pair_id, 0, "drop")
                     confirmed.write(f"{pair_id}\n")
 
     def check(self, folder: Path) -> None:
@@ -204,25 +330,29 @@ class Retraining(Scenario):
     def prepare(self, folder: Path) -> None:
         demo.write(folder / "pairs", 24, 0, 96, seed=5)
         opened = workspace(folder)
-        dataset = opened.import_dataset(folder / "pairs").dataset_id
-        opened.score(dataset, suggestions=False)
+        dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
+        opened.jobs.score(dataset, suggestions=False)
         with opened.store.reading() as session:
             ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
         for number, pair_id in enumerate(ids[:16]):
-            opened.decide(pair_id, 0, "drop" if number % 2 else "correct")
+            opened.review.decide(pair_id, 0, "drop" if number % 2 else "correct")
         opened.store.close()
 
     def work(self, folder: Path) -> None:
         opened = workspace(folder)
-        report = opened.train(opened.find("pairs"))
-        opened.adopt(report.classifier_id)
+        report = opened.jobs.train(opened.find("pairs"))
+        opened.jobs.adopt(report.classifier_id)
 
     def check(self, folder: Path) -> None:
         check_database(folder)
         opened = workspace(folder)
         dataset = opened.find("pairs")
         with opened.store.reading() as session:
-            active = [one for one in classifiers.list_classifiers(session, dataset) if one.active]
+            active = [
+                classifier
+                for classifier in classifiers.list_classifiers(session, dataset)
+                if classifier.active
+            ]
             run = runs.latest_run(session, dataset, "score")
         assert len(active) == 1
         assert run is not None
@@ -241,9 +371,9 @@ class Retraining(Scenario):
         self.check(folder)
         opened = workspace(folder)
         with opened.store.reading() as session:
-            found = classifiers.active(session, opened.find("pairs"))
-        assert found is not None
-        assert found.basis == "verdicts"
+            classifier = classifiers.active(session, opened.find("pairs"))
+        assert classifier is not None
+        assert classifier.basis == "verdicts"
         opened.store.close()
 
 
@@ -260,7 +390,7 @@ class Exporting(Scenario):
     def work(self, folder: Path) -> None:
         opened = workspace(folder)
         dataset = opened.find("photos")
-        opened.export(dataset, ExportChoice(), folder / "out", "imagefolder", overwrite=True)
+        opened.jobs.export(dataset, ExportChoice(), folder / "out", "imagefolder", overwrite=True)
 
     def check(self, folder: Path) -> None:
         check_database(folder)
@@ -272,7 +402,7 @@ class Exporting(Scenario):
         for line in sums:
             digest, name = line.split("  ", 1)
             assert hashlib.sha256((folder / "out" / name).read_bytes()).hexdigest() == digest
-        lines = (folder / "out/metadata.jsonl").read_text(encoding="utf-8").splitlines()
+        lines = (folder / "out/train/metadata.jsonl").read_text(encoding="utf-8").splitlines()
         assert len(lines) == 1997
 
 
@@ -303,13 +433,107 @@ class Migrating(Scenario):
         store = open_store(f"sqlite:///{folder}/state/traced.db")
         assert store.upgraded_from is None
         with store.reading() as session:
-            found = [pair.decision for pair in pairs.iterate_pairs(session, 1)][:6]
-            assert len(list(trajectories.iterate_trajectories(session, 1))) == 16
-        assert found == ["drop", "correction", "drop", "abstract", "unsure", None]
+            decisions = [pair.decision for pair in pairs.iterate_pairs(session, 1)][:6]
+            ids = [pair.id for pair in pairs.iterate_pairs(session, 1)]
+            assert len(trajectories.trajectories_of(session, 1, ids)) == 16
+        assert decisions == ["drop", "correction", "drop", "abstract", "unsure", None]
         store.close()
 
 
-SCENARIOS = (Importing, Scoring, Deciding, Retraining, Exporting, Migrating)
+class Boosting(Scenario):
+    """Richer captions by a server: no question is paid for twice, no offer is there twice."""
+
+    name = "boost"
+    _SCENES = 3
+
+    def __init__(self) -> None:
+        self._wanted: list[tuple[Any, ...]] = []
+
+    def prepare(self, folder: Path) -> None:
+        rng = random.Random(5)
+        scenes = [make_scene(rng) for _ in range(self._SCENES)]
+        (folder / "pairs").mkdir()
+        rows, visuals = [], {}
+        for i, scene in enumerate(scenes):
+            file = folder / "pairs" / f"{i}.png"
+            render(scene, 96).save(file)
+            visuals[picture_digest(file)] = blending.visual(scene, rng).text
+            rows += [
+                {"file_name": file.name, "id": f"{i}-{n}", "caption": describe(scene, rng).text}
+                for n in range(2)
+            ]
+        lines = "\n".join(map(json.dumps, rows))
+        (folder / "pairs/metadata.jsonl").write_text(lines, encoding="utf-8")
+        (folder / "visuals.json").write_text(json.dumps(visuals), encoding="utf-8")
+        # Below what systems give to outgoing connections; answers are kept by the address.
+        (folder / "port").write_text(str(20_000 + os.getpid() % 10_000), encoding="ascii")
+        opened = workspace(folder)
+        dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
+        opened.jobs.score(dataset, suggestions=False)
+        opened.jobs.measure_specificity(dataset)
+        opened.store.close()
+
+    def work(self, folder: Path) -> None:
+        by_rule = answers(json.loads((folder / "visuals.json").read_text(encoding="utf-8")))
+
+        def respond(body: dict[str, Any]) -> tuple[int, str]:
+            with (folder / "asked").open("a", encoding="ascii", buffering=1) as asked:
+                asked.write(_sha256(json.dumps(body, sort_keys=True)).hex() + "\n")
+            return by_rule(body)
+
+        port = int((folder / "port").read_text(encoding="ascii"))
+        with chat_server(respond, port) as served:
+            opened = workspace(folder, corrector="by rule", corrector_url=served.url)
+            dataset = opened.find("pairs")
+            booster = opened.jobs.booster(["blend", "holistic"])
+            opened.jobs.boost(QueueFilter(dataset, review="all", order="position"), booster)
+            opened.store.close()
+
+    def check(self, folder: Path) -> None:
+        check_database(folder)
+        asked, kept = self._asked(folder), list((folder / "state/answers").rglob("*.json"))
+        # One may have been on its way; what was answered before it is kept.
+        assert len(set(asked)) <= len(kept) + 1
+        with sqlite3.connect(folder / "state/traced.db") as connection:
+            suggestions = connection.execute(
+                "SELECT pair_id, proposer, caption FROM suggestions"
+            ).fetchall()
+            attempts = connection.execute("SELECT pair_id FROM correction_attempts").fetchall()
+        connection.close()
+        assert len(set(suggestions)) == len(suggestions)
+        assert len(set(attempts)) == len(attempts)
+        assert {pair for pair, *_ in suggestions} <= {pair for (pair,) in attempts}
+
+    def check_end(self, folder: Path) -> None:
+        self.check(folder)
+        asked = self._asked(folder)
+        assert len(asked) <= len(set(asked)) + 1, "a question was paid for twice"
+        with sqlite3.connect(folder / "state/traced.db") as connection:
+            stored = connection.execute(
+                "SELECT pair_id, outcome, detail FROM correction_attempts UNION ALL "
+                "SELECT pair_id, proposer, caption FROM suggestions ORDER BY 1, 2, 3"
+            ).fetchall()
+        connection.close()
+        assert len({pair for pair, *_ in stored}) == 2 * self._SCENES
+        self._wanted = self._wanted or stored  # the first end stands for all
+        assert stored == self._wanted
+
+    def _asked(self, folder: Path) -> list[str]:
+        asked = folder / "asked"
+        return asked.read_text(encoding="ascii").split() if asked.exists() else []
+
+
+SCENARIOS = (
+    Importing,
+    Scoring,
+    Supporting,
+    ColdStarting,
+    Deciding,
+    Retraining,
+    Exporting,
+    Boosting,
+    Migrating,
+)
 
 
 def copied(prepared: Path, folder: Path) -> Path:

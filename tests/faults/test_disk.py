@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from backend.errors import ExportError, StoreError, explain
-from backend.scenes import demo
+from backend.jobs.reports import ExportChoice
+from backend.lab.scenes import demo
 from backend.settings import load_settings
-from backend.views import ExportChoice
 from backend.workspace import Workspace
 from db.queries import pairs, verdicts
 
@@ -52,13 +52,13 @@ def test_an_export_onto_a_full_disk_leaves_nothing_and_works_with_room(
 ) -> None:
     demo.write(tmp_path / "pairs", 12, 0, 96, seed=1)
     workspace = opened(tmp_path / "state")
-    dataset = workspace.import_dataset(tmp_path / "pairs").dataset_id
+    dataset = workspace.jobs.import_dataset(tmp_path / "pairs").dataset_id
     ballast = fill(disk)
     with pytest.raises(ExportError, match=r"No space left.*Nothing was kept"):
-        workspace.export(dataset, ExportChoice(), disk / "out", "imagefolder")
+        workspace.jobs.export(dataset, ExportChoice(), disk / "out", "imagefolder")
     assert [path.name for path in disk.iterdir()] == ["ballast"]
     ballast.unlink()
-    report = workspace.export(dataset, ExportChoice(), disk / "out", "imagefolder")
+    report = workspace.jobs.export(dataset, ExportChoice(), disk / "out", "imagefolder")
     assert report.written == 12
     workspace.store.close()
 
@@ -68,35 +68,37 @@ def test_verdicts_on_a_full_disk_are_refused_and_none_that_was_confirmed_is_lost
 ) -> None:
     demo.write(tmp_path / "pairs", 12, 0, 96, seed=1)
     workspace = opened(disk / "state")
-    dataset = workspace.import_dataset(tmp_path / "pairs").dataset_id
+    dataset = workspace.jobs.import_dataset(tmp_path / "pairs").dataset_id
     with workspace.store.reading() as session:
         ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
     ballast = fill(disk)
     confirmed = []
-    told = ""
+    message = ""
     for turn in range(400):
         pair_id = ids[turn % len(ids)]
         try:
-            view = workspace.open_pair(pair_id)
-            workspace.decide(pair_id, view.version, ("drop", "correct")[turn // len(ids) % 2])
+            view = workspace.review.open_pair(pair_id)
+            workspace.review.decide(
+                pair_id, view.version, ("drop", "correct")[turn // len(ids) % 2]
+            )
             confirmed.append(pair_id)
         except StoreError as problem:
-            told = explain(problem)
+            message = explain(problem)
             break
-    assert "the disk is full" in told
+    assert "the disk is full" in message
     ballast.unlink()
     with workspace.store.reading() as session:
         acts = sum(len(verdicts.history(session, pair)) for pair in ids)
     assert acts == len(confirmed)
-    view = workspace.open_pair(ids[0])
-    assert workspace.decide(ids[0], view.version, "unsure").decision == "unsure"
+    view = workspace.review.open_pair(ids[0])
+    assert workspace.review.decide(ids[0], view.version, "unsure").decision == "unsure"
     workspace.store.close()
 
 
-def test_a_disk_that_may_not_be_written_to_is_told(disk: Path, tmp_path: Path) -> None:
+def test_a_disk_that_may_not_be_written_to_is_reported(disk: Path, tmp_path: Path) -> None:
     demo.write(tmp_path / "pairs", 3, 0, 96, seed=1)
     workspace = opened(disk / "state")
-    dataset = workspace.import_dataset(tmp_path / "pairs").dataset_id
+    dataset = workspace.jobs.import_dataset(tmp_path / "pairs").dataset_id
     with workspace.store.reading() as session:
         (pair, *_) = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
     workspace.store.close()
@@ -105,5 +107,5 @@ def test_a_disk_that_may_not_be_written_to_is_told(disk: Path, tmp_path: Path) -
         opened(disk / "state")
     subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
     again = opened(disk / "state")
-    assert again.decide(pair, 0, "drop").decision == "drop"
+    assert again.review.decide(pair, 0, "drop").decision == "drop"
     again.store.close()

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 
+from backend.cli.doctor import examine
 from backend.errors import ExportError
-from backend.pipeline.doctor import examine
-from backend.scenes import demo
+from backend.jobs.reports import ExportChoice
+from backend.lab.scenes import demo
 from backend.settings import MODELS, load_settings
-from backend.views import ExportChoice
 from backend.workspace import QueueFilter, Workspace
-from tests.ui.test_review import Page
-from traced_ui.desk import Desk
+from tests.traced_ui.test_review import Page
+from traced_ui.review_actions import ReviewActions
 from traced_ui.server import create_app
 
 
@@ -30,7 +30,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
             {},
         )
     )  # fmt: skip
-    opened.import_dataset(tmp_path / "pairs")
+    opened.jobs.import_dataset(tmp_path / "pairs")
     yield opened
     opened.store.close()
 
@@ -41,11 +41,11 @@ def decided(workspace: Workspace) -> int:
 
 def test_review_goes_on_and_export_waits(workspace: Workspace, tmp_path: Path) -> None:
     folder, away = tmp_path / "pairs", tmp_path / "unplugged"
-    workspace.score(1, suggestions=False)
-    page, client = Page(Desk(workspace)), TestClient(create_app(workspace, 1))
+    workspace.jobs.score(1, suggestions=False)
+    page, client = Page(ReviewActions(workspace)), TestClient(create_app(workspace, 1))
     assert "<img" in str(page.shown.stage)
     assert "Saved" in page.press("correct")
-    pictures = [row.pair_id for row in workspace.queue_page(QueueFilter(1)).rows]
+    pictures = [row.pair_id for row in workspace.review.queue_page(QueueFilter(1)).rows]
 
     folder.rename(away)
     assert "Saved" in page.press("drop")
@@ -56,15 +56,15 @@ def test_review_goes_on_and_export_waits(workspace: Workspace, tmp_path: Path) -
     assert "Saved" in page.press("correction", text="Something else altogether.")
     assert decided(workspace) == 3
     with pytest.raises(ExportError, match="Nothing was kept"):
-        workspace.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
+        workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
     assert not (tmp_path / "out").exists()
-    assert any("is gone" in one.told for one in examine(workspace.settings).findings)
+    assert any("is gone" in finding.message for finding in examine(workspace.settings).findings)
 
     away.rename(folder)
     assert "Saved" in page.press("drop")
     assert "<img" in str(page.shown.stage)
     assert client.get(f"/pictures/{pictures[-1]}").status_code == 200
-    report = workspace.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
+    report = workspace.jobs.export(1, ExportChoice(), tmp_path / "out", "imagefolder")
     assert (report.written, decided(workspace)) == (6, 4)  # two were dropped
 
 
@@ -72,12 +72,12 @@ def test_scoring_tells_each_picture_and_catches_up(workspace: Workspace, tmp_pat
     images, away = tmp_path / "pairs/images", tmp_path / "unplugged"
     images.rename(away)
     for _ in range(2):  # the second finds the same ones, and tells them once
-        report = workspace.score(1, suggestions=False)
+        report = workspace.jobs.score(1, suggestions=False)
         assert (report.scored, report.unreadable) == (0, 8)
         problems = workspace.problems(1)
-        assert len({one.file for one in problems}) == len(problems) == 8
-        assert {one.kind for one in problems} == {"unreadable image"}
+        assert len({problem.file for problem in problems}) == len(problems) == 8
+        assert {problem.kind for problem in problems} == {"unreadable image"}
     away.rename(images)
-    report = workspace.score(1, suggestions=False)
+    report = workspace.jobs.score(1, suggestions=False)
     assert (report.scored, report.unreadable) == (8, 0)
     assert workspace.problems(1) == []

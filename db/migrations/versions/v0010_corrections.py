@@ -7,7 +7,7 @@ Revises: 0009
 import sqlalchemy as sa
 from alembic import op
 
-from db.types import UtcDateTime
+from db.column_types import UtcDateTime
 
 revision = "0010"
 down_revision = "0009"

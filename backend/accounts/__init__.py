@@ -1,0 +1,1 @@
+"""Who may log in, what each person holds on screen, and how far people agree."""

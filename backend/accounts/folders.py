@@ -1,0 +1,75 @@
+"""Which folders of the server's machine the pages reach, once several people log in.
+
+Somebody alone on their own machine may name any folder: the page can do what they can. A curator of
+a team is not the administrator: what the server may read and write is not theirs to name.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backend.datasets.hub import PREFIX as HUB_PREFIX
+from backend.datasets.typed_path import typed_path
+from backend.errors import UnsafePath
+
+
+@dataclass(frozen=True)
+class Folders:
+    """Absolute folders that pages may import from and export to."""
+
+    imports: tuple[Path, ...]
+    exports: tuple[Path, ...]
+
+    @classmethod
+    def named(
+        cls, imports: Sequence[str], exports: Sequence[str], data_directory: Path
+    ) -> "Folders":
+        """As the administrator has named them; by default imports stay in the data folder, and
+        exports in a folder of their own there, beside the database and never on top of it."""
+        return cls(
+            # What was uploaded has been let in already.
+            (*_absolute(imports), (data_directory / "uploads").resolve())
+            if imports
+            else (data_directory.resolve(),),
+            _absolute(exports) or ((data_directory / "exports").resolve(),),
+        )
+
+    def check_import(self, path: str | Path) -> Path:
+        """The path, absolute; UnsafePath if it leads elsewhere, whether or not it exists there, and
+        SettingsError if it is none."""
+        resolved = typed_path(path)
+        if not any(resolved.is_relative_to(folder) for folder in self.imports):
+            raise UnsafePath(_refusal("imports", path, self.imports, "--import-root"))
+        return resolved
+
+    def check_export(self, path: str | Path) -> Path:
+        """The path, absolute; UnsafePath unless it lies below one of the folders."""
+        resolved = typed_path(path)
+        if not any(folder in resolved.parents for folder in self.exports):
+            raise UnsafePath(_refusal("exports", path, self.exports, "--export-root"))
+        return resolved
+
+    def checked(self, kind: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The paths among a background job's arguments, checked and absolute. Raises UnsafePath."""
+        checked: dict[str, Any] = {}
+        if kind == "export":
+            checked["out"] = str(self.check_export(arguments["out"]))
+        elif kind == "import":
+            if not str(arguments["path"]).startswith(HUB_PREFIX):
+                checked["path"] = str(self.check_import(arguments["path"]))
+            if arguments.get("image_root"):
+                checked["image_root"] = str(self.check_import(arguments["image_root"]))
+        return checked
+
+
+def _absolute(folders: Sequence[str]) -> tuple[Path, ...]:
+    return tuple(Path(folder).expanduser().resolve() for folder in folders)
+
+
+def _refusal(what: str, path: str | Path, folders: Sequence[Path], option: str) -> str:
+    listed = ", ".join(str(folder) for folder in folders)
+    return (
+        f"If login is enabled, {what} from the page are limited to {listed}; '{path}' lies "
+        f"outside. The administrator can allow more folders with {option}, or use the command line."
+    )

@@ -1,0 +1,54 @@
+"""Accounts, opinions and disputes as pages see them: plain frozen records."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from backend.engine.statistics.agreement import Agreement
+from db.models import ROLES as ROLES
+
+
+@dataclass(frozen=True)
+class AccountView:
+    """Somebody who may log in; an inactive account may not (any more)."""
+
+    name: str
+    role: str
+    active: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class AccountsView:
+    accounts: tuple[AccountView, ...]
+
+
+@dataclass(frozen=True)
+class OpinionView:
+    """What one curator says about a pair."""
+
+    author: str
+    decision: str
+    corrected_caption: str | None
+    decided_at: datetime
+
+
+@dataclass(frozen=True)
+class DisputeView:
+    """A pair about which curators differ."""
+
+    pair_id: int
+    external_id: str
+    caption: str
+    opinions: tuple[OpinionView, ...]
+
+
+@dataclass(frozen=True)
+class TeamView:
+    """Agreement of the curators of a dataset. `disputed` counts all pairs that wait for an
+    adjudicator, `disputes` are the first of them."""
+
+    dataset_id: int
+    by_verdict: Agreement
+    right_or_wrong: Agreement
+    disputed: int
+    disputes: tuple[DisputeView, ...]

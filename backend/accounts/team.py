@@ -1,0 +1,192 @@
+"""Several curators on one database: accounts, logins, claims, agreement and what is disputed."""
+
+import hashlib
+import secrets
+from datetime import timedelta
+from functools import cached_property
+
+from sqlalchemy.orm import Session
+
+from backend.accounts.passwords import hashed, is_right
+from backend.accounts.records import AccountView, DisputeView, OpinionView, TeamView
+from backend.engine.statistics.agreement import agreement, check_overlap
+from backend.errors import NotFound, SettingsError
+from backend.store import Store
+from backend.verdicts import about_caption
+from db.authors import is_reserved
+from db.column_types import now
+from db.models import ROLES
+from db.queries import claims as claim_queries
+from db.queries import curators as curator_queries
+from db.queries import datasets as dataset_queries
+from db.queries import opinions as opinion_queries
+from db.queries import settings as setting_queries
+from db.queries.curators import CuratorRow
+from db.queries.queue import QueueFilter
+
+#: How long a browser stays logged in.
+LOGIN_HOLDS = timedelta(days=14)
+LONGEST_NAME = 80
+
+
+class Team:
+    """Accounts and what people do beside each other."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    # ---------------------------------------------------------------- accounts
+
+    def accounts(self) -> list[AccountView]:
+        with self._store.reading() as session:
+            return [_account(row) for row in curator_queries.list_curators(session)]
+
+    def has_accounts(self) -> bool:
+        with self._store.reading() as session:
+            return curator_queries.count_active(session) > 0
+
+    def add(self, name: str, password: str, role: str = "curator") -> AccountView:
+        """A new account. Raises SettingsError for a name that is taken or a password too short."""
+        name = " ".join(name.split())
+        if is_reserved(name):
+            raise SettingsError(f"'{name}' is reserved for rules; choose another name.")
+        if not name or len(name) > LONGEST_NAME or not name.isprintable():
+            raise SettingsError(f"A name has 1 to {LONGEST_NAME} printable characters.")
+        _check_role(role)
+        kept = hashed(password)
+        with self._store.writing() as session:
+            return _account(curator_queries.add_curator(session, name, kept, role))
+
+    def change(
+        self,
+        name: str,
+        password: str | None = None,
+        role: str | None = None,
+        active: bool | None = None,
+    ) -> AccountView:
+        """Change what is given; the account has to log in again. Raises NotFound."""
+        if role is not None:
+            _check_role(role)
+        kept = hashed(password) if password is not None else None
+        with self._store.writing() as session:
+            return _account(curator_queries.change_curator(session, name, kept, role, active))
+
+    def log_in(self, name: str, password: str) -> str | None:
+        """A token for the browser, or None if name and password do not belong together."""
+        try:
+            with self._store.reading() as session:
+                row = curator_queries.get_curator(session, " ".join(name.split()))
+        except NotFound:
+            row = None
+        kept = row.password_hash if row is not None and row.active else None
+        if not is_right(password, kept) or row is None:
+            return None
+        token = secrets.token_urlsafe(32)
+        with self._store.writing() as session:
+            curator_queries.add_login(session, row.id, _digest(token), now() + LOGIN_HOLDS)
+        return token
+
+    @cached_property
+    def device_secret(self) -> bytes:
+        """What this database's device cookies are signed with."""
+        with self._store.writing() as session:
+            return setting_queries.device_secret(session)
+
+    def who(self, token: str | None) -> AccountView | None:
+        """Whose token that is; None if nobody's (any more)."""
+        if not token:
+            return None
+        with self._store.reading() as session:
+            row = curator_queries.logged_in(session, _digest(token))
+        return None if row is None else _account(row)
+
+    def log_out(self, token: str) -> None:
+        with self._store.writing() as session:
+            curator_queries.end_login(session, [_digest(token)])
+
+    def may_settle(self, name: str) -> bool:
+        """Whether that is an adjudicator."""
+        with self._store.reading() as session:
+            return curator_queries.is_adjudicator(session, name)
+
+    # ---------------------------------------------------------------- beside each other
+
+    def claim(self, pair_id: int, curator: str, held: int | None = None) -> bool:
+        """Take a pair onto one's screen, in place of `held`; False: somebody else has it there."""
+        with self._store.writing() as session:
+            taken = claim_queries.claim(session, pair_id, curator)
+            if taken:
+                _give_back(session, held, pair_id, curator)
+            return taken
+
+    def claim_first(self, filter: QueueFilter, curator: str, held: int | None = None) -> int | None:
+        """`claim` of the first pair of a queue, as it is handed to the curator, that nobody else
+        has before them; None: nothing is left."""
+        with self._store.writing() as session:
+            pair_id = claim_queries.take_first(session, filter, curator)
+            if pair_id is not None:
+                _give_back(session, held, pair_id, curator)
+            return pair_id
+
+    def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
+        """Hand a share of the pairs to so many people each. Raises SettingsError."""
+        check_overlap(share, people)
+        with self._store.writing() as session:
+            dataset_queries.set_overlap(session, dataset_id, share, people)
+
+    def overlap(self, dataset_id: int) -> tuple[float, int]:
+        """The share of the pairs that several people judge, and how many they are."""
+        with self._store.reading() as session:
+            dataset = dataset_queries.get_dataset(session, dataset_id)
+        return dataset.overlap_share, dataset.overlap_people
+
+    def of_dataset(self, dataset_id: int) -> TeamView:
+        """Agreement, by verdict and by right or wrong, and what waits for an adjudicator."""
+        with self._store.reading() as session:
+            shared = [
+                {opinion.author: str(opinion.judgement) for opinion in of_pair}
+                for of_pair in opinion_queries.shared(session, dataset_id)
+            ]
+            waiting = opinion_queries.count_disputed(session, dataset_id)
+            disputes = opinion_queries.disputed(session, dataset_id)
+        coarse = [
+            {name: about_caption(judgement) for name, judgement in of_pair.items()}
+            for of_pair in shared
+        ]
+        return TeamView(
+            dataset_id=dataset_id,
+            by_verdict=agreement(shared),
+            right_or_wrong=agreement(coarse),
+            disputed=waiting,
+            disputes=tuple(
+                DisputeView(
+                    dispute.pair_id,
+                    dispute.external_id,
+                    dispute.caption,
+                    tuple(
+                        OpinionView(o.author, o.decision, o.corrected_caption, o.decided_at)
+                        for o in dispute.opinions
+                    ),
+                )
+                for dispute in disputes
+            ),
+        )
+
+
+def _give_back(session: Session, held: int | None, taken: int, curator: str) -> None:
+    """The pair that was on the screen before, in the transaction that has taken another."""
+    if held is not None and held != taken:
+        claim_queries.release(session, held, curator)
+
+
+def _account(row: CuratorRow) -> AccountView:
+    return AccountView(row.name, row.role, row.active, row.created_at)
+
+
+def _check_role(role: str) -> None:
+    if role not in ROLES:
+        raise SettingsError(f"'{role}' is not a role; the roles are {', '.join(ROLES)}.")
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode()).digest()

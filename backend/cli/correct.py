@@ -1,0 +1,222 @@
+"""`correct`, `distill`: better captions for many pairs."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from backend.cli.options import (
+    AS_JSON,
+    BUDGET,
+    BUDGET_REQUESTS,
+    BUDGET_TOKENS,
+    CAPTIONER,
+    DATABASE,
+    DEVICE,
+    KIND,
+    MODEL,
+    PRECISION,
+    PRICE_IN,
+    PRICE_OUT,
+    QUANTISE,
+    TIMEOUT,
+    VLM,
+    VLM_MODE,
+    VLM_URL,
+    one_queue,
+    spending_limits,
+)
+from backend.cli.output import emit, open_workspace, progress, reported
+from backend.errors import SettingsError
+from backend.settings import load_settings
+
+if TYPE_CHECKING:
+    from backend.jobs.reports import CorrectionReport, CorrectorFigures, DistillationReport, DryRun
+
+
+def correct(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, scored.")],
+    queue: Annotated[
+        str, typer.Option("--queue", help="Which pairs, as in a queue's address after the ?: "
+                          "'p_error_from=0.5&split=train'. Default: all unreviewed pairs, most "
+                          "likely wrong first."),
+    ] = "",
+    view: Annotated[str | None, typer.Option(help="Which pairs: a saved view, by name.")] = None,
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of pairs.")] = None,
+    vlm: VLM = None,
+    vlm_url: VLM_URL = None,
+    vlm_mode: VLM_MODE = None,
+    quantise: QUANTISE = None,
+    at_once: Annotated[
+        int, typer.Option(min=1, max=64, help="Questions in flight at a server.")
+    ] = 4,
+    timeout: TIMEOUT = None,
+    price_in: PRICE_IN = 0.0,
+    price_out: PRICE_OUT = 0.0,
+    budget: BUDGET = None,
+    budget_tokens: BUDGET_TOKENS = None,
+    budget_requests: BUDGET_REQUESTS = None,
+    accept_p: Annotated[
+        float | None, typer.Option(min=0, max=1, help="With --accept-gain: accept, without a "
+                                   "person, suggestions whose probability of error is at most "
+                                   "this. The verdict's author is the rule.")
+    ] = None,
+    accept_gain: Annotated[
+        float | None, typer.Option(help="With --accept-p: and whose s rises by at least this.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be sent for the first pairs; send "
+                           "nothing.")
+    ] = False,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    captioner: CAPTIONER = None,
+    device: DEVICE = None,
+    precision: PRECISION = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Suggest corrections for a whole queue; they wait for a curator.
+
+    Without --vlm those that need no vision-language model. Stop it whenever you like: the same
+    command goes on where it was, and no question is paid for twice.
+    """
+    with reported(as_json):
+        from backend.jobs.correct_queue import Rule
+        from backend.review.queue_form import START
+
+        rule = None
+        if accept_p is not None and accept_gain is not None:
+            rule = Rule(accept_p, accept_gain)
+        elif accept_p is not None or accept_gain is not None:
+            raise SettingsError("A rule needs both --accept-p and --accept-gain.")
+        one_queue(queue, view)
+        limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
+        settings = load_settings(
+            {"database": db, "model": model, "kind": scorer, "captioner": captioner,
+             "device": device, "precision": precision, "corrector": vlm, "corrector_url": vlm_url,
+             "corrector_mode": vlm_mode, "quantise": quantise, "corrector_timeout": timeout}
+        )  # fmt: skip
+        workspace = open_workspace(settings)
+        dataset_id = workspace.find(dataset)
+        fields = workspace.review.queue_fields(dataset_id, queue, view) or START
+        filter = workspace.review.filter_of(dataset_id, fields)
+        workspace.engine.spending.limit(*limits)
+        if dry_run:
+            preview = workspace.jobs.dry_run(filter)
+            emit(preview, as_json, dry_run_summary(preview))
+            return
+        with progress("Correcting") as update:
+            report = workspace.jobs.correct(
+                filter, rule, limit, at_once if vlm_url else 1, progress=update
+            )
+        emit(report, as_json, correction_summary(report))
+
+
+def distill(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, with corrections.")],
+    student: Annotated[
+        str, typer.Option(metavar="NAME_OR_DIR", help="Small vision-language model to train, such "
+                          "as OpenGVLab/InternVL3-1B-hf or HuggingFaceTB/SmolVLM-256M-Instruct."),
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the instructions and the model.")],
+    teacher: Annotated[
+        str | None, typer.Option(metavar="NAME_OR_DIR", help="Large model to compare with, and "
+                                 "with --taught to learn from (OpenGVLab/InternVL3-14B-hf, …)."),
+    ] = None,
+    teacher_url: Annotated[
+        str | None, typer.Option(metavar="URL", help="OpenAI-compatible server of the teacher.")
+    ] = None,
+    taught: Annotated[
+        int, typer.Option(min=0, help="How many undecided pairs the teacher corrects.")
+    ] = 0,
+    mode: Annotated[str, typer.Option(help="unguided, words or trajectory.")] = "words",
+    epochs: Annotated[int, typer.Option(min=1)] = 3,
+    rank: Annotated[int, typer.Option(min=1, help="Of LoRA.")] = 16,
+    learning_rate: Annotated[float, typer.Option()] = 2e-4,
+    batch: Annotated[int, typer.Option(min=1)] = 8,
+    train_also: Annotated[
+        str, typer.Option(help="Modules trained in full, comma-separated: a new model's embeddings "
+                          "and head (embed_tokens,lm_head).")
+    ] = "",
+    held_out: Annotated[
+        float, typer.Option(min=0.01, max=0.9, help="Share of the pictures held out for the "
+                                                    "evaluation.")
+    ] = 0.2,
+    seed: Annotated[int, typer.Option()] = 0,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    device: DEVICE = None,
+    quantise: QUANTISE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Train a small corrector on corrections that people accepted; use it by --vlm OUT/model."""
+    with reported(as_json):
+        from backend.engine.correction.fine_tuning import Recipe
+        from backend.engine.correction.modes import mode_named
+        from backend.engine.language_models.local import load_local
+        from backend.jobs.distill_corrector import distill
+        from backend.loaded_models import Engine
+
+        settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
+        workspace = open_workspace(settings)
+        dataset_id = workspace.find(dataset)
+        asked = None
+        if teacher is not None:
+            named = {"corrector": teacher, "corrector_url": teacher_url, "device": device}
+            corrector = Engine(load_settings(named)).corrector
+            asked = corrector.model if corrector else None
+        small = load_local(student, device or "cpu", quantise)  # type: ignore[arg-type]
+        modules = tuple(name.strip() for name in train_also.split(",") if name.strip())
+        recipe = Recipe(rank, 2 * rank, epochs, learning_rate, batch, modules, seed)
+        with progress("Distilling a corrector") as update:
+            report = distill(
+                workspace.store, workspace.engine, dataset_id, small, out, asked, mode_named(mode),
+                taught, held_out, recipe, update,
+            )  # fmt: skip
+        emit(report, as_json, distillation_summary(report))
+
+
+def correction_summary(report: "CorrectionReport") -> str:
+    outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
+    lines = [f"{report.proposer}: {report.looked_at} pairs; {outcomes or 'none left'}."]
+    if report.requests or report.answers_kept:
+        lines.append(
+            f"{report.requests} questions sent, {report.answers_kept} answered before; "
+            f"{report.tokens_in} tokens in, {report.tokens_out} out"
+            + (f"; cost {report.cost:.4f}." if report.cost else ".")
+        )
+    if report.rule is not None:
+        lines.append(f"{report.accepted} accepted by the {report.rule}.")
+    return "\n".join([*lines, *([report.stopped] if report.stopped else [])])
+
+
+def dry_run_summary(preview: "DryRun") -> str:
+    parts = [
+        f"--- pair {question.external_id}: a JPEG of {question.image_bytes} bytes, and\n[system]\n"
+        f"{question.system}\n[user]\n{question.user}\n"
+        for question in preview.questions
+    ]
+    return "\n".join(
+        [*parts, f"{preview.proposer}: {preview.pairs} pairs in this queue, roughly "
+         f"{preview.tokens_each} tokens a question. Nothing was sent."]
+    )  # fmt: skip
+
+
+def distillation_summary(report: "DistillationReport") -> str:
+    def line(name: str, figures: "CorrectorFigures") -> str:
+        rise = "–" if figures.rise_of_s is None else f"{figures.rise_of_s:+.3f}"
+        return (
+            f"{name}: {figures.readable:.0%} readable, {figures.corrected:.0%} corrected, "
+            f"{figures.same:.0%} as people did, s {rise}"
+        )
+
+    rows = [line("before", report.untrained), line("after", report.student)]
+    if report.teacher is not None:
+        rows.append(line("teacher", report.teacher))
+    return "\n".join(
+        [f"Learnt from {report.examples} examples ({report.from_teacher} of the teacher's), loss "
+         f"{report.losses[0]:.3f} to {report.losses[-1]:.3f}. On {report.held_out} held out:",
+         *rows, f"Use it: --vlm {report.model}"]
+    )  # fmt: skip

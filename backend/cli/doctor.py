@@ -1,0 +1,180 @@
+"""Is everything in order? Database, files and models, each with what to do if it is not."""
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import db
+from backend.datasets.containers import file_of, locate
+from backend.errors import StoreError, UnsafePath, explain
+from backend.loaded_models import Engine
+from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
+from backend.store import Store, is_missing, open_database
+from db.backup import check
+from db.queries import curators as curator_queries
+from db.queries import datasets as dataset_queries
+from db.queries import jobs as job_queries
+from db.queries import pairs as pair_queries
+from db.queries.datasets import DatasetRow
+
+#: Pairs of a dataset whose image files are looked for, spread over it.
+SAMPLE = 200
+_LEAST_FREE = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """`state`: ok, warning or problem. `advice`: what to do, empty for ok."""
+
+    what: str
+    state: str
+    message: str
+    advice: str = ""
+
+
+@dataclass(frozen=True)
+class DoctorReport:
+    findings: tuple[Finding, ...]
+
+    @property
+    def is_well(self) -> bool:
+        return all(finding.state != "problem" for finding in self.findings)
+
+
+def examine(settings: Settings, load_models: bool = False) -> DoctorReport:
+    """Look at everything; nothing is changed but an old database's schema. `load_models`: also load
+    the scorer and the captioner, which may take a while and, for a hub's name, the network."""
+    return DoctorReport(tuple(_examine(settings, load_models)))
+
+
+def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:
+    yield _disk(settings.data_directory)
+    if is_missing(settings.database_url):
+        yield _no_database(settings)
+        yield from _models(settings, load_models)
+        return
+    try:
+        store = open_database(settings.database_url)
+    except StoreError as problem:
+        yield Finding("database", "problem", str(problem), "Choose another location with --db.")
+    else:
+        yield from _database(store)
+        store.close()
+    yield from _models(settings, load_models)
+
+
+def _disk(folder: Path) -> Finding:
+    existing = next(p for p in (folder, *folder.parents) if p.exists())
+    free = shutil.disk_usage(existing).free
+    message = f"{free / 1e9:.1f} GB free in {folder}"
+    if free < _LEAST_FREE:
+        return Finding(
+            "disk", "warning", message, "Free some space, or verdicts can no longer be saved."
+        )
+    return Finding("disk", "ok", message)
+
+
+def _no_database(settings: Settings) -> Finding:
+    """Nothing is made by looking: a mistyped path would leave an empty database behind."""
+    if settings.database is None:
+        return Finding("database", "ok", "none yet; it is created at the first start")
+    return Finding(
+        "database", "problem", f"no database at {settings.database}",
+        "Check the path given with --db; nothing was created there.",
+    )  # fmt: skip
+
+
+def _database(store: Store) -> Iterator[Finding]:
+    wrong = check(store.opened)
+    if wrong:
+        yield Finding(
+            "database", "problem", f"{store.address} is damaged: {wrong}",
+            "Restore a backup (python app.py backup makes them), and keep this file for rescue.",
+        )  # fmt: skip
+        return
+    upgraded = store.opened.upgraded_from
+    note = f", upgraded now from schema {upgraded}" if upgraded else ""
+    yield Finding("database", "ok", f"{store.address} is sound, schema {db.head_revision()}{note}")
+    with store.reading() as session:
+        datasets = dataset_queries.list_datasets(session)
+        accounts = curator_queries.count_active(session)
+        waiting = len(job_queries.running_jobs(session))
+    for dataset in datasets:
+        yield _dataset(store, dataset)
+    if waiting:
+        yield Finding(
+            "jobs", "warning", f"{waiting} jobs were not finished",
+            "If no app is running, start it: interrupted jobs are listed, and scoring resumes with "
+            "the same command.",
+        )  # fmt: skip
+    yield Finding("accounts", "ok", f"{accounts} may log in" if accounts else "none: no login")
+
+
+def _dataset(store: Store, dataset: DatasetRow) -> Finding:
+    what, root = f"dataset '{dataset.name}'", Path(dataset.root)
+    with store.reading() as session:
+        counts = pair_queries.counts(session, dataset.id)
+        names = pair_queries.sample_images(session, dataset.id, SAMPLE)
+    message = f"{counts.total} pairs, {counts.scored} scored, {counts.reviewed} reviewed"
+    if not root.is_dir():
+        return Finding(
+            what, "problem", f"{message}; its folder {root} is gone",
+            "Restore the folder, or import it from its new location under another name. Verdicts "
+            "are kept.",
+        )  # fmt: skip
+    missing = [name for name in names if not _is_there(root, name)]
+    if missing:
+        return Finding(
+            what, "problem",
+            f"{message}; of {len(names)} images looked for {len(missing)} are missing, such as "
+            f"'{missing[0][:120]}'",
+            "Restore the files. Pairs without their image stay and can still be decided.",
+        )  # fmt: skip
+    if counts.scored < counts.total:
+        return Finding(what, "warning", message, f"Score it: python app.py score {dataset.name}")
+    return Finding(what, "ok", f"{message}; {len(names)} images looked for, all there")
+
+
+def _is_there(root: Path, name: str) -> bool:
+    try:
+        return file_of(locate(root, name)).is_file()
+    except (UnsafePath, OSError):
+        return False
+
+
+def _models(settings: Settings, load: bool) -> Iterator[Finding]:
+    for folder in (EMBEDDED_SCORER, EMBEDDED_CAPTIONER):
+        if not (folder / "model.safetensors").is_file():
+            yield Finding(
+                "embedded models", "problem", f"{folder} is not whole",
+                "Download the project again, or train them: make models",
+            )  # fmt: skip
+            return
+    yield Finding("embedded models", "ok", f"in {EMBEDDED_SCORER.parent}")
+    if not load:
+        return
+    engine = Engine(settings)
+    try:
+        info = engine.scorer.info
+        yield Finding("scorer", "ok", f"{info.kind} · {info.model} on {info.device}")
+    except Exception as problem:  # a report of what is wrong outlives whatever is wrong
+        yield Finding("scorer", "problem", explain(problem), "Choose another with --model.")
+        return
+    try:
+        captioner = engine.captioner
+        message = engine.captioner_problem
+    except Exception as problem:
+        captioner, message = None, explain(problem)
+    if message:
+        advice = "Choose another with --captioner."
+        yield Finding("captioner", "warning", message, advice)
+    else:
+        yield Finding("captioner", "ok", "loads" if captioner else "none is set")
+    try:
+        engine.concreteness(["A dog"])
+    except Exception as problem:
+        advice = "Choose another with --concreteness."
+        yield Finding("concreteness", "problem", explain(problem), advice)
+    else:
+        yield Finding("concreteness", "ok", settings.concreteness or "embedded")

@@ -1,0 +1,60 @@
+"""`doctor`, `backup`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from backend.cli.options import AS_JSON, CAPTIONER, DATABASE, KIND, MODEL
+from backend.cli.output import emit, open_workspace, reported, results
+from backend.settings import load_settings
+
+
+def doctor(
+    models: Annotated[
+        bool, typer.Option(help="Also load the models, which may take a while.")
+    ] = False,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    captioner: CAPTIONER = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Check database, files and models, and say what to do. Status 1 if something is wrong."""
+    with reported(as_json):
+        from backend.cli.doctor import examine
+
+        report = examine(
+            load_settings({"database": db, "model": model, "kind": scorer, "captioner": captioner}),
+            models,
+        )
+        colours = {"ok": "green", "warning": "yellow", "problem": "red"}
+        for finding in () if as_json else report.findings:
+            mark = f"[{colours[finding.state]}]{finding.state:8}[/]"
+            results.print(f"{mark} {escape(finding.what)}: {escape(finding.message)}")
+            if finding.advice:
+                results.print(f"         {escape(finding.advice)}")
+        summary = "All is well." if report.is_well else "Some checks failed; see above."
+        emit(report, as_json, summary)
+        if not report.is_well:
+            raise typer.Exit(1)
+
+
+def backup(
+    out: Annotated[Path, typer.Argument(help="The new file.")],
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Copy the database, consistently, while the app goes on running.
+
+    To go back: stop the app and put the copy in the database's place, or give it with --db; for
+    PostgreSQL, pg_restore reads it.
+    """
+    with reported(as_json):
+        from backend.jobs.reports import BackupReport
+
+        workspace = open_workspace(load_settings({"database": db}))
+        target = workspace.store.backup(out.expanduser().resolve())
+        made = BackupReport(str(target), target.stat().st_size)
+        emit(made, as_json, f"{target}: {target.stat().st_size:,} bytes")

@@ -1,0 +1,376 @@
+"""`evaluate`, `bench`: how well, and how fast."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backend.cli.options import (
+    AS_JSON,
+    CAPTIONER,
+    DATABASE,
+    DETECTOR,
+    DEVICE,
+    IMAGE_ROOT,
+    PRECISION,
+    QUANTISE,
+    VLM,
+    VLM_URL,
+)
+from backend.cli.output import emit, progress, reported
+from backend.errors import SettingsError
+from backend.settings import MODELS, load_settings
+
+
+def evaluate(
+    what: Annotated[
+        str,
+        typer.Argument(help="detection; icc: concreteness against people's ratings; specificity: "
+                       "do captions find their pictures among similar ones?; support: phrases and "
+                       "how much each matters; selection: what two-stage selection keeps of a "
+                       "synthetic mixture; composition: true captions against false twins; "
+                       "boosting: richer captions and their guard, with answers by rule."),
+    ] = "detection",
+    ratings: Annotated[
+        list[Path] | None,
+        typer.Option(help="With icc: CSV files of captions and people's ratings."),
+    ] = None,
+    words: Annotated[
+        list[Path] | None,
+        typer.Option(help="With icc: CSV files of single words and people's ratings."),
+    ] = None,
+    concreteness: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME_OR_DIR", help="With icc: models, such as moranyanuka/icc, or "
+                     "embedded. Default: embedded."),
+    ] = None,
+    dataset: Annotated[
+        str, typer.Option(help="scenes (freshly drawn, with known truth), unfamiliar-scenes (from "
+                          "a world that the embedded models have never seen), or a dataset's path, "
+                          "whose captions are assumed correct.")
+    ] = "scenes",
+    scorer: Annotated[
+        list[str] | None,
+        typer.Option(help="As for score, or lemon-fix, lemon-opt; may be given several times. "
+                     "Default: blip-itm."),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Default: the embedded model of each scorer.")
+    ] = None,
+    embedded: Annotated[
+        list[Path] | None,
+        typer.Option(help="Folder with embedded models; given several times, seed k takes the "
+                     "k-th: independently trained models. Default: those of the program."),
+    ] = None,
+    explorer: Annotated[
+        list[str] | None,
+        typer.Option(help="elimination, gcd or fast-gcd; may be given several times."),
+    ] = None,
+    noise: Annotated[
+        str, typer.Option(help="random, noun, fine-grained or all; recorded: errors recorded in a "
+                               "dataset that the noise command made.")
+    ] = "all",
+    seeds: Annotated[int, typer.Option(help="Independent repetitions.")] = 3,
+    first_seed: Annotated[int, typer.Option(help="The first of them.")] = 0,
+    pairs: Annotated[int, typer.Option(help="Pairs per run; half of them are wrong.")] = 400,
+    detector: DETECTOR = None,
+    compare: Annotated[
+        bool, typer.Option(help="Also each detector on its own, and the paper's ablations. Slow.")
+    ] = False,
+    corrections: Annotated[
+        int, typer.Option(min=0, help="Also correct this many wrong captions per run and evaluate "
+                                      "the corrections.")
+    ] = 0,
+    captioner: CAPTIONER = None,
+    word_weights: Annotated[
+        str, typer.Option(help="Weights of the signs of suspect words: default, or fitted on "
+                          "errors injected into the training half, without a label.")
+    ] = "default",
+    learning_curve: Annotated[
+        bool, typer.Option(help="Also the learning curve over 50 to 3,000 labelled pairs, 20 "
+                                "splits each.")
+    ] = False,
+    vlm: VLM = None,
+    vlm_url: VLM_URL = None,
+    vlm_mode: Annotated[
+        list[str] | None,
+        typer.Option(help="With --corrections and --vlm: unguided, words, reasoning, trajectory; "
+                     "may be given several times. Default: all four."),
+    ] = None,
+    quantise: QUANTISE = None,
+    times: Annotated[
+        int, typer.Option(min=0, help="Time this many pairs with and without trajectories.")
+    ] = 0,
+    size: Annotated[
+        list[int] | None,
+        typer.Option(help="With specificity: pictures per bag; may be given several times. "
+                     "Default: 3, 5, 7."),
+    ] = None,
+    bags: Annotated[
+        Path | None,
+        typer.Option(help="With specificity and --dataset: the bags to evaluate on, a folder that "
+                     "the bags command wrote or a file in the form of TrueMatch. Default: mined "
+                     "here."),
+    ] = None,
+    captions: Annotated[
+        Path | None,
+        typer.Option(help="With specificity and --dataset: any model's captions, a JSONL with id "
+                     "and caption."),
+    ] = None,
+    image_root: IMAGE_ROOT = None,
+    sugarcrepe: Annotated[
+        Path | None,
+        typer.Option(help="With composition: the folder of SugarCrepe's JSON files, beside "
+                     "--image-root val2017. Default: drawn scenes."),
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Also write all tables to this Markdown file.")
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option(help="Also write charts and tables to this HTML file.")
+    ] = None,
+    cache: Annotated[
+        Path, typer.Option(help="Where trajectories are cached for the next evaluation.")
+    ] = Path("data/evaluation"),
+    device: DEVICE = None,
+    precision: PRECISION = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Does it find errors? Noise of known truth, judged on held-out pairs beside its controls."""
+    with reported(as_json):
+        if what == "icc":
+            _evaluate_icc(ratings, words, concreteness, markdown, device, as_json)
+            return
+        if what == "specificity":
+            from backend.cli.specificity import evaluate_specificity
+
+            evaluate_specificity(
+                dataset,
+                image_root,
+                scorer,
+                model,
+                embedded,
+                pairs,
+                seeds,
+                first_seed,
+                size,
+                bags,
+                captioner,
+                captions,
+                markdown,
+                device,
+                as_json,
+            )
+            return
+        if what == "boosting":
+            from backend.cli.specificity import evaluate_boosting
+
+            evaluate_boosting(pairs, seeds, first_seed, embedded, markdown, device, as_json)
+            return
+        if what in ("support", "selection", "composition"):
+            from backend.cli import measure_phrases
+
+            measure_phrases.run(
+                what, pairs, seeds, first_seed, embedded or [MODELS], scorer, model, sugarcrepe,
+                image_root, device, markdown, as_json,
+            )  # fmt: skip
+            return
+        if what != "detection" or ratings or words:
+            raise SettingsError(
+                "Evaluate 'detection' (the default), 'specificity', 'boosting', or 'icc' with "
+                "--ratings FILE or --words FILE."
+            )
+        from dataclasses import replace
+
+        from backend.engine.correction.language_model_suggestions import Corrector
+        from backend.engine.correction.modes import MODES, mode_named
+        from backend.engine.trajectories.exploring import Exploring
+        from backend.lab.evaluation.evaluate import NOISES, Plan
+        from backend.lab.evaluation.evaluate import evaluate as run
+        from backend.lab.evaluation.page import page as html_page
+        from backend.lab.evaluation.result_tables import markdown as tables
+        from backend.loaded_models import Engine
+
+        if vlm is not None and not corrections:
+            raise SettingsError("Set the number of captions to correct: --corrections N.")
+        correctors: list[Corrector] = []
+        if vlm is not None:
+            named = {"corrector": vlm, "corrector_url": vlm_url, "device": device,
+                     "quantise": quantise}  # fmt: skip
+            corrector = Engine(load_settings(named)).corrector
+            correctors = (
+                [replace(corrector, mode=mode_named(mode)) for mode in vlm_mode or MODES]
+                if corrector
+                else []
+            )
+        plan = Plan(
+            dataset=dataset, image_root=image_root, scorers=scorer or ["blip-itm"], model=model,
+            embedded=embedded or [MODELS], captioner=captioner,
+            explorers=[Exploring(name) for name in explorer or ["elimination"]],
+            noises=NOISES if noise == "all" else [noise], seeds=seeds, first_seed=first_seed,
+            pairs=pairs, detector=detector or "best", compare=compare, corrections=corrections,
+            correctors=correctors, times=times, word_weights=word_weights,
+            learning_curve=learning_curve, device=device, precision=precision, cache=cache,
+        )  # fmt: skip
+        for target in (markdown, page):
+            if target is not None and not target.absolute().parent.is_dir():
+                raise SettingsError(f"There is no folder {target.absolute().parent}.")
+        with progress("Evaluating") as update:
+            report = run(plan, update)
+        rendered = tables(report)
+        if markdown is not None:
+            markdown.write_text(rendered + "\n", encoding="utf-8")
+        if page is not None:
+            command = " ".join(["python app.py", *sys.argv[1:]])
+            page.write_text(html_page(report, command), encoding="utf-8")
+        emit(report, as_json, rendered)
+
+
+def _evaluate_icc(
+    ratings: list[Path] | None,
+    words: list[Path] | None,
+    models: list[str] | None,
+    out: Path | None,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    from backend.lab.evaluation.icc import evaluate_icc
+    from backend.lab.evaluation.icc import markdown as table
+
+    if not ratings and not words:
+        raise SettingsError("Name a file with ratings: --ratings FILE (captions) or --words FILE.")
+    named = [None if name == "embedded" else name for name in models or ["embedded"]]
+    report = evaluate_icc(ratings or [], words or [], named, device)
+    if out is not None:
+        out.write_text(table(report) + "\n", encoding="utf-8")
+    emit(report, as_json, table(report))
+
+
+def bench(
+    scorer: Annotated[
+        list[str] | None,
+        typer.Option(help="blip-itm, blip-itc or clip; may be given several times. Default: all."),
+    ] = None,
+    explorer: Annotated[
+        list[str] | None,
+        typer.Option(help="elimination, gcd or fast-gcd; may be given several times. Default: "
+                     "elimination."),
+    ] = None,
+    pairs: Annotated[int, typer.Option(min=1, help="Pairs to measure on.")] = 8,
+    words: Annotated[str, typer.Option(help="Words per caption, from-to.")] = "8-20",
+    reference: Annotated[
+        bool, typer.Option(help="Also run the reference implementation, which is slow, and "
+                                "compare.")
+    ] = True,
+    store: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="PAIRS", help="Measure the latency of the queue in a generated "
+                                                  "database of this many pairs instead."),
+    ] = None,
+    curators: Annotated[
+        int | None,
+        typer.Option(min=1, help="Measure this many concurrent curators on a real server instead."),
+    ] = None,
+    ray: Annotated[
+        int | None,
+        typer.Option(min=200, metavar="PAIRS", help="Measure the throughput of Ray workers on this "
+                                                    "many drawn pairs instead, and estimate the "
+                                                    "cost of large datasets."),
+    ] = None,
+    busy: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="PAIRS", help="Measure two programs that score this many drawn "
+                                                  "pairs at once instead, against one alone."),
+    ] = None,
+    select: Annotated[
+        int | None,
+        typer.Option(min=100, metavar="PAIRS", help="Measure the processor time and memory of "
+                                                    "select on this many generated pairs instead."),
+    ] = None,
+    vectors: Annotated[
+        int | None,
+        typer.Option(min=100, metavar="PICTURES", help="Measure the processor time and memory of "
+                                                       "specificity, near duplicates and the map "
+                                                       "of this many generated pictures instead."),
+    ] = None,
+    suggestions: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="PAIRS", help="Measure instead suggestions for so many wrong "
+                     "captions, against trajectories and the plain way."),
+    ] = None,
+    verdicts: Annotated[
+        int, typer.Option(min=1, help="With --curators: total number of verdicts.")
+    ] = 2000,
+    servers: Annotated[
+        int, typer.Option(min=1, help="With --curators: servers sharing one database.")
+    ] = 1,
+    pause: Annotated[
+        float, typer.Option(min=0, help="With --curators: seconds each curator spends on a pair.")
+    ] = 0.0,
+    db: DATABASE = None,
+    device: DEVICE = None,
+    precision: PRECISION = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Measure the engine against the plain way and against the arithmetic, in one run.
+
+    With models of the published sizes and random weights: nothing to download.
+    """
+    with reported(as_json):
+        if store is not None:
+            from backend.lab.bench.queue_speed import bench_store
+
+            with progress("Making pairs") as update:
+                measured = bench_store(store, db, update)
+            emit(measured, as_json, measured.table())
+            return
+        if curators is not None:
+            from backend.lab.bench.load import bench_load
+
+            with progress("Making pairs") as update:
+                load = bench_load(curators, verdicts, db, update, servers, pause)
+            emit(load, as_json, load.table())
+            return
+        if ray is not None:
+            from backend.lab.bench.cluster import bench_cluster
+
+            with progress("Measuring") as update:
+                ray_report = bench_cluster(ray, progress=update)
+            emit(ray_report, as_json, ray_report.table())
+            return
+        if busy is not None:
+            from backend.lab.bench.busy import bench_busy
+
+            with progress("Measuring") as update:
+                shared = bench_busy(busy, update)
+            emit(shared, as_json, shared.table())
+            return
+        if select is not None:
+            from backend.lab.bench.selection_speed import bench_selection
+
+            with progress("Selecting") as update:
+                selected = bench_selection(select, db, update)
+            emit(selected, as_json, selected.table())
+            return
+        if vectors is not None:
+            from backend.lab.bench.vector_stages import bench_vectors
+
+            with progress("Making vectors") as update:
+                stages = bench_vectors(vectors, progress=update)
+            emit(stages, as_json, stages.table())
+            return
+        if suggestions is not None:
+            from backend.lab.bench.suggestion_speed import bench_suggestions
+
+            with progress("Suggestions") as update:
+                suggested = bench_suggestions(suggestions, update)
+            emit(suggested, as_json, suggested.table())
+            return
+        from backend.lab.bench.report import run_bench, table
+
+        with progress("Measuring") as update:
+            report = run_bench(
+                scorer or [], explorer or [], pairs, words, reference, device, precision, update
+            )
+        emit(report, as_json, table(report.results))

@@ -1,0 +1,137 @@
+"""`models`: which there are, what each costs on this machine, getting and dropping them."""
+
+import dataclasses
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from backend.cli.options import AS_JSON, DATABASE, DEVICE, PRECISION
+from backend.cli.output import console, emit, open_workspace, progress, reported, results
+from backend.settings import load_settings
+
+if TYPE_CHECKING:
+    from backend.jobs.model_manager import ModelView
+
+models = typer.Typer(
+    name="models",
+    help="The models to score with: list, download, remove, probe, default.",
+    no_args_is_help=True,
+)
+MODEL = Annotated[
+    str,
+    typer.Argument(help="A preset (fast, balanced, thorough, multilingual, embedded), a hub name, "
+                        "a directory, or open_clip:ARCHITECTURE@PRETRAINED."),
+]  # fmt: skip
+
+
+@models.command("list")
+def list_models(db: DATABASE = None, as_json: AS_JSON = False) -> None:
+    """The presets and your own: what each is good for, its size, and its time on this machine."""
+    with reported(as_json):
+        views = open_workspace(load_settings({"database": db})).models.listed()
+        if as_json:
+            print(json.dumps({"models": [dataclasses.asdict(view) for view in views]}))
+            return
+        results.print(escape("\n".join(line for view in views for line in described(view))))
+
+
+@models.command("download")
+def download(model: MODEL, db: DATABASE = None, as_json: AS_JSON = False) -> None:
+    """Get a model from the hub: the pinned revision, checked. An interrupted download resumes."""
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        with progress("Downloading") as update:
+            report = workspace.models.download(model, update)
+        got = ", ".join(f"{name} at {commit[:12]}" for name, commit in report.models)
+        emit(report, as_json, f"{size(report.downloaded)} downloaded. On this machine now: {got}.")
+
+
+@models.command("remove")
+def remove(model: MODEL, db: DATABASE = None) -> None:
+    """Delete a downloaded model from this machine."""
+    with reported(False):
+        freed = open_workspace(load_settings({"database": db})).models.remove(model)
+        console.print(f"'{escape(model)}' is removed; {size(freed)} are free again.")
+
+
+@models.command("probe")
+def probe(
+    model: MODEL,
+    db: DATABASE = None,
+    device: DEVICE = None,
+    precision: PRECISION = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Measure how long this machine takes with a model: it scores 20 pairs of the demo."""
+    with reported(as_json):
+        settings = load_settings({"database": db, "device": device, "precision": precision})
+        workspace = open_workspace(settings)
+        with progress("Measuring") as update:
+            measured = workspace.models.probe(model, update)
+        emit(
+            measured, as_json,
+            f"'{measured.model}' takes {minutes(measured.seconds)} for a thousand pairs on "
+            f"{measured.device} ({measured.precision}), after {measured.load_seconds:.0f} s of "
+            f"loading, and {size(measured.memory)} of memory.",
+        )  # fmt: skip
+
+
+@models.command("default")
+def default(
+    model: Annotated[
+        str | None, typer.Argument(help="The model for datasets that have none yet.")
+    ] = None,
+    db: DATABASE = None,
+) -> None:
+    """Show or set the model that datasets without one of their own are scored with."""
+    with reported(False):
+        workspace = open_workspace(load_settings({"database": db}))
+        if model is not None:
+            workspace.models.set_default(model)
+        results.print(escape(workspace.models.default()))
+
+
+def described(view: "ModelView") -> Sequence[str]:
+    """A model in two or three lines."""
+    states = (("on this machine", view.is_here), ("default", view.is_default))
+    marks = [mark for mark, holds in states if holds]
+    head = view.name + (f" ({', '.join(marks)})" if marks else "") + f": {view.good_for}"
+    facts = []
+    if view.model != view.name and view.name != "embedded":
+        names = f"{view.model} with {view.captioner}" if view.captioner else view.model
+        facts.append(names)
+    if view.parameters:
+        facts.append(f"{view.parameters / 1e6:.0f} million parameters")
+    if view.download is not None and view.name != "embedded":
+        facts.append(f"{size(view.download)} to download")
+    if view.memory:
+        facts.append(f"{size(view.memory)} of memory")
+    if view.licence:
+        facts.append(f"licence {view.licence}")
+    if view.revision:
+        facts.append(f"revision {view.revision[:12]}")
+    time = "not measured yet: models probe " + view.name
+    if view.probe is not None:
+        time = f"{minutes(view.probe.seconds)} for a thousand pairs on {view.probe.device}"
+    return [head, "    " + "; ".join(facts), "    " + time]
+
+
+def size(count: int) -> str:
+    """
+    >>> size(605_000_000), size(1_480_000_000), size(12_000)
+    ('605 MB', '1.5 GB', '0 MB')
+    """
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+
+
+def minutes(seconds: float) -> str:
+    """
+    >>> minutes(42), minutes(600), minutes(9000)
+    ('42 s', '10 min', '2.5 h')
+    """
+    from backend.jobs.pace import duration
+
+    return duration(seconds)

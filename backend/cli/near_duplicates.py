@@ -1,0 +1,124 @@
+"""`duplicates`: pictures that a dataset has more than once."""
+
+import dataclasses
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from backend.cli.options import AS_JSON, DATABASE
+from backend.cli.output import emit, open_workspace, progress, reported
+from backend.errors import SettingsError
+from backend.settings import load_settings
+
+if TYPE_CHECKING:
+    from backend.jobs.reports import DuplicatesReport
+    from backend.review.views import DuplicateGroup, KeptView
+
+#: Groups that are listed for people.
+SHOWN = 20
+
+
+@dataclasses.dataclass(frozen=True)
+class Listing:
+    """What the command says: the groups, and what became of them."""
+
+    dataset_id: int
+    threshold: float
+    pictures: int
+    without: int
+    groups: list[list[dict[str, Any]]]
+    kept: dict[str, int] | None = None
+
+
+def duplicates(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, scored.")],
+    threshold: Annotated[
+        float | None, typer.Option(help="How alike pictures are at least: the cosine of their "
+                                   "vectors, 0.8 to 1. Default: 0.98.")
+    ] = None,
+    keep: Annotated[
+        str | None, typer.Option(help="Keep one picture of each group and drop the undecided pairs "
+                                 "of the others: first (imported first), sharpest (needs "
+                                 "`quality`), best (whose caption is least likely wrong).")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="With --keep: count; change nothing.")
+    ] = False,
+    author: Annotated[str | None, typer.Option(help="Name recorded with the choice.")] = None,
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Find groups of near duplicates in the whole dataset, by vectors that scoring has kept.
+
+    Every picture is like the first one of its group. To drop a copy says nothing about its caption:
+    no precision is counted from it and no classifier learns from it. Pairs that are decided stay as
+    they are. All of it is one step, which Z on the page takes back.
+    """
+    with reported(as_json):
+        from backend.review.near_duplicates import WAYS
+
+        if keep is not None and keep not in WAYS:
+            raise SettingsError(f"--keep is {', '.join(WAYS)}, not '{keep}'.")
+        if dry_run and keep is None:
+            raise SettingsError("--dry-run is for --keep: without it nothing is changed.")
+        workspace = open_workspace(load_settings({"database": db, "author": author}))
+        dataset_id = workspace.find(dataset)
+        with progress("Comparing pictures") as update:
+            given = {} if threshold is None else {"threshold": threshold}
+            report = workspace.jobs.find_near_duplicates(dataset_id, update, **given)
+        view = workspace.review.duplicates(dataset_id)
+        groups = view.groups if view is not None else ()
+        kept = None
+        if keep is not None:
+            kept = workspace.review.keep_in_all(dataset_id, keep, dry_run)
+        listing = Listing(
+            dataset_id, report.threshold, report.pictures, report.without,
+            [_members(group) for group in groups],
+            None if kept is None else dataclasses.asdict(kept),
+        )  # fmt: skip
+        emit(listing, as_json, summary(report, groups, kept, dry_run))
+
+
+def _members(group: "DuplicateGroup") -> list[dict[str, Any]]:
+    return [
+        {
+            "id": row.pair_id,
+            "external_id": row.external_id,
+            "image": row.image_path,
+            "caption": row.caption,
+            "similarity": round(row.similarity, 4),
+            "same_pixels": row.has_same_pixels,
+            "p_error": row.p_error,
+            "verdict": row.decision,
+        }
+        for picture in group.pictures
+        for row in picture.rows
+    ]
+
+
+def summary(
+    report: "DuplicatesReport",
+    groups: "tuple[DuplicateGroup, ...]",
+    kept: "KeptView | None",
+    dry_run: bool,
+) -> str:
+    """The first groups, how many there are, and what was done."""
+    lines: list[str] = []
+    for group in groups[:SHOWN]:
+        lines.append(f"{len(group.pictures)} pictures:")
+        lines += [
+            f"  {picture.rows[0].similarity:.3f}  {picture.image_path}"
+            for picture in group.pictures
+        ]
+    if len(groups) > SHOWN:
+        lines.append(f"… and {len(groups) - SHOWN:,} more groups: --json lists all.")
+    without = f" {report.without:,} have no vector." if report.without else ""
+    lines.append(
+        f"{report.groups:,} groups of near duplicates hold {report.members:,} of "
+        f"{report.pictures:,} pictures.{without}"
+    )
+    if kept is not None:
+        verb = "would be dropped" if dry_run else "dropped"
+        left = f" {kept.left_alone:,} decided ones were left alone." if kept.left_alone else ""
+        lines.append(f"{kept.dropped:,} pairs {verb}, in {kept.groups:,} groups.{left}")
+    return "\n".join(lines)

@@ -1,0 +1,155 @@
+"""What all commands share: the store they work on, how they tell results, progress and errors.
+
+Results go to standard output, everything else to standard error, so that `--json` can be piped.
+"""
+
+import contextlib
+import dataclasses
+import json
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from backend.errors import INTERRUPTED, OutOfMemory, TracedError, explain, is_out_of_memory
+from backend.jobs.pace import Pace
+from backend.settings import Settings, default_data_directory
+from backend.version import VERSION
+
+if TYPE_CHECKING:
+    from backend.workspace import Workspace
+
+#: Messages and progress; `--quiet` silences it.
+console = Console(stderr=True, highlight=False)
+#: Errors, which nothing silences.
+errors = Console(stderr=True, highlight=False)
+#: Results, for people; what programs read is plain JSON.
+results = Console(highlight=False, soft_wrap=True)
+#: Seconds between two lines of progress where there is no terminal, such as in a log.
+LINE_EVERY = 30.0
+
+
+def open_workspace(settings: Settings) -> "Workspace":
+    # Imported late: `--help` answers without loading torch.
+    from backend.workspace import Workspace
+
+    return Workspace(settings)
+
+
+def shown_database(settings: Settings) -> str:
+    """The database's URL without its password."""
+    from sqlalchemy.engine import make_url
+
+    return make_url(settings.database_url).render_as_string(hide_password=True)
+
+
+def emit(report: Any, as_json: bool, summary: str) -> None:
+    """The command's result: one JSON object, or a sentence for people."""
+    if as_json:
+        print(json.dumps(dataclasses.asdict(report), default=str, ensure_ascii=False))
+    else:
+        results.print(escape(summary))  # tables stay tables
+
+
+class RateColumn(ProgressColumn):
+    """How many a second."""
+
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.1f}/s" if task.speed else "")
+
+
+@contextlib.contextmanager
+def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
+    """A progress bar on standard error, or a line now and then where that is no terminal; yields
+    update(done, total, message)."""
+    if not console.is_terminal:
+        yield Lines(title).update
+        return
+    columns = (
+        SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
+        TimeElapsedColumn(), TimeRemainingColumn(), RateColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console) as bars:
+        task = bars.add_task(title, total=None)
+
+        def update(done: int, total: int, message: str = "") -> None:
+            bars.update(
+                task, completed=done, total=total or None, description=escape(message or title)
+            )
+
+        yield update
+
+
+class Lines:
+    """Progress for a log: a line when a stage begins, and then every `LINE_EVERY` seconds, with how
+    long the stage will still take."""
+
+    def __init__(self, title: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._title, self._clock = title, clock
+        self._stage: str | None = None
+        self._began = clock()
+        self._pace = Pace()
+        self._printed = 0.0
+
+    def update(self, done: int, total: int, message: str = "") -> None:
+        now, stage = self._clock(), message or self._title
+        pace = self._pace.describe(done, total, stage, now).removeprefix(stage)
+        if stage == self._stage and now - self._printed < LINE_EVERY:
+            return
+        self._stage, self._printed = stage, now
+        where = f": {done:,} of {total:,} ({done / total:.0%})" if total else ""
+        text = f"{stage}{where}, after {now - self._began:.0f} s{pace}"
+        console.print(escape(text), soft_wrap=True)
+
+
+@contextlib.contextmanager
+def reported(as_json: bool) -> Iterator[None]:
+    """Turn errors into one clear line, and into an exit status that scripts can trust."""
+    try:
+        yield
+    except TracedError as error:
+        fail(error, error.exit_status, as_json)
+    except KeyboardInterrupt:
+        console.print("Stopped. Finished work is kept; the same command resumes from there.")
+        raise typer.Exit(INTERRUPTED) from None
+    except typer.Exit:
+        raise
+    except Exception as error:
+        if is_out_of_memory(error):
+            fail(error, OutOfMemory.exit_status, as_json)
+        log_unexpected()
+        fail(error, 1, as_json)
+
+
+def log_unexpected() -> None:
+    """Keep the traceback of an error nobody foresaw where a bug report can find it."""
+    path = default_data_directory() / "traced.log"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a", encoding="utf-8") as log:
+        log.write(f"--- {datetime.now(UTC).isoformat()} {VERSION}\n{traceback.format_exc()}\n")
+    errors.print(f"Details: {escape(str(path))}")
+
+
+def fail(error: BaseException, status: int, as_json: bool) -> None:
+    text = explain(error, "terminal")
+    errors.print(f"[red]Error:[/] {escape(text)}", soft_wrap=True)
+    if as_json:
+        print(json.dumps({"error": text, "exit_status": status}, ensure_ascii=False))
+    raise typer.Exit(status) from error

@@ -1,0 +1,33 @@
+"""`map`: lay a dataset's pictures out so that like lies beside like."""
+
+from typing import Annotated
+
+import typer
+
+from backend.cli.options import AS_JSON, DATABASE
+from backend.cli.output import emit, open_workspace, progress, reported
+from backend.settings import load_settings
+
+
+def map_(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, scored.")],
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Draw the map of a dataset's pictures (t-SNE of the vectors that scoring has kept).
+
+    The Map page shows it; what one draws around there is a queue. A new map replaces the old one,
+    and regions drawn on that.
+    """
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        dataset_id = workspace.find(dataset)
+        with progress("Drawing the map") as update:
+            report = workspace.jobs.draw_map(dataset_id, update)
+        without = f" {report.without:,} have no vector." if report.without else ""
+        emit(
+            report,
+            as_json,
+            f"{report.pictures:,} pictures ({report.pairs:,} pairs) have a place on the map."
+            f"{without} Look at it on the Map page.",
+        )

@@ -1,0 +1,278 @@
+"""`score`, `train`, `progress`: the way to the probability of error, and how far the review is."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.markup import escape
+
+from backend.cli.options import (
+    AS_JSON,
+    CAPTIONER,
+    CONCRETENESS,
+    DATABASE,
+    DETECTOR,
+    DEVICE,
+    EXPLORER,
+    KIND,
+    MODEL,
+    PRECISION,
+)
+from backend.cli.output import console, emit, open_workspace, progress, reported
+from backend.errors import SettingsError
+from backend.settings import load_settings
+
+if TYPE_CHECKING:
+    from backend.jobs.estimate import Estimate
+    from backend.jobs.reports import SpecificityReport, SupportReport, TrainReport
+
+
+def score(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, or a path to import.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Also write one row per pair (id, s_0, p_error, icc, specificity, "
+                     "suspects) to this .jsonl or .parquet file."),
+    ] = None,
+    suggestions: Annotated[
+        bool, typer.Option(help="Prepare corrections for the pairs that look wrong.")
+    ] = True,
+    support: Annotated[
+        bool,
+        typer.Option("--support", help="Also measure how far the image supports each phrase of a "
+                     "caption (our reading of Counterfactual Phrase Intervention)."),
+    ] = False,
+    specificity: Annotated[
+        bool,
+        typer.Option("--specificity", help="Also measure how specific each caption is: does it "
+                     "find its own picture among similar ones? Opens no image."),
+    ] = False,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Only say what it would take: time, disk and memory, "
+                     "measured on 20 pairs of the dataset."),
+    ] = False,
+    anyway: Annotated[
+        bool,
+        typer.Option("--anyway", help="Also score pictures of a kind that the model does not know, "
+                     "such as photographs by the embedded one. Remembered with the dataset."),
+    ] = False,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    captioner: CAPTIONER = None,
+    concreteness: CONCRETENESS = None,
+    device: DEVICE = None,
+    precision: PRECISION = None,
+    explorer: EXPLORER = None,
+    unit: Annotated[
+        str | None, typer.Option(help="What elimination deletes: word or token. Default: word.")
+    ] = None,
+    direction: Annotated[
+        str | None, typer.Option(help="maximise or minimise the score. Default: maximise.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Steps T of gcd and fast-gcd. Default: 10.")
+    ] = None,
+    top: Annotated[
+        int | None, typer.Option(help="Replacements K per position. Default: 128.")
+    ] = None,
+    candidates: Annotated[
+        int | None, typer.Option(help="Candidates N per step of gcd. Default: 256.")
+    ] = None,
+    any_token: Annotated[
+        bool, typer.Option(help="Replacements may be any token, not only whole words.")
+    ] = False,
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of gcd's random samples. Default: 0.")
+    ] = None,
+    lemon: Annotated[
+        str | None,
+        typer.Option(help="LEMoN's weights: fix, or opt (fitted to this dataset's verdicts). "
+                     "Default: fix."),
+    ] = None,
+    detector: DETECTOR = None,
+    engine: Annotated[
+        str, typer.Option(help="local, or ray: compute trajectories on a Ray cluster.")
+    ] = "local",
+    ray_address: Annotated[
+        str | None,
+        typer.Option(help="With --engine ray: a running cluster (auto, HOST:PORT, ray://HOST:PORT)."
+                     " Default: this machine's cores."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --engine ray: number of workers. Default: one "
+                                             "per core or accelerator.")
+    ] = None,
+    shared_folder: Annotated[
+        Path | None,
+        typer.Option(help="With --engine ray: folder for shards and results; on a cluster, one "
+                     "that all machines can read, as they must the images. Default: beside the "
+                     "database."),
+    ] = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Compute trajectories, probability of error, suspect words and ICC of every pair.
+
+    Stop it at any time: the same command resumes where it stopped.
+    """
+    with reported(as_json):
+        settings = load_settings(
+            {"database": db, "model": model, "kind": scorer, "captioner": captioner,
+             "concreteness": concreteness, "device": device, "precision": precision,
+             "explorer": explorer, "unit": unit, "direction": direction, "steps": steps,
+             "top": top, "candidates": candidates, "seed": seed, "lemon": lemon,
+             "whole_words": False if any_token else None, "detector": detector}
+        )  # fmt: skip
+        if engine not in ("local", "ray"):
+            raise SettingsError(f"There is no engine '{engine}'; use local or ray.")
+        cluster = None
+        if engine == "ray":
+            from backend.jobs.ray_cluster import Cluster
+
+            folder = shared_folder.expanduser().resolve() if shared_folder else None
+            cluster = Cluster(ray_address, workers, folder)
+        workspace = open_workspace(settings)
+        if out is not None:
+            workspace.jobs.check_score_file(out)
+        dataset_id = workspace.find_or_import(dataset)
+        if estimate:
+            with progress("Measuring") as update:
+                planned = workspace.jobs.estimate(dataset_id, update, anyway=anyway)
+            emit(planned, as_json, estimate_summary(planned))
+            return
+        if limits := workspace.engines.of_dataset(dataset_id).scorer.info.limits:
+            console.print(f"[yellow]Note:[/] {escape(limits)}")
+        with progress("Scoring") as update:
+            report = workspace.jobs.score(dataset_id, update, suggestions, cluster, anyway=anyway)
+        supported = None
+        if support:
+            with progress("Support") as update:
+                supported = workspace.jobs.measure_support(dataset_id, progress=update)
+            for message in supported.notes:
+                console.print(f"[yellow]Note:[/] {escape(message)}")
+        if specificity:
+            with progress("Specificity") as update:
+                specific = workspace.jobs.measure_specificity(dataset_id, update)
+            console.print(specificity_summary(specific))
+        if out is not None:
+            rows = workspace.jobs.write_scores(dataset_id, out)
+            console.print(f"{rows} rows written to {escape(str(out))}")
+        emit(
+            report, as_json,
+            f"{report.scored} pairs scored, {report.skipped} already had scores, "
+            f"{report.unreadable} images unreadable, {report.truncated} captions longer than the "
+            f"model reads; {report.seconds:.0f} s."
+            + ("" if supported is None else "\n" + support_summary(supported)),
+        )  # fmt: skip
+
+
+def train(
+    dataset: Annotated[str, typer.Argument(help="Name in the database.")],
+    adopt: Annotated[bool, typer.Option(help="Adopt the new classifier at once.")] = False,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    device: DEVICE = None,
+    detector: DETECTOR = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Train the detector on the verdicts so far and injected noise; compare with the one in use."""
+    with reported(as_json):
+        settings = load_settings(
+            {"database": db, "model": model, "kind": scorer, "device": device, "detector": detector}
+        )
+        workspace = open_workspace(settings)
+        dataset_id = workspace.find(dataset)
+        with progress("Training") as update:
+            report = workspace.jobs.train(dataset_id, progress=update)
+        if adopt:
+            workspace.jobs.adopt(report.classifier_id)
+        emit(report, as_json, training_summary(report, adopt))
+
+
+def progress_(
+    dataset: Annotated[str, typer.Argument(help="Name in the database.")],
+    db: DATABASE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """How far the review has come, and how many errors remain."""
+    with reported(as_json):
+        workspace = open_workspace(load_settings({"database": db}))
+        view = workspace.review.progress(workspace.find(dataset))
+        summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
+        if view.remaining is None:
+            summary += (
+                "How many errors remain is unknown: decide some pairs in the order 'random audit' "
+                "to estimate it."
+            )
+        else:
+            left = view.remaining
+            summary += (
+                f"About {left.errors:.0f} remain ({left.low:.0f} to {left.high:.0f}, 95 %), from "
+                f"{left.sample} pairs sampled at random."
+            )
+        emit(view, as_json, summary)
+
+
+def estimate_summary(planned: "Estimate") -> str:
+    """What is to do, and what each part of it takes."""
+    from backend.jobs.pace import duration
+
+    parts = [f"trajectories {duration(planned.trajectories_seconds)}"]
+    if planned.copies:
+        copies = f"{planned.copies:,} noisy copies for the first detector"
+        parts.append(f"{copies} {duration(planned.copies_seconds)}")
+    if planned.captioner_seconds:
+        parts.append(f"what the captioner expects {duration(planned.captioner_seconds)}")
+    parts.append(f"texts {duration(planned.texts_seconds)}")
+    return (
+        f"About {duration(planned.seconds)} for {planned.pairs:,} pairs on {planned.device}, "
+        f"measured on {planned.measured}: {', '.join(parts)}. Corrections of pairs that look wrong "
+        f"come on top. {planned.disk / 1e6:,.0f} MB of disk, {planned.memory / 1e9:.1f} GB of "
+        "memory."
+    )
+
+
+def support_summary(report: "SupportReport") -> str:
+    """What was measured, in a line."""
+    share = f" ({report.covered / report.phrases:.2%})" if report.phrases else ""
+    return (
+        f"Support of {report.computed} pairs measured now: {report.phrases} phrases, "
+        f"{report.covered} of them tested{share}; {report.untested} pairs have no phrase to test; "
+        f"{report.seconds:.0f} s."
+    )
+
+
+def specificity_summary(report: "SpecificityReport") -> str:
+    """What was measured, and how far it can be trusted."""
+    if not report.measured:
+        return "Specificity: no picture of this dataset has a vector."
+    text = (
+        f"Specificity of {report.measured} captions by {report.by}: {report.retrieved} rank their "
+        f"own image first among {report.of} similar ones."
+    )
+    if report.pool < report.pictures:
+        text += f" Searched among {report.pool:,} of {report.pictures:,} pictures."
+    if report.easy:
+        text += (
+            " Easy: the pictures of this dataset are dissimilar (mean cosine "
+            f"{report.likeness or 0:.2f})."
+        )
+    return text
+
+
+def training_summary(report: "TrainReport", adopted: bool) -> str:
+    """Before and after in two lines."""
+    lines = [f"{report.name}, on {report.verdicts} verdicts and injected noise."]
+    for key, value in report.report.items():
+        if isinstance(value, float):
+            lines.append(f"  {key.replace('_', ' ')}: {value:.3f}")
+        elif isinstance(value, int | str):
+            lines.append(f"  {key.replace('_', ' ')}: {value}")
+    lines.append(
+        "In use now."
+        if adopted
+        else "Not in use yet: run again with --adopt, or decide on the Retrain page."
+    )
+    return "\n".join(lines)

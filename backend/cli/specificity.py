@@ -1,0 +1,227 @@
+"""`bags`, `boost`, `evaluate specificity`, `evaluate boosting`: do captions single out their
+pictures?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from backend.cli.options import (
+    AS_JSON,
+    BUDGET,
+    BUDGET_REQUESTS,
+    BUDGET_TOKENS,
+    DATABASE,
+    DEVICE,
+    KIND,
+    MODEL,
+    PRICE_IN,
+    PRICE_OUT,
+    QUANTISE,
+    TIMEOUT,
+    VLM,
+    VLM_URL,
+    spending_limits,
+)
+from backend.cli.output import emit, open_workspace, progress, reported
+from backend.errors import SettingsError
+from backend.settings import MODELS, load_settings
+
+#: Sizes of bags, as published.
+SIZES = [3, 5, 7]
+
+
+def bags(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, or a path to import.")],
+    out: Annotated[Path, typer.Option(help="Output folder; created if it does not exist.")],
+    size: Annotated[
+        list[int] | None,
+        typer.Option(help="Pictures per bag; may be given several times. Default: 3, 5, 7."),
+    ] = None,
+    strike: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of bags to leave out, one per line, each by the id of its first picture; "
+            "bags.html creates it."
+        ),
+    ] = None,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    device: DEVICE = None,
+    as_json: AS_JSON = False,
+) -> None:
+    """Group similar pictures into bags that captions must tell apart (TrueMatch of any dataset).
+
+    Writes bags-SIZE.json in the published form, bags.csv with alpha (how alike a bag's pictures
+    are), and bags.html to look at. The dataset has to be scored: no image is opened but for the
+    sheet.
+    """
+    with reported(as_json):
+        settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
+        workspace = open_workspace(settings)
+        dataset_id = workspace.find_or_import(dataset)
+        with progress("Making bags") as update:
+            report = workspace.bags(dataset_id, size or SIZES, out.expanduser(), strike, update)
+        counted = ", ".join(f"{count} of {size}" for size, count in report.bags.items())
+        text = f"Bags of {report.pictures} pictures: {counted}. Written to {report.out}."
+        if report.struck:
+            text += f" {report.struck} were struck."
+        emit(report, as_json, text + f" Look at them: {report.out / 'bags.html'}")
+
+
+def boost(
+    dataset: Annotated[str, typer.Argument(help="Name in the database, scored.")],
+    queue: Annotated[
+        str, typer.Option("--queue", help="Which pairs, as in a queue's address after the ?: "
+                          "'specificity_to=-2'. Default: the most generic unreviewed ones that are "
+                          "neither likely wrong nor abstract."),
+    ] = "order=specificity",
+    kinds: Annotated[
+        str, typer.Option(help="Which kinds, comma-separated: blend (joins the captions of a "
+                          "picture), visual (describes it), holistic (the blend, enriched by the "
+                          "visual).")
+    ] = "blend,visual,holistic",
+    limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of pairs.")] = None,
+    vlm: VLM = None,
+    vlm_url: VLM_URL = None,
+    llm: Annotated[
+        str | None,
+        typer.Option("--llm", metavar="NAME_OR_DIR", help="Language model that joins captions; it "
+                     "gets no picture. Default: the --vlm, without the picture."),
+    ] = None,
+    llm_url: Annotated[
+        str | None, typer.Option("--llm-url", metavar="URL", help="OpenAI-compatible server of the "
+                                                                  "language model.")
+    ] = None,
+    quantise: QUANTISE = None,
+    timeout: TIMEOUT = None,
+    price_in: PRICE_IN = 0.0,
+    price_out: PRICE_OUT = 0.0,
+    budget: BUDGET = None,
+    budget_tokens: BUDGET_TOKENS = None,
+    budget_requests: BUDGET_REQUESTS = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show what would be sent first; send nothing.")
+    ] = False,
+    db: DATABASE = None,
+    model: MODEL = None,
+    scorer: KIND = None,
+    device: DEVICE = None,
+    as_json: AS_JSON = False,
+) -> None:  # fmt: skip
+    """Suggest richer captions where true ones are generic; they wait for a curator.
+
+    What models invent is struck or refused before anybody sees it. Pictures are sent to a server
+    only for visual and holistic, and only with --vlm-url. Stop it whenever you like: the same
+    command goes on where it was, and no question is paid for twice.
+    """
+    with reported(as_json):
+        from backend.cli.correct import dry_run_summary
+        from backend.review.queue_form import START
+
+        limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
+        settings = load_settings(
+            {"database": db, "model": model, "kind": scorer, "device": device, "corrector": vlm,
+             "corrector_url": vlm_url, "quantise": quantise, "corrector_timeout": timeout}
+        )  # fmt: skip
+        workspace = open_workspace(settings)
+        dataset_id = workspace.find(dataset)
+        fields = workspace.review.queue_fields(dataset_id, queue) or START
+        filter = workspace.review.filter_of(dataset_id, fields)
+        workspace.engine.spending.limit(*limits)
+        booster = workspace.jobs.booster([kind.strip() for kind in kinds.split(",")], llm, llm_url)
+        if dry_run:
+            preview = workspace.jobs.boost_dry_run(filter, booster)
+            sent = f"Pictures go to {vlm_url}." if vlm_url else "No picture leaves this machine."
+            emit(preview, as_json, dry_run_summary(preview) + f"\n{sent}")
+            return
+        with progress("Enriching") as update:
+            report = workspace.jobs.boost(filter, booster, limit, update)
+        counted = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
+        emit(
+            report, as_json,
+            f"{report.looked_at} pairs: {counted or 'none'}. {report.struck} invented phrases "
+            f"removed. {report.requests} questions asked, {report.answers_kept} answered from "
+            "before. "
+            + report.stopped,
+        )  # fmt: skip
+
+
+def evaluate_specificity(
+    dataset: str,
+    image_root: Path | None,
+    scorer: list[str] | None,
+    model: str | None,
+    embedded: list[Path] | None,
+    pairs: int,
+    seeds: int,
+    first_seed: int,
+    sizes: list[int] | None,
+    bags: Path | None,
+    captioner: str | None,
+    captions: Path | None,
+    out: Path | None,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    """`evaluate specificity`; see `evaluate` for the options."""
+    from backend.lab.evaluation.specificity import evaluate_dataset, evaluate_scenes
+    from backend.lab.evaluation.specificity import markdown as tables
+    from backend.lab.scenes.labelled_scenes import DIRECTORIES
+
+    if out is not None and not out.absolute().parent.is_dir():
+        raise SettingsError(f"There is no folder {out.absolute().parent}.")
+    kind = (scorer or ["clip"])[0]
+    with progress("Evaluating") as update:
+        if dataset == "scenes":
+            if bags or captions or captioner or model:
+                raise SettingsError(
+                    "--bags, --captions, --captioner and --model need a dataset: --dataset PATH."
+                )
+            if kind not in DIRECTORIES:
+                raise SettingsError(f"Scenes are judged by {', '.join(DIRECTORIES)}, not {kind}.")
+            report = evaluate_scenes(
+                pairs, seeds, first_seed, embedded or [MODELS], kind, sizes or SIZES, device, update
+            )
+        else:
+            default = str(MODELS / DIRECTORIES["clip"]) if scorer is None else None
+            settings = load_settings(
+                {"model": model or default, "kind": scorer[0] if scorer else None}
+            )
+            report = evaluate_dataset(
+                Path(dataset).expanduser(), image_root, settings.model, settings.kind,
+                sizes or SIZES, bags, captioner, captions, pairs, first_seed, device, update,
+            )  # fmt: skip
+    text = tables(report)
+    if out is not None:
+        out.write_text(text + "\n", encoding="utf-8")
+    emit(report, as_json, text)
+
+
+def evaluate_boosting(
+    pairs: int,
+    seeds: int,
+    first_seed: int,
+    embedded: list[Path] | None,
+    out: Path | None,
+    device: str | None,
+    as_json: bool,
+) -> None:
+    """`evaluate boosting`; see `evaluate` for the options."""
+    from backend.lab.evaluation import boosting
+
+    if out is not None and not out.absolute().parent.is_dir():
+        raise SettingsError(f"There is no folder {out.absolute().parent}.")
+    if pairs < boosting.LEAST or seeds < 1:
+        raise SettingsError(
+            f"An evaluation of boosting needs at least 1 seed and {boosting.LEAST} pictures."
+        )
+    with progress("Evaluating") as update:
+        report = boosting.evaluate_boosting(
+            pairs, seeds, first_seed, embedded or [MODELS], device=device, progress=update
+        )
+    text = boosting.markdown(report)
+    if out is not None:
+        out.write_text(text + "\n", encoding="utf-8")
+    emit(report, as_json, text)

@@ -1,1 +1,0 @@
-"""The commands of `app.py`, by what they are for. All share `parameters.py` and `telling.py`."""

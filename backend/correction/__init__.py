@@ -1,6 +1,0 @@
-"""Suggested corrections: from the trajectory itself, and from a captioner guided by it.
-
-Every proposer only *proposes captions*; `judge` puts scores on them and decides what is shown, so
-that nothing reaches a curator without its score before and after. A new proposer (a language model
-that sees the image, say) is one more function from a `Case` to captions.
-"""

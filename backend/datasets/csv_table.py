@@ -1,0 +1,218 @@
+"""Rows of delimited values, robust against unclosed quotation marks.
+
+`csv` treats everything from a quotation mark to the next one as one cell, however many lines that
+is. Therefore each multi-line record is checked while it grows: once a line in it reads
+as a row of its own (as many cells as the header, and the image's cell looks like the images' cells
+of other rows), or it never ends, its first line is a problem, and reading goes on with the next.
+Ordinary multi-line captions are not affected.
+"""
+
+import csv
+import io
+import re
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from backend.datasets.columns import IMAGE_ENDINGS, IMAGE_NAMES
+from backend.datasets.rows import TableRow, check_names
+from backend.datasets.text_files import LONGEST_LINE, TextLine
+from backend.errors import DatasetFormatError
+
+#: What tables are separated by, the most usual first.
+DELIMITERS = (",", ";", "\t", "|")
+#: Characters of a record that goes over several lines, at most.
+_LONGEST_RECORD = 2_000_000
+_SHAPES = 200
+
+
+class _NeverClosed(Exception):
+    """The record that is being read is none."""
+
+
+def csv_rows(
+    lines: Iterable[TextLine], delimiter: str | None, name: str = "the table"
+) -> Iterator[TableRow]:
+    """Rows by the names in the header; `delimiter` None: what the header is separated by."""
+    # Captions may be longer than csv's own limit of 131,072 characters a field.
+    csv.field_size_limit(LONGEST_LINE)
+    feed = _Lines(lines)
+    header: list[str] | None = None
+    reader = csv.reader(feed, delimiter=delimiter or ",", strict=True)
+    while True:
+        feed.begin()
+        if header is None and delimiter is None and (first := feed.peek()) is not None:
+            reader = csv.reader(feed, delimiter=_delimiter_of(first), strict=True)
+        try:
+            cells = next(reader)
+        except StopIteration:
+            break
+        except _Unreadable as problem:
+            yield TableRow(feed.number, None, str(problem))
+            continue
+        except _NeverClosed:
+            yield TableRow(feed.first, None, _NEVER_CLOSED)
+            feed.again()
+            continue
+        except csv.Error as problem:
+            yield TableRow(feed.first, None, _NEVER_CLOSED if feed.ended else _no_csv(problem))
+            feed.again()
+            continue
+        if header is None:
+            header = [cell.strip() for cell in cells]
+            check_names(header, name)
+            feed.know(header, reader.dialect.delimiter)
+            continue
+        if not cells:
+            continue
+        if len(cells) > len(header):
+            yield TableRow(
+                feed.number,
+                None,
+                f"{len(cells)} cells where the header has {len(header)}. Put captions that "
+                'hold commas into double quotes ("…").',
+            )
+            continue
+        feed.learn(cells)
+        yield TableRow(feed.number, dict(zip(header, cells, strict=False)))
+    if header is None:
+        raise DatasetFormatError(f"'{name}' is empty: it has no header line.")
+
+
+_NEVER_CLOSED = (
+    'A cell that begins with a quotation mark (") on this line is not closed: it would swallow the '
+    'rows after it. Close it, or write marks within a cell twice ("").'
+)
+
+
+def _no_csv(problem: csv.Error) -> str:
+    if "expected after" in str(problem):
+        return (
+            'Text follows a closing quotation mark ("): the cell has lost or misplaced one. Write '
+            'marks within a cell twice ("").'
+        )
+    return f"This line is no CSV: {problem}."
+
+
+class _Unreadable(Exception):
+    """A line that is no text."""
+
+
+class _Lines(Iterator[str]):
+    """What `csv.reader` reads; knows which lines make up the present record."""
+
+    def __init__(self, lines: Iterable[TextLine]) -> None:
+        self._lines = _split_at_returns(lines)
+        self._pushed: deque[TextLine] = deque()
+        self.number = 0
+        self.begin()
+        self._columns = self._image = 0
+        self._delimiter = ","
+        self._shapes: dict[str, None] = {}
+
+    def begin(self) -> None:
+        """A new record."""
+        self.taken: list[str] = []
+        self.first = self.number + 1
+        self._length = 0
+        self.ended = False
+
+    def again(self) -> None:
+        """Only the first line of the record was one: read the others anew."""
+        self._pushed.extendleft(TextLine(line) for line in reversed(self.taken[1:]))
+        self.number = self.first
+
+    def peek(self) -> str | None:
+        """The next line, if it is text."""
+        if not self._pushed and (line := next(self._lines, None)) is not None:
+            self._pushed.append(line)
+        return self._pushed[0].text if self._pushed else None
+
+    def know(self, header: list[str], delimiter: str) -> None:
+        """Where the images' cells are, to tell what a row looks like."""
+        self._columns, self._delimiter = len(header), delimiter
+        lower = [cell.lower() for cell in header]
+        self._image = next((lower.index(n) for n in IMAGE_NAMES if n in lower), 0)
+
+    def learn(self, cells: list[str]) -> None:
+        """A row as it should be."""
+        if len(self._shapes) < _SHAPES and self._image < len(cells):
+            self._shapes[_shape(cells[self._image])] = None
+
+    def __next__(self) -> str:
+        line = self._pushed.popleft() if self._pushed else next(self._lines, None)
+        if line is None:
+            self.ended = True
+            raise StopIteration
+        if line.text is None:
+            if self.taken:
+                # The record ends before it; the line has a problem of its own.
+                self._pushed.appendleft(line)
+                raise _NeverClosed
+            self.number += 1
+            raise _Unreadable(line.problem)
+        self.number += 1
+        self.taken.append(line.text)
+        self._length += len(line.text)
+        if len(self.taken) > 1 and (
+            self._length > _LONGEST_RECORD or self._reads_as_a_row(line.text)
+        ):
+            raise _NeverClosed
+        return line.text
+
+    def _reads_as_a_row(self, line: str) -> bool:
+        if self._columns < 2 or self._delimiter not in line or self._closes(line):
+            return False
+        try:
+            (cells,) = csv.reader([line], delimiter=self._delimiter)
+        except (csv.Error, ValueError):
+            return False
+        if len(cells) != self._columns:
+            return False
+        image = cells[self._image]
+        if not image or image != image.strip() or image.startswith('"'):
+            return False
+        if image.lower().endswith(IMAGE_ENDINGS) and len(image.split()) == 1:
+            return True
+        return _shape(image) in self._known_shapes()
+
+    def _closes(self, line: str) -> bool:
+        """Whether the line's first quotation mark ends a cell that began on an earlier line."""
+        plain = line.rstrip("\r\n").replace('""', "")
+        before, mark, after = plain.partition('"')
+        opens = not before or before.endswith(self._delimiter)
+        return bool(mark) and not opens and (not after or after.startswith(self._delimiter))
+
+    def _known_shapes(self) -> Iterable[str]:
+        """Those of the rows so far; before there are any, that of the record's own image."""
+        if self._shapes:
+            return self._shapes
+        before = self.taken[0].split('"')[0].split(self._delimiter)
+        image = before[self._image : self._image + 1] if len(before) > self._image + 1 else []
+        return [_shape(cell) for cell in image]
+
+
+def _split_at_returns(lines: Iterable[TextLine]) -> Iterator[TextLine]:
+    """Lines that end in a carriage return alone are lines too."""
+    for line in lines:
+        if line.text is None or "\r" not in line.text.rstrip("\r\n"):
+            yield line
+        else:
+            yield from (TextLine(part) for part in io.StringIO(line.text, newline=""))
+
+
+def _delimiter_of(header: str) -> str:
+    """By which the header falls into most cells."""
+    counts = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in DELIMITERS}
+    return max(DELIMITERS, key=lambda mark: counts[mark])
+
+
+def _shape(cell: str) -> str:
+    """Runs of letters and of digits as one: 'img/0012.jpg' and 'img/7.jpg' look the same.
+
+    The ending is kept, because it says most.
+    """
+    stem, dot, ending = cell.rpartition(".")
+    if not dot or len(ending) > 5:
+        stem, ending = cell, ""
+    plain = re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "0", stem))
+    return f"{plain}.{ending.lower()}"

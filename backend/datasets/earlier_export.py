@@ -1,0 +1,153 @@
+"""An export that is about to be replaced: only what it wrote itself goes.
+
+`SHA256SUMS` says what that is. Whatever else lies in the folder, or was changed since, belongs to
+somebody: the former moves over into the new export, for the latter nothing is replaced.
+"""
+
+import hashlib
+import logging
+import math
+import os
+import shutil
+from pathlib import Path
+
+from backend.datasets.export_row import MARK
+from backend.datasets.regular_files import open_regular
+from backend.errors import ExportError
+
+SUMS = "SHA256SUMS"
+_MARKED = "Written by TRACED Curator. Safe to overwrite by it.\n"
+
+log = logging.getLogger(__name__)
+
+
+def write_checksums(folder: Path) -> None:
+    """SHA256SUMS of everything in it, as `sha256sum --check` reads it; the mark vouches for it."""
+    (folder / SUMS).unlink(missing_ok=True)
+    lines = []
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p != folder / MARK):
+        lines.append(_line(path.relative_to(folder).as_posix(), _digest(path)))
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8", errors="surrogateescape")
+    (folder / MARK).write_text(f"{_MARKED}{_line(SUMS, _digest(folder / SUMS))}")
+
+
+def mark(folder: Path) -> None:
+    """Say that the folder is an export of ours, though not a whole one yet."""
+    (folder / MARK).write_text(_MARKED)
+
+
+def check_replaceable(out: Path) -> None:
+    """Raise ExportError unless all that the earlier export wrote is there as it wrote it."""
+    if not (out / SUMS).is_file():
+        raise ExportError(
+            f"{out} has lost its {SUMS}, so it is unknown which files an export wrote. Choose "
+            "another folder, or remove this one yourself."
+        )
+    vouched = listed(out / MARK).get(SUMS)
+    if vouched is not None and _digest(out / SUMS) != vouched:
+        raise _changed(SUMS, out)
+    sums = listed(out / SUMS)
+    for name in _files(out):
+        if name in sums and not _is_as_written(out / name, sums[name]):
+            raise _changed(name, out)
+
+
+def _changed(name: str, out: Path) -> ExportError:
+    return ExportError(
+        f"'{name}' in {out} was changed after it was exported. Nothing was replaced. Move it away, "
+        "or choose another folder."
+    )
+
+
+def _is_as_written(path: Path, digest: str) -> bool:
+    try:
+        return not path.is_symlink() and _digest(path) == digest
+    except OSError:
+        return False
+
+
+def check_free(out: Path, part: Path) -> None:
+    """Raise ExportError if what is not the earlier export's is where a file or folder of the new
+    one is."""
+    for name in (*_foreign(out), *_empty_folders(out)):
+        for place in (part / name, *(part / name).parents):
+            if place == part:
+                break
+            theirs = out / place.relative_to(part)
+            both_are_folders = place.is_dir() and theirs.is_dir() and not theirs.is_symlink()
+            if os.path.lexists(place) and not both_are_folders:
+                raise ExportError(
+                    f"'{name}' in {out} is not of the earlier export, and the new one has a file "
+                    "of that name. Move it away, or choose another folder. Nothing was replaced."
+                )
+
+
+def retire(old: Path, out: Path) -> None:
+    """Remove the earlier export `old`, whose place `out` has taken; what it did not write moves
+    over. Can be stopped at any moment and called again."""
+    for name in _foreign(old):
+        target = out / name
+        if os.path.lexists(target):
+            log.warning("%s stays in %s: there is another one in %s", name, old, out)
+            continue
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            os.rename(old / name, target)
+        except OSError as problem:  # made since: the new export is whole all the same
+            log.warning("%s stays in %s: %s", name, old, problem)
+    if not _foreign(old):
+        for folder in _empty_folders(old):
+            if not os.path.lexists(out / folder):
+                (out / folder).mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _foreign(folder: Path) -> list[str]:
+    """Files and links in an export that it did not write."""
+    sums = listed(folder / SUMS)
+    return [name for name in _files(folder) if name not in sums and name not in (SUMS, MARK)]
+
+
+def _empty_folders(folder: Path) -> list[str]:
+    return [
+        Path(place).relative_to(folder).as_posix()
+        for place, folders, files in os.walk(folder)
+        if not folders and not files and Path(place) != folder
+    ]
+
+
+def _files(folder: Path) -> list[str]:
+    """Files and links below it; links are not followed."""
+    paths = []
+    for place, folders, files in os.walk(folder):
+        links = [name for name in folders if os.path.islink(os.path.join(place, name))]
+        paths += [Path(place, name).relative_to(folder).as_posix() for name in (*files, *links)]
+    return sorted(paths)
+
+
+def _digest(path: Path) -> str:
+    with open_regular(path, math.inf) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _line(name: str, digest: str) -> str:
+    """As GNU's sha256sum has it: a backslash first where the name is escaped."""
+    escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
+    return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n"
+
+
+def listed(path: Path) -> dict[str, str]:
+    """Digests by name; none if there is no such file."""
+    try:
+        text = path.read_bytes().decode("utf-8", "surrogateescape")
+    except OSError:
+        return {}
+    sums = {}
+    for line in text.split("\n"):
+        digest, _, name = line.removeprefix("\\").partition("  ")
+        if line.startswith("\\"):
+            parts = name.split("\\\\")
+            name = "\\".join(p.replace("\\n", "\n").replace("\\r", "\r") for p in parts)
+        if name:
+            sums[name] = digest
+    return sums

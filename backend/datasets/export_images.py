@@ -1,0 +1,172 @@
+"""The images of an export: their bytes, and names that every loader takes as they are meant.
+
+Hugging Face's loaders read splits from names of folders (`test`, `train2014`, `my-eval`) and pass
+over hidden ones (`.x`, `__x`). An image's own path must not say anything of that kind: a tilde goes
+before such words (`images/~test/a.jpg`). Bytes are never changed.
+"""
+
+import re
+import shutil
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from backend.datasets.containers import ImageFile, Member, file_of
+from backend.datasets.regular_files import NotRegular, open_regular, read_regular
+from backend.errors import ExportError
+
+#: The split of pairs that have none, as Hugging Face's library calls it.
+UNNAMED = "train"
+#: Words that its loaders take for a split, in any part of a path that they begin or end a word of.
+_SPLIT_WORDS = (
+    "training|train|validation|valid|dev|val|testing|test|evaluation|eval"  # longest first
+)
+_IS_SPLIT = re.compile(_SPLIT_WORDS)
+_SAYS_SPLIT = re.compile(rf"(?:^|(?<=[-._ 0-9]))(?=(?:{_SPLIT_WORDS})(?:[-._ 0-9]|$))")
+_IS_HIDDEN = re.compile(r"^(?=\.|__)")
+#: What a tar's member is called behind its place in the file (`containers.tar_member`).
+_TAR_PLACE = re.compile(r"\d+\+\d+/")
+_ROW = re.compile(r"(\d+)/.*")
+_LONGEST = 200
+Plain = Literal["nothing", "file", "path"]
+#: How the bytes of a kind begin, and the endings of its files; the first is the usual one.
+_KINDS: tuple[tuple[re.Pattern[bytes], tuple[str, ...]], ...] = (
+    (re.compile(rb"\xff\xd8\xff"), (".jpg", ".jpeg", ".jpe", ".jfif")),
+    (re.compile(rb"\x89PNG\r\n\x1a\n"), (".png", ".apng")),
+    (re.compile(rb"RIFF....WEBP", re.DOTALL), (".webp",)),
+    (re.compile(rb"GIF8[79]a"), (".gif",)),
+    (re.compile(rb"BM"), (".bmp", ".dib")),
+    (re.compile(rb"II\*\0|MM\0\*"), (".tiff", ".tif")),
+    (re.compile(rb"P[1-6]\s"), (".ppm", ".pgm", ".pbm", ".pnm")),
+    (re.compile(rb"....ftyp(?:avif|avis)", re.DOTALL), (".avif",)),
+)
+#: Endings by Pillow's names of formats, for images that have none of their own.
+ENDING_OF = {
+    "JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
+    "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif",
+}  # fmt: skip
+_ENDINGS = frozenset(ending for _, endings in _KINDS for ending in endings)
+
+
+def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
+    """The image's bytes, and the ending of a file with them: its own unless the bytes say that it
+    is another kind. Raises ExportError if the image is gone, or no file any more."""
+    try:
+        data = image.read() if isinstance(image, Member) else read_regular(image)
+    except FileNotFoundError as problem:
+        raise ExportError(f"The image '{image.name}' is gone. Nothing was kept.") from problem
+    except NotRegular as problem:
+        raise ExportError(
+            f"The image '{image.name}' is not a regular file. Nothing was kept."
+        ) from problem
+    ending = Path(image.name).suffix.lower()
+    for beginning, endings in _KINDS:
+        if beginning.match(data):
+            return data, ending if ending in endings else endings[0]
+    return data, ending if ending in _ENDINGS else ".img"
+
+
+def split_name(split: str | None) -> str:
+    """A split as part of a file's name; one that cannot be is called as the unnamed one.
+
+    >>> split_name(None), split_name("Test"), split_name("my split"), split_name("__x")
+    ('train', 'test', 'mysplit', 'x')
+    """
+    plain = "".join(c for c in split or "" if c.isalnum() or c == "_").strip("_")[:80]
+    return plain.lower() if _IS_SPLIT.fullmatch(plain.lower()) else plain or UNNAMED
+
+
+def is_known_split(name: str) -> bool:
+    """Whether Hugging Face's loaders take a folder of this name for a split."""
+    return _SAYS_SPLIT.search(name) is not None
+
+
+class ImageCopies:
+    """Copies of images below a folder, no two under one name, on no file system.
+
+    Raises ExportError for an image that is gone or leads out of `root`.
+    """
+
+    def __init__(self, part: Path, root: Path) -> None:
+        self._part, self._root = part, root
+        self._names: dict[tuple[str, ImageFile], str] = {}
+        self._taken: set[str] = set()
+
+    def once(self, image: ImageFile, folder: str, may_say_split: Plain = "nothing") -> str:
+        """The copy's path relative to the export, made at the first call for it. The folders that
+        it lies in are kept. `may_say_split`: what of its path stays though it names a split."""
+        key = (folder, image)
+        if key not in self._names:
+            parts, data = self._parts(image)
+            head, last = parts[:-1], parts[-1]
+            if may_say_split != "path":
+                head = [_neutral(part) for part in head]
+                last = _neutral(last) if may_say_split == "nothing" else _IS_HIDDEN.sub("~", last)
+            name = self._free(PurePosixPath(folder, *head), last, by_stem=False)
+            self._write(image, data, name)
+            self._names[key] = name
+        return self._names[key]
+
+    def flat(self, image: ImageFile, folder: str) -> str:
+        """A new copy, directly in the folder, whose name before the ending no other copy has."""
+        parts, data = self._parts(image)
+        name = self._free(PurePosixPath(folder), _neutral("_".join(parts)), by_stem=True)
+        self._write(image, data, name)
+        return name
+
+    def _parts(self, image: ImageFile) -> tuple[list[str], bytes | None]:
+        """The parts of the image's path; its bytes where it has no file of its own."""
+        inside = file_of(image).resolve()
+        if not inside.is_relative_to(self._root):
+            raise ExportError(
+                f"The image '{image.name}' lies outside {self._root}. Nothing was kept."
+            )
+        relative = inside.relative_to(self._root)
+        if not isinstance(image, Member):
+            return list(relative.parts), None
+        data, ending = image_and_ending(image)
+        inner = _TAR_PLACE.sub("", image.inner, count=1)
+        if row := _ROW.fullmatch(inner):
+            inner = f"{int(row[1]):06d}"
+        cells = (re.sub(r"[^\w.-]+", "_", part).strip(".") for part in inner.split("/"))
+        parts = [part for part in cells if part] or ["_"]
+        stem = parts.pop()
+        stem = stem[: -len(ending)] if stem.lower().endswith(ending) else stem
+        return [*relative.with_suffix("").parts, *parts, f"{stem or '_'}{ending}"], data
+
+    def _free(self, folder: PurePosixPath, last: str, by_stem: bool) -> str:
+        path = PurePosixPath(last)
+        stem, ending = path.stem[:_LONGEST], path.suffix
+        number = 1
+        while True:
+            name = stem if number == 1 else f"{stem}-{number}"
+            # File systems may not tell capitals from small letters.
+            key = str(folder / (name if by_stem else name + ending)).casefold()
+            if key not in self._taken:
+                self._taken.add(key)
+                return str(folder / (name + ending))
+            number += 1
+
+    def _write(self, image: ImageFile, data: bytes | None, name: str) -> None:
+        target = self._part / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            if data is not None:
+                target.write_bytes(data)
+            else:
+                with open_regular(file_of(image)) as source, target.open("wb") as copy:
+                    shutil.copyfileobj(source, copy, 1 << 20)
+        except FileNotFoundError as problem:
+            raise ExportError(f"The image '{image}' is gone. Nothing was kept.") from problem
+        except NotRegular as problem:
+            raise ExportError(
+                f"The image '{image}' is not a regular file. Nothing was kept."
+            ) from problem
+
+
+def _neutral(part: str) -> str:
+    """A part of a path that says no split and is not hidden.
+
+    >>> _neutral("test"), _neutral("my-train2014"), _neutral("contest"), _neutral("__x")
+    ('~test', 'my-~train2014', 'contest', '~__x')
+    """
+    return _SAYS_SPLIT.sub("~", _IS_HIDDEN.sub("~", part))

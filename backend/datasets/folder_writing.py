@@ -1,0 +1,216 @@
+"""Exports as folders of images: imagefolder, images with sidecar captions, COCO captions."""
+
+import json
+import re
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from backend.datasets.export_images import ImageCopies, Plain, is_known_split, split_name
+from backend.datasets.export_row import ExportRow, json_values, typed_values
+from backend.datasets.export_target import Target
+from backend.datasets.images import image_size
+from backend.errors import ImageError
+
+#: Rows that have been written once, on their way to their metadata files.
+_SPOOL = ".rows"
+_LINES_AT_ONCE = 1000
+#: Hugging Face's loader guesses types from the first 10 MB of each split; well within them.
+_EARLY = 1 << 20
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def write_imagefolder(rows: Iterable[ExportRow], target: Target) -> int:
+    """`train/metadata.jsonl` with `file_name`, beside `train/images/…`; so for every split."""
+    return _metadata_folders(rows, target, sidecars=False)
+
+
+def write_sidecars(rows: Iterable[ExportRow], target: Target) -> int:
+    """`train/a.jpg` and its caption in `train/a.txt`, as trainers of image models read them; a copy
+    of the image a pair. The other columns are in `train/metadata.jsonl`."""
+    return _metadata_folders(rows, target, sidecars=True)
+
+
+def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool) -> int:
+    spool = target.part / _SPOOL
+    spool.mkdir()
+    copies = ImageCopies(target.part, target.root)
+    columns = _Columns()
+    endings: dict[str, set[str]] = defaultdict(set)
+    lines: dict[str, list[str]] = defaultdict(list)
+    count = 0
+
+    def flush(split: str) -> None:
+        with (spool / split).open("a", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines.pop(split))
+
+    for row in rows:
+        split = split_name(row.split)
+        if sidecars:
+            name = copies.flat(row.image_path, split)
+            (target.part / name).with_suffix(".txt").write_bytes(row.caption.encode())
+        else:
+            # A file's own name counts where the folder's says no split.
+            may_say: Plain = "file" if is_known_split(split) else "nothing"
+            name = copies.once(row.image_path, f"{split}/images", may_say)
+        endings[split].add(PurePosixPath(name).suffix)
+        file_name = PurePosixPath(name).relative_to(split).as_posix()
+        values = {"file_name": file_name, **typed_values(row), **row.extra}
+        line = json.dumps(values, ensure_ascii=False) + "\n"
+        columns.add(split, values, len(line))
+        lines[split].append(line)
+        if len(lines[split]) == _LINES_AT_ONCE:
+            flush(split)
+        count += 1
+    for split in list(lines):
+        flush(split)
+    for path in sorted(spool.iterdir()):
+        _metadata(path, target.part / path.name / "metadata.jsonl", columns)
+        pictures = [f"{path.name}/*{ending}" for ending in sorted(endings[path.name])]
+        # Beside texts, the library would take the whole for a dataset of texts.
+        target.files[path.name] = (
+            [f"{path.name}/metadata.jsonl", *pictures] if sidecars else f"{path.name}/**"
+        )
+    shutil.rmtree(spool)
+    target.changes.packed |= columns.packed - {"extra"}
+    unknown = sorted(split for split in target.files if not is_known_split(split))
+    if unknown and len(unknown) < len(target.files):
+        target.changes.remarks.append(
+            f'`load_dataset(FOLDER)` finds every split. `load_dataset("imagefolder", '
+            f"data_dir=FOLDER)` knows train, validation and test only, and passes over: "
+            f"{', '.join(unknown)}."
+        )
+    return count
+
+
+def _metadata(spooled: Path, path: Path, columns: "_Columns") -> None:
+    """The metadata file of a split: every line has the same columns, of one type each."""
+    with (
+        spooled.open(encoding="utf-8", newline="\n") as lines,
+        path.open("w", encoding="utf-8", newline="\n") as file,
+    ):
+        for line in lines:
+            values = json.loads(line)
+            kept = {name: values.get(name) for name in columns.direct}
+            packed = {name: values[name] for name in values if name in columns.packed}
+            if columns.packed:
+                kept["extra"] = json.dumps(packed, ensure_ascii=False) if packed else ""
+            file.write(json.dumps(kept, ensure_ascii=False) + "\n")
+
+
+#: Our columns that are text whatever they look like.
+_TEXTS = ("id", "caption", "original_caption", "caption_kind", "split", "verdict", "tags")
+
+
+class _Columns:
+    """Which columns a loader that guesses types from the first rows of each split can take as they
+    are. The others are packed into one column of JSON text."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[str, set[str]] = defaultdict(set)
+        self._early: dict[str, set[str]] = defaultdict(set)
+        self._written: dict[str, int] = defaultdict(int)
+
+    def add(self, split: str, values: dict[str, Any], size: int) -> None:
+        for name, value in values.items():
+            kind = _kind(value)
+            self._kinds[name] |= {kind} - {""}
+            if kind and self._written[split] < _EARLY:
+                self._early[name].add(split)
+        self._written[split] += size
+
+    @property
+    def direct(self) -> list[str]:
+        return [name for name in self._kinds if self._is_direct(name)]
+
+    @property
+    def packed(self) -> set[str]:
+        return {name for name in self._kinds if not self._is_direct(name)}
+
+    def _is_direct(self, name: str) -> bool:
+        if name == "file_name":
+            return True
+        # Hugging Face's loader opens what such columns hold as images.
+        if name.endswith(("file_name", "file_names")):
+            return False
+        kinds = self._kinds[name]
+        if {"text", "date"} >= kinds and name in _TEXTS:
+            return True
+        return not kinds or (
+            len(kinds) == 1 and kinds != {"nested"} and self._early[name] == set(self._written)
+        )
+
+
+def _kind(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "bool"
+    if isinstance(value, int):
+        return "int" if -(2**63) <= value < 2**63 else "nested"
+    if isinstance(value, float):
+        return "float"
+    if isinstance(value, str):
+        # Arrow reads text of this form as a time, unless other text is beside it.
+        return "date" if _DATE.match(value) else "text"
+    return "nested"
+
+
+def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
+    """`captions_train.json`, …, as COCO has its captions, and `images/…`. An annotation's `pair_id`
+    is the pair's own id; the other columns are beside it."""
+    spool = target.part / _SPOOL
+    spool.mkdir()
+    copies = ImageCopies(target.part, target.root)
+    image_ids: dict[str, int] = {}
+    listed: set[tuple[str, int]] = set()
+    count = 0
+    for row in rows:
+        count += 1
+        split = split_name(row.split)
+        name = copies.once(row.image_path, "images", "path")
+        image_id = image_ids.setdefault(name, len(image_ids) + 1)
+        if (split, image_id) not in listed:
+            listed.add((split, image_id))
+            image = {"id": image_id, "file_name": name, **_size(target.part / name)}
+            _append(spool / f"{split}.images", image)
+        annotation = {
+            **json_values(row), "id": count, "image_id": image_id, "pair_id": row.id,
+        }  # fmt: skip
+        _append(spool / f"{split}.annotations", annotation)
+    for images in sorted(spool.glob("*.images")):
+        split = images.stem
+        with (target.part / f"captions_{split}.json").open(
+            "w", encoding="utf-8", newline="\n"
+        ) as file:
+            file.write('{"info": {"description": "Exported by TRACED Curator"}, "licenses": [],\n')
+            file.write('"images": [\n')
+            _join(images, file)
+            file.write('],\n"annotations": [\n')
+            _join(images.with_suffix(".annotations"), file)
+            file.write("]}\n")
+    shutil.rmtree(spool)
+    return count
+
+
+def _append(path: Path, value: dict[str, Any]) -> None:
+    with path.open("a", encoding="utf-8", newline="\n") as file:
+        file.write(json.dumps(value, ensure_ascii=False) + "\n")
+
+
+def _join(path: Path, file: Any) -> None:
+    """The lines of a spool file as the elements of an array."""
+    with path.open(encoding="utf-8", newline="\n") as lines:
+        for number, line in enumerate(lines):
+            file.write(("," if number else "") + line)
+
+
+def _size(path: Path) -> dict[str, int]:
+    """As COCO has it; nothing for an image that cannot be opened."""
+    try:
+        width, height = image_size(path)
+    except (ImageError, OSError):
+        return {}
+    return {"width": width, "height": height}

@@ -1,0 +1,77 @@
+"""Tars that are compressed as a whole (`.tar.gz`, `.tgz`): unpacked once, and read from there.
+
+An image in a tar is read by its place in it; in a compressed one each would cost all before it.
+"""
+
+import gzip
+import hashlib
+import os
+import shutil
+import zlib
+from pathlib import Path
+
+from backend.datasets.regular_files import open_regular
+from backend.errors import DatasetFormatError, UnsafePath
+
+ENDINGS = (".tar.gz", ".tgz")
+_BLOCK = 1 << 20
+#: Bytes of the disk that stay free whatever a file unpacks into.
+_LEFT_FREE = 2_000_000_000
+
+
+def is_gzipped_tar(path: Path) -> bool:
+    return path.name.lower().endswith(ENDINGS)
+
+
+def gzipped_tars(source: Path) -> list[Path]:
+    """The compressed tars that a file is, or that a folder holds, in order."""
+    if source.is_dir():
+        return sorted(path for path in source.iterdir() if is_gzipped_tar(path))
+    return [source] if is_gzipped_tar(source) else []
+
+
+def plain_name(path: Path) -> str:
+    """Its name without the endings."""
+    lower = path.name.lower()
+    return path.name[: -len(next(e for e in ENDINGS if lower.endswith(e)))] or path.name
+
+
+def unpack(source: Path, folder: Path) -> Path:
+    """The tar of a compressed one below `folder`, or the folder of those of a folder. What is there
+    already, and newer, is not unpacked again. Raises DatasetFormatError and UnsafePath."""
+    tars = gzipped_tars(source)
+    for path in tars if source.is_dir() else []:
+        if not path.resolve().is_relative_to(source.resolve()):
+            raise UnsafePath(f"'{path.name}' is a link that leads out of the folder.")
+    digest = hashlib.sha256(os.fsencode(source)).hexdigest()[:8]
+    name = source.name if source.is_dir() else plain_name(source)
+    target = folder / f"{name}-{digest}"
+    target.mkdir(parents=True, exist_ok=True)
+    made = [_unpacked(path, target / f"{plain_name(path)}.tar") for path in tars]
+    return target if source.is_dir() else made[0]
+
+
+def _unpacked(source: Path, tar: Path) -> Path:
+    if tar.exists() and tar.stat().st_mtime >= source.stat().st_mtime:
+        return tar
+    part = tar.with_name(f"{tar.name}.part")
+    try:
+        with (
+            open_regular(source, float("inf")) as raw,
+            gzip.open(raw) as file,
+            part.open("wb") as out,
+        ):
+            while block := file.read(_BLOCK):
+                if shutil.disk_usage(tar.parent).free < _LEFT_FREE + len(block):
+                    raise DatasetFormatError(
+                        f"'{source.name}' unpacks into more than fits on the disk "
+                        f"({out.tell():,} bytes so far). Unpack it where there is room, and give "
+                        "the .tar."
+                    )
+                out.write(block)
+        os.replace(part, tar)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise DatasetFormatError(f"'{source.name}' cannot be unpacked: {problem}.") from problem
+    finally:
+        part.unlink(missing_ok=True)
+    return tar

@@ -1,0 +1,114 @@
+"""An export as a dataset of the Hugging Face hub, by the hub's own library.
+
+Private unless public is asked for. A dataset that is there already keeps what this program did not
+put there: files of an earlier push go only if its SHA256SUMS lists them. One push is one commit.
+"""
+
+import glob
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from backend.datasets import earlier_export
+from backend.datasets.export_row import MARK
+from backend.errors import ExportError, SettingsError
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+#: Forms that a loader of the hub finds complete there; the others lead to files on this machine,
+#: or are read from a disk only.
+FORMS_FOR_HUB = ("imagefolder", "sidecar", "coco", "webdataset", "parquet-images")
+_TYPE = "dataset"
+
+
+@dataclass(frozen=True)
+class HubDataset:
+    """Where a push goes, as it is before it. `files`: how many are there already."""
+
+    name: str
+    url: str
+    exists: bool
+    private: bool
+    files: int
+
+
+def look_up(name: str, format: str, public: bool) -> HubDataset:
+    """What is there under the name `OWNER/NAME`; nothing is changed. Raises SettingsError for what
+    can never be pushed, ExportError if the hub does not answer."""
+    from huggingface_hub import constants, get_token
+    from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
+    from huggingface_hub.utils import validate_repo_id
+
+    try:
+        validate_repo_id(name)
+    except HFValidationError as problem:
+        raise SettingsError(f"'{name}' is not a valid name on the hub: {problem}") from problem
+    if name.count("/") != 1:
+        raise SettingsError(f"'{name}' does not name an owner. Give OWNER/NAME.")
+    if format not in FORMS_FOR_HUB:
+        raise SettingsError(
+            f"'{format}' cannot be used on the hub: its images stay on this machine. Use one of: "
+            f"{', '.join(FORMS_FOR_HUB)}."
+        )
+    if get_token() is None:
+        raise SettingsError(
+            "You are not logged in to the Hugging Face hub: run 'hf auth login', or set HF_TOKEN."
+        )
+    url = f"{constants.ENDPOINT}/datasets/{name}"
+    with _asking(f"'{name}' cannot be looked up on the hub") as api:
+        api.whoami()  # a dataset that may not be seen looks like one that is not there
+        try:
+            info = api.dataset_info(name)
+        except RepositoryNotFoundError:
+            return HubDataset(name, url, False, not public, 0)
+    private = bool(info.private)
+    if public == private:
+        now, wanted = ("private", "public") if private else ("public", "private")
+        raise SettingsError(
+            f"{url} already exists and is {now}; this would be {wanted}. Choose another name, or "
+            f"{'leave out --public' if private else 'say --public'}."
+        )
+    return HubDataset(name, url, True, private, len(info.siblings or ()))
+
+
+def push(folder: Path, target: HubDataset) -> str:
+    """Upload an export; the address of the commit. Raises ExportError; the export stays."""
+    with _asking(f"The export in {folder} is written, but was not uploaded") as api:
+        api.create_repo(target.name, repo_type=_TYPE, private=target.private, exist_ok=True)
+        outdated = _outdated(api, target.name, folder) if target.exists else []
+        commit = api.upload_folder(
+            repo_id=target.name,
+            repo_type=_TYPE,
+            folder_path=folder,
+            commit_message="Export by TRACED Curator",
+            delete_patterns=[glob.escape(name) for name in outdated] or None,
+        )
+    return str(commit.commit_url)
+
+
+def _outdated(api: "HfApi", name: str, folder: Path) -> list[str]:
+    """Files of an earlier push that this one does not have."""
+    uploaded = set(api.list_repo_files(name, repo_type=_TYPE))
+    if not {MARK, earlier_export.SUMS} <= uploaded:
+        return []
+    sums = api.hf_hub_download(name, earlier_export.SUMS, repo_type=_TYPE)
+    listed = earlier_export.listed(Path(sums))
+    return sorted(file for file in uploaded & listed.keys() if not (folder / file).is_file())
+
+
+@contextmanager
+def _asking(what: str) -> "Iterator[HfApi]":
+    """The hub's library, whose errors become ours."""
+    import httpx
+    from huggingface_hub import HfApi
+    from huggingface_hub.errors import HfHubHTTPError
+
+    try:
+        yield HfApi()
+    except (HfHubHTTPError, httpx.HTTPError, OSError, ValueError) as problem:
+        lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
+        reason = " ".join(lines)[:300].rstrip(".") or type(problem).__name__
+        raise ExportError(f"{what}: {reason}.") from problem

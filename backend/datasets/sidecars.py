@@ -1,0 +1,150 @@
+"""Folders of images that carry their captions beside them, or in them.
+
+* Beside: `a.jpg` with `a.txt` or `a.caption`, as trainers write them, and with `a.json` for its
+  other columns, as img2dataset's `files` output has it.
+* In: XMP, IPTC and EXIF, as photographers' programs write them, and the texts of a PNG.
+
+Folders inside are read too; one that is called train, validation or test is a split.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from backend.datasets.cells import shown
+from backend.datasets.columns import CAPTION_NAMES, IMAGE_ENDINGS
+from backend.datasets.image_texts import captions_in
+from backend.datasets.regular_files import read_within
+from backend.datasets.rows import TableRow
+from backend.datasets.shards import named_split
+from backend.errors import ImageError
+
+#: Endings of captions, the first that is there is taken.
+CAPTION_ENDINGS = (".txt", ".caption", ".text", ".cap")
+#: A caption has 20,000 characters at most; what is far larger is no caption.
+_MOST_TEXT = 4_000_000
+#: Texts that lie in many folders and are no captions.
+_NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
+
+
+def has_sidecars(folder: Path) -> bool:
+    """Is there an image with a caption of its own beside it?"""
+    return any(
+        _beside(name, names) or PurePosixPath(name).stem + ".json" in names
+        for _, names in _folders(folder)
+        for name in names
+        if _is_image(name)
+    )
+
+
+def has_images(folder: Path) -> bool:
+    """Is there an image at all?"""
+    return any(_is_image(name) for _, names in _folders(folder) for name in names)
+
+
+def sidecar_rows(folder: Path, encoding: str | None = None) -> Iterator[TableRow]:
+    """A row an image, in order of folders and names, and one for each caption without an image.
+
+    `encoding`: of the captions; None: UTF-8. The row's number is its place in that order.
+    """
+    number = 0
+    for place, names in _folders(folder):
+        taken: set[str] = set()
+        for name in sorted(name for name in names if _is_image(name)):
+            number += 1
+            text = _beside(name, names)
+            taken.add(text)
+            yield _row(number, place, name, text, names, folder, encoding)
+        for name in sorted(names - taken):
+            path = PurePosixPath(name)
+            if path.suffix.lower() in CAPTION_ENDINGS and path.stem.lower() not in _NO_CAPTIONS:
+                number += 1
+                shown_path = shown((place / name).relative_to(folder).as_posix())
+                yield TableRow(
+                    number, None, f"There is no image beside the caption '{shown_path}'."
+                )
+
+
+def metadata_rows(folder: Path) -> Iterator[TableRow]:
+    """A row an image; its caption is what is written in the file itself. The first place that
+    holds one counts (see `image_texts`), the others are columns."""
+    number = 0
+    for place, names in _folders(folder):
+        for name in sorted(name for name in names if _is_image(name)):
+            number += 1
+            values = _known(place, name, folder)
+            try:
+                captions = captions_in(place / name)
+            except ImageError as problem:
+                yield TableRow(number, None, str(problem))
+                continue
+            if not captions:
+                yield TableRow(
+                    number, None,
+                    f"'{shown(values['file_name'])}' carries no caption: nothing in its XMP, IPTC, "
+                    "EXIF or PNG texts.",
+                )  # fmt: skip
+                continue
+            caption = next(iter(captions.values()))
+            others = {key: text for key, text in captions.items() if text != caption}
+            yield TableRow(number, {**others, **values, "caption": caption})
+
+
+def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
+    """Each folder with the names of its files, hidden ones aside, in order."""
+    for place, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield Path(place), {name for name in files if not name.startswith(".")}
+
+
+def _is_image(name: str) -> bool:
+    return name.lower().endswith(IMAGE_ENDINGS)
+
+
+def _beside(name: str, names: set[str]) -> str:
+    """The name of the image's caption: a.txt, or a.jpg.txt as some write it; else ""."""
+    stem = PurePosixPath(name).stem
+    return next((n + e for n in (stem, name) for e in CAPTION_ENDINGS if n + e in names), "")
+
+
+def _known(place: Path, name: str, folder: Path) -> dict[str, Any]:
+    path = (place / name).relative_to(folder).as_posix()
+    split = named_split(path.partition("/")[0]) if "/" in path else None
+    return {"file_name": path, **({"split": split} if split else {})}
+
+
+def _row(
+    number: int, place: Path, name: str, text: str, names: set[str], folder: Path,
+    encoding: str | None,
+) -> TableRow:  # fmt: skip
+    values = _known(place, name, folder)
+    beside = PurePosixPath(name).stem + ".json"
+    read = ""
+    try:
+        more: dict[str, Any] = {}
+        if (read := beside) in names:
+            more = json.loads(read_within(folder, place / beside, _MOST_TEXT).decode("utf-8-sig"))
+            if not isinstance(more, dict):
+                raise ValueError("it holds no object")
+        if read := text:
+            plain = read_within(folder, place / text, _MOST_TEXT).decode(encoding or "utf-8-sig")
+            # Editors and trainers end a file with a line's end, which is no part of the caption.
+            more = {**more, "caption": plain.removesuffix("\n").removesuffix("\r")}
+    except UnicodeDecodeError:
+        name = encoding or "UTF-8"
+        advice = "Save it as UTF-8, or name its encoding with --encoding."
+        return TableRow(number, None, f"'{shown(read)}' is not {name}. {advice}")
+    except (OSError, ValueError, RecursionError) as problem:
+        reason = getattr(problem, "strerror", None) or problem
+        return TableRow(number, None, f"'{shown(read)}' cannot be read: {reason}.")
+    if not any(key.strip().lower() in CAPTION_NAMES for key in more):
+        shown_path = shown(values["file_name"])
+        stem = shown(PurePosixPath(name).stem)
+        return TableRow(
+            number,
+            None,
+            f"'{shown_path}' has no caption: there is no {stem}.txt or {stem}.caption.",
+        )
+    return TableRow(number, {**more, **values})

@@ -1,0 +1,114 @@
+"""Exports as one table with image paths: CSV, JSON Lines, Parquet.
+
+Paths are relative to the table. Images that are files stay where they are; those that lie in a
+container are written beside the table, because no other program finds them there.
+"""
+
+import csv
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from backend.datasets.containers import ImageFile, Member
+from backend.datasets.export_images import ImageCopies
+from backend.datasets.export_row import COLUMNS, FIELDS, ExportRow, arrow_values, json_values
+from backend.datasets.export_target import Target
+from backend.datasets.formulas import no_formula
+
+_ROW_GROUP = 5_000
+
+
+def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
+    """`data.jsonl`: an object a pair."""
+    count = 0
+    paths = _Paths(target)
+    with (target.part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
+        for row in rows:
+            line = {"image_path": paths.of(row.image_path), **json_values(row)}
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            count += 1
+    paths.report()
+    return count
+
+
+def write_csv(rows: Iterable[ExportRow], target: Target) -> int:
+    """`data.csv`. Other columns of the source go into one JSON column: rows may differ in them."""
+    count = 0
+    paths = _Paths(target)
+    with (target.part / "data.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["image_path", *COLUMNS, "extra"])
+        for row in rows:
+            cells: list[Any] = [paths.of(row.image_path)]
+            for name in COLUMNS:
+                value = getattr(row, name)
+                cells.append(" ".join(value) if name == "tags" else "" if value is None else value)
+            extra = json.dumps(row.extra, ensure_ascii=False) if row.extra else ""
+            writer.writerow([no_formula(cell) for cell in (*cells, extra)])
+            target.changes.packed |= row.extra.keys()
+            count += 1
+    paths.report()
+    return count
+
+
+def write_parquet(rows: Iterable[ExportRow], target: Target) -> int:
+    """`data.parquet`, with the source's other columns as in CSV."""
+    schema = pa.schema([("image_path", pa.string()), *FIELDS])
+    count = 0
+    paths = _Paths(target)
+    with pq.ParquetWriter(target.part / "data.parquet", schema) as writer:
+        for group in _groups(rows):
+            values = [{"image_path": paths.of(row.image_path), **arrow_values(row)}
+                      for row in group]  # fmt: skip
+            writer.write_table(pa.Table.from_pylist(values, schema))
+            for row in group:
+                target.changes.packed |= row.extra.keys()
+            count += len(group)
+    paths.report()
+    return count
+
+
+class _Paths:
+    """Paths of images as a table says them."""
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._out = target.out.parent.resolve() / target.out.name
+        self._copies = ImageCopies(target.part, target.root)
+        self._written = self._left = False
+
+    def of(self, image: ImageFile) -> str:
+        if isinstance(image, Member):
+            self._written = True
+            return self._copies.once(image, "images", "path")
+        self._left = True
+        try:
+            return Path(os.path.relpath(image, self._out)).as_posix()
+        except ValueError:  # another drive of Windows
+            return str(image)
+
+    def report(self) -> None:
+        remarks = self._target.changes.remarks
+        if self._left:
+            remarks.append(
+                "`image_path` is relative to this folder and points to the images of the source, "
+                "which were not copied: do not move either."
+            )
+        if self._written:
+            remarks.append("Images that came from archives or tables are written to `images/`.")
+
+
+def _groups(rows: Iterable[ExportRow]) -> Iterator[list[ExportRow]]:
+    group: list[ExportRow] = []
+    for row in rows:
+        group.append(row)
+        if len(group) == _ROW_GROUP:
+            yield group
+            group = []
+    if group:
+        yield group

@@ -1,0 +1,255 @@
+"""Lines of text files: in which encoding, and never more of one line than memory should hold.
+
+UTF-8 is taken wherever it fits; single lines that do not are problems of those lines. A file that
+is in another encoding altogether is recognised by its byte order mark, by the zero bytes of UTF-16,
+or else by charset-normalizer; where that is not sure, the file is refused until somebody says
+which it is.
+"""
+
+import codecs
+import io
+import math
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from charset_normalizer import from_bytes
+
+from backend.datasets.regular_files import open_regular
+from backend.errors import DatasetFormatError
+
+#: Bytes of one line at most: a caption has 20,000 characters, its neighbours may have more.
+LONGEST_LINE = 32_000_000
+#: Bytes that a container's member may unpack into, and a group of Parquet's rows.
+MOST_BYTES = 500_000_000
+_BLOCK = 1 << 20
+#: How much of a file that is no UTF-8 is looked at to tell what else it is.
+_SAMPLE = 200_000
+_JSON = (".jsonl", ".ndjson", ".json")
+#: Differences that say nothing: in charset-normalizer's mess and coherence, both in [0, 1].
+_SAME_MESS, _SAME_COHERENCE, _LEAST_COHERENCE = 0.02, 0.05, 0.3
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TextLine:
+    """A line with its ending; `text` None with a `problem` if it cannot be had."""
+
+    text: str | None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """`name` for `codecs`; `note`: what to tell about it, "" for UTF-8."""
+
+    name: str
+    note: str = ""
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """The file to read, if it is a regular one. Raises DatasetFormatError."""
+    try:
+        # However long it takes: a table may be large, and its folder on a slow disk.
+        file = open_regular(path, math.inf)
+    except OSError as problem:
+        reason = problem.strerror or str(problem)
+        raise DatasetFormatError(f"'{path.name}' cannot be opened: {reason}.") from problem
+    with file:
+        yield file
+
+
+def encoding_of(file: IO[bytes], name: str, given: str | None = None) -> Encoding:
+    """The encoding of the text in `file`, which is read once to the end and set back.
+
+    JSON is UTF-8 by its standard: there (`name` says so) lines that are not are theirs alone.
+
+    `given` is taken as it is. Raises DatasetFormatError if there is no such encoding, or if the
+    text is no UTF-8 and it is not sure what else it is, naming what it could be.
+    """
+    start = file.tell()
+    try:
+        head = file.read(4)
+        if given is not None:
+            return Encoding(_with_its_mark(known_encoding(given), head, name))
+        marked = next((encoding for mark, encoding in _MARKS if head.startswith(mark)), None)
+        if marked is not None:
+            return Encoding(marked, "" if marked == "utf-8-sig" else _read_as(name, marked))
+        file.seek(start)
+        if name.lower().endswith(_JSON):
+            wide = _without_mark(file.read(_SAMPLE))
+            return Encoding(wide, _read_as(name, wide)) if wide else Encoding("utf-8-sig")
+        return _guessed(_Sampled(file), name)
+    finally:
+        file.seek(start)
+
+
+def _with_its_mark(encoding: str, head: bytes, name: str) -> str:
+    """The encoding, if the file begins as it has to."""
+    marks = [mark for mark, other in _MARKS if other == encoding != "utf-8-sig"]
+    if marks and not head.startswith(tuple(marks)):
+        raise DatasetFormatError(
+            f"'{name}' has no byte order mark: say with --encoding whether it is {encoding}-le or "
+            f"{encoding}-be."
+        )
+    return encoding
+
+
+def decoded_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
+    """The lines of a file, one by one. Lines that are too long or no text have a problem."""
+    if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
+        yield from _wide_lines(file, encoding)
+        return
+    strict = "utf-8" if encoding == "utf-8-sig" else encoding
+    for number, line in enumerate(_bounded(file)):
+        if line is None:
+            yield TextLine(None, _TOO_LONG)
+            continue
+        if number == 0 and encoding == "utf-8-sig":
+            line = line.removeprefix(codecs.BOM_UTF8)
+        try:
+            yield TextLine(line.decode(strict))
+        except (UnicodeError, ValueError):
+            yield TextLine(None, _no_text(encoding))
+
+
+_TOO_LONG = f"This line is longer than {LONGEST_LINE // 10**6} megabytes."
+
+
+def _no_text(encoding: str) -> str:
+    name = "UTF-8" if encoding.startswith("utf-8") else encoding
+    return f"This line is not {name}. Save the file as UTF-8, or name its encoding with --encoding."
+
+
+def _bounded(file: IO[bytes]) -> Iterator[bytes | None]:
+    """Lines of bytes; None for one that is too long, which is passed over without keeping it."""
+    while line := file.readline(LONGEST_LINE + 1):
+        if len(line) <= LONGEST_LINE:
+            yield line
+            continue
+        while line and not line.endswith(b"\n"):
+            line = file.readline(_BLOCK)
+        yield None
+
+
+def _wide_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
+    """Lines of UTF-16 and UTF-32, where the byte of a line's ending is a part of other characters
+    too: decoded first. Broken characters come as U+FFFD, and their lines have a problem."""
+    text = io.TextIOWrapper(file, encoding, errors="replace", newline="\n")
+    try:
+        while line := text.readline(LONGEST_LINE + 1):
+            if len(line) <= LONGEST_LINE:
+                yield TextLine(None, _no_text(encoding)) if "\ufffd" in line else TextLine(line)
+                continue
+            while line and not line.endswith("\n"):
+                line = text.readline(_BLOCK)
+            yield TextLine(None, _TOO_LONG)
+    finally:
+        text.detach()
+
+
+def known_encoding(given: str) -> str:
+    """Its name for `codecs`. Raises DatasetFormatError if there is none."""
+    try:
+        codec = codecs.lookup(given)
+        if not codec._is_text_encoding:
+            raise LookupError
+    except (LookupError, ValueError) as problem:
+        raise DatasetFormatError(
+            f"There is no encoding '{given}' (--encoding). Usual ones: utf-8, cp1252, latin-1, "
+            "utf-16, shift_jis."
+        ) from problem
+    return "utf-8-sig" if codec.name == "utf-8" else codec.name
+
+
+class _Sampled:
+    """What one pass over a file tells of its encoding."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.is_utf8 = True
+        self.head = b""
+        self.utf8_lines = self.other_lines = 0
+        lines: list[bytes] = []
+        size = 0
+        for line in _bounded(file):
+            if line is None:
+                continue
+            if len(self.head) < _SAMPLE:
+                self.head += line[:_SAMPLE]
+            if line.isascii():
+                continue
+            try:
+                line.decode("utf-8")
+                self.utf8_lines += 1
+            except UnicodeDecodeError:
+                self.is_utf8 = False
+                self.other_lines += 1
+                if size < _SAMPLE:
+                    lines.append(line[:_SAMPLE])
+                    size += len(line)
+        #: Lines that are no UTF-8: ASCII says nothing about an encoding.
+        self.strange = b"".join(lines)
+
+
+def _guessed(sample: _Sampled, name: str) -> Encoding:
+    if wide := _without_mark(sample.head):
+        return Encoding(wide, _read_as(name, wide))
+    # A broken line in a file that otherwise is UTF-8 is that line's problem.
+    if sample.is_utf8 or sample.utf8_lines >= sample.other_lines:
+        return Encoding("utf-8-sig")
+    matches = list(from_bytes(sample.strange))
+    if not matches:
+        raise DatasetFormatError(
+            f"'{name}' is not text in any known encoding. Save it as UTF-8, or name its encoding "
+            "with --encoding."
+        )
+    best = min(matches, key=lambda match: (match.chaos, -match.coherence))
+    rivals = [
+        match
+        for match in matches
+        if str(match) != str(best)
+        and match.chaos <= best.chaos + _SAME_MESS
+        and match.coherence >= best.coherence - _SAME_COHERENCE
+    ]
+    if rivals or best.coherence < _LEAST_COHERENCE:
+        shown = "; ".join(
+            f"{match.encoding} would read “{_shown(str(match))}”" for match in (best, *rivals[:2])
+        )
+        raise DatasetFormatError(
+            f"'{name}' is not UTF-8, and its encoding is uncertain: {shown}. Save it as UTF-8, or "
+            "name its encoding with --encoding, such as --encoding cp1252."
+        )
+    return Encoding(
+        best.encoding,
+        f"'{name}' is not UTF-8; it is read as {best.encoding} (“{_shown(str(best))}”). If that is "
+        "wrong, delete the dataset and name the encoding with --encoding.",
+    )
+
+
+def _read_as(name: str, encoding: str) -> str:
+    return f"'{name}' is read as {encoding.upper()}."
+
+
+def _without_mark(head: bytes) -> str | None:
+    """UTF-16 without a byte order mark: half of the bytes of text in Latin letters are zero."""
+    even, odd = head[0:2000:2], head[1:2000:2]
+    if len(odd) < 4:
+        return None
+    for wide, zeros, letters in (("utf-16-le", odd, even), ("utf-16-be", even, odd)):
+        if zeros.count(0) > 0.4 * len(zeros) and letters.count(0) < 0.1 * len(letters):
+            return wide
+    return None
+
+
+def _shown(text: str) -> str:
+    """The first words that are not ASCII."""
+    words: Iterable[str] = (word for word in re.split(r"[\s,;]+", text) if not word.isascii())
+    return " ".join(word for word, _ in zip(words, range(3), strict=False))[:60]

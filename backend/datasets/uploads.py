@@ -1,0 +1,163 @@
+"""Datasets that come through the browser: archives, tables and folders, written as they arrive.
+
+Each upload has a folder of its own below one that is not served. What is in it goes through the
+import as any other dataset: nothing is unpacked or believed here. A name decides nothing but the
+place within that folder.
+
+    uploads/
+      3f0c…/           one upload: its name is all that leads back to it
+        photos.zip     or a folder, as it was chosen
+"""
+
+import os
+import shutil
+import threading
+import time
+import uuid
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+from backend.errors import NotFound, SettingsError, UnsafePath
+
+#: Bytes that stay free on the disk, whatever is uploaded: the database is there as well.
+KEPT_FREE = 1 << 30
+#: Seconds after which an upload that became no dataset is removed.
+ABANDONED = 24 * 3600
+_PART = ".part-of-upload"
+MOST_FILES, MOST_FOLDERS, LONGEST_NAME = 1_000_000, 20, 200
+
+
+class Uploads:
+    """All uploads below `folder`, each of at most `limit` bytes."""
+
+    def __init__(self, folder: Path, limit: int) -> None:
+        self.folder = folder
+        self.limit = limit
+        self._taken: dict[str, tuple[int, int]] = {}  # bytes and files, by upload
+        self._lock = threading.Lock()
+
+    def begin(self) -> str:
+        """The name of a new upload."""
+        name = uuid.uuid4().hex
+        (self.folder / name).mkdir(parents=True, mode=0o700)
+        self._taken[name] = (0, 0)
+        return name
+
+    @contextmanager
+    def writing(self, upload: str, path: str) -> Iterator["Incoming"]:
+        """A file of the upload; it is there once this ends, and not at all if this raises.
+
+        `path`: its name, or its place in the folder that was chosen. Raises UnsafePath for one that
+        leads elsewhere, SettingsError where it is too large or there already, NotFound.
+        """
+        folder = self._folder_of(upload)
+        target = folder / place_of(path)
+        self._count(upload, 0, 1)
+        is_there = False
+        part = folder / f".{uuid.uuid4().hex}{_PART}"
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with part.open("xb") as file:
+                yield Incoming(file, lambda size: self._count(upload, size, 0))
+            os.link(part, target)  # unlike a rename never over another file
+            is_there = True
+        except FileExistsError as problem:
+            raise SettingsError(f"'{path[:200]}' is in this upload already.") from problem
+        except OSError as problem:
+            raise SettingsError(
+                f"'{path[:200]}' cannot be written: {problem.strerror or problem}."
+            ) from problem
+        finally:
+            part.unlink(missing_ok=True)
+            if not is_there:
+                self._taken.pop(upload, None)  # to be counted anew
+
+    def path_of(self, upload: str) -> Path:
+        """What is to be imported: the one file or folder that was uploaded, else all of it. Raises
+        NotFound and, for an upload without a file, SettingsError."""
+        folder = self._folder_of(upload)
+        entries = sorted(path for path in folder.iterdir() if path.suffix != _PART)
+        if not entries:
+            raise SettingsError("Nothing was uploaded: choose an archive, a table or a folder.")
+        return entries[0] if len(entries) == 1 else folder
+
+    def discard(self, upload: str) -> None:
+        """Remove an upload, whole or half. Raises NotFound."""
+        shutil.rmtree(self._folder_of(upload))
+        self._taken.pop(upload, None)
+
+    def remove_abandoned(self, used: Collection[str], now: float | None = None) -> int:
+        """Remove uploads of which no dataset is made. `used`: paths that datasets refer to. Those
+        of the last day stay: they may be on their way. Returns how many went."""
+        if not self.folder.is_dir():
+            return 0
+        now = time.time() if now is None else now
+        removed = 0
+        for entry in self.folder.iterdir():
+            is_used = any(Path(path).is_relative_to(entry) for path in used)
+            if not is_used and entry.is_dir() and now - entry.stat().st_mtime > ABANDONED:
+                shutil.rmtree(entry, ignore_errors=True)
+                removed += 1
+        return removed
+
+    def _folder_of(self, upload: str) -> Path:
+        is_name = len(upload) == 32 and all(c in "0123456789abcdef" for c in upload)
+        folder = self.folder / upload
+        if not is_name or not folder.is_dir():
+            raise NotFound("There is no such upload. Choose the files again.")
+        return folder
+
+    def _count(self, upload: str, size: int, files: int) -> None:
+        """Take so much more into account, or raise SettingsError."""
+        with self._lock:
+            if upload not in self._taken:  # the server was restarted meanwhile
+                files_there = [
+                    path for path in self.folder.joinpath(upload).rglob("*") if path.is_file()
+                ]
+                self._taken[upload] = (
+                    sum(path.stat().st_size for path in files_there),
+                    len(files_there),
+                )
+            taken, count = self._taken[upload]
+            self._taken[upload] = taken, count = taken + size, count + files
+        if taken > self.limit:
+            raise SettingsError(
+                f"The upload is larger than {self.limit / 1e9:,.0f} GB. Ask whoever runs the "
+                "server to put the files there, and import them by their path."
+            )
+        if count > MOST_FILES:
+            raise SettingsError(f"These are more than {MOST_FILES:,} files: upload an archive.")
+        if shutil.disk_usage(self.folder).free < KEPT_FREE:
+            raise SettingsError("The server's disk is full: nothing more can be uploaded.")
+
+
+class Incoming:
+    """A file that is being written, and counted before each piece."""
+
+    def __init__(self, file: IO[bytes], count: Callable[[int], None]) -> None:
+        self._file = file
+        self._count = count
+
+    def write(self, piece: bytes) -> None:
+        self._count(len(piece))
+        self._file.write(piece)
+
+
+def place_of(path: str) -> PurePosixPath:
+    """Where a file goes within its upload. Raises UnsafePath.
+
+    >>> place_of("photos/dogs/1.jpg")
+    PurePosixPath('photos/dogs/1.jpg')
+    """
+    parts = path.split("/")
+    if (
+        len(parts) > MOST_FOLDERS
+        or any(part in ("", ".", "..") for part in parts)
+        or any(len(part.encode(errors="surrogatepass")) > LONGEST_NAME for part in parts)
+        or not all(c.isprintable() and c not in "\\" for c in path.replace("/", ""))
+        or any("\ud800" <= c <= "\udfff" for c in path)
+    ):
+        raise UnsafePath(f"'{path[:200]}' cannot be the name of an uploaded file.")
+    return PurePosixPath(path)

@@ -1,0 +1,62 @@
+"""An export as one zip, made while it is sent: nothing of it is held, in memory or on the disk."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
+
+from backend.datasets.earlier_export import SUMS, listed
+from backend.errors import ExportError
+
+_PIECE = 1 << 20
+
+
+def zipped(folder: Path) -> Iterator[bytes]:
+    """The bytes of a zip of the export in `folder`: the files that its SHA256SUMS lists, and that
+    list. Whatever else lies there is not the export's. Images are compressed already: stored.
+
+    Raises ExportError, before the first byte, if there is no export.
+    """
+    names = [name for name in listed(folder / SUMS) if _is_within(folder, name)]
+    if not names:
+        raise ExportError(f"There is no export in {folder} any more.")
+    return _pieces(folder, [*names, SUMS])
+
+
+def _pieces(folder: Path, names: list[str]) -> Iterator[bytes]:
+    sink = _Sink()
+    with ZipFile(sink, "w", ZIP_STORED, allowZip64=True) as archive:
+        for name in names:
+            path = folder / name
+            entry = ZipInfo.from_file(path, name, strict_timestamps=False)
+            with path.open("rb") as source, archive.open(entry, "w", force_zip64=True) as target:
+                while piece := source.read(_PIECE):
+                    target.write(piece)
+                    yield sink.taken()
+    yield sink.taken()
+
+
+def _is_within(folder: Path, name: str) -> bool:
+    path = folder / name
+    is_own = path.resolve().is_relative_to(folder.resolve())
+    return is_own and path.is_file() and not path.is_symlink()
+
+
+class _Sink(io.RawIOBase):
+    """What is written, until it is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._pieces: list[bytes] = []
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, piece: object) -> int:
+        taken = bytes(piece)  # type: ignore[call-overload]
+        self._pieces.append(taken)
+        return len(taken)
+
+    def taken(self) -> bytes:
+        pieces, self._pieces = self._pieces, []
+        return b"".join(pieces)

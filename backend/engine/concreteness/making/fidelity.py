@@ -1,0 +1,53 @@
+"""How much of a caption has come back through a bottleneck, in [0, 1]; 1 is the same caption."""
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from backend.engine import hub
+from backend.engine.embeddings import embedded_model
+
+_BATCH = 64
+
+
+def edit_similarity(captions: Sequence[str], returned: Sequence[str]) -> list[float]:
+    """1 - Levenshtein distance by character over the longer text's length (ICC §2, SBA)."""
+    from rapidfuzz.distance import Levenshtein
+
+    return [
+        Levenshtein.normalized_similarity(caption.lower(), other.lower())
+        for caption, other in zip(captions, returned, strict=True)
+    ]
+
+
+def meaning_similarity(
+    captions: Sequence[str], returned: Sequence[str], encoder: str | None = None
+) -> list[float]:
+    """BERTScore F1 (ICC §2, VBA), by any Hugging Face encoder; None: the embedded MiniLM.
+
+    Raises ModelUnavailable.
+    """
+    if not captions:
+        return []
+    scorer = _scorer(encoder or embedded_model())
+    # An empty text has no tokens to compare: nothing has come back.
+    pairs = list(zip(returned, captions, strict=True))
+    asked = [(first, other) for first, other in pairs if first.strip() and other.strip()]
+    if not asked:
+        return [0.0] * len(captions)
+    _, _, f1 = scorer.score([a for a, _ in asked], [b for _, b in asked], batch_size=_BATCH)
+    scores = iter(f1.clamp(0, 1).tolist())
+    return [next(scores) if first.strip() and other.strip() else 0.0 for first, other in pairs]
+
+
+@cache
+def _scorer(encoder: str) -> Any:
+    from bert_score import BERTScorer  # type: ignore[import-untyped]
+    from transformers import AutoConfig
+
+    what = "The encoder for BERTScore"
+    advice = "Give a text encoder, such as microsoft/deberta-xlarge-mnli."
+    configuration = hub.load(AutoConfig, encoder, what, advice)
+    with hub.explained(what, encoder, advice):
+        layers = int(configuration.num_hidden_layers)
+        return BERTScorer(model_type=encoder, num_layers=layers, lang=None)

@@ -1,0 +1,60 @@
+"""The components of the pipeline, from what the command line names."""
+
+from pathlib import Path
+
+from PIL import Image
+
+from backend.datasets import images
+from backend.engine.concreteness.making.pipeline import Parts
+from backend.engine.concreteness.making.semantic_bottleneck import load_semantic_bottleneck
+from backend.engine.concreteness.making.visual_bottleneck import (
+    TextToImage,
+    gallery_of,
+    load_diffusion,
+    load_picture_captioner,
+)
+from backend.engine.embeddings import embedded_model
+from backend.engine.scoring.loading import load_scorer
+from backend.errors import ImageError, SettingsError
+
+GALLERY = "gallery:"
+_ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
+#: More pictures make the alphabet finer, and the start slower.
+MOST_PICTURES = 5000
+
+
+def load_parts(
+    text_to_image: str,
+    captioner: str,
+    clip: str,
+    language_model: str,
+    encoder: str | None = None,
+    distill_into: str | None = None,
+    prefix: int = 1,
+    device: str = "cpu",
+    seed: int = 0,
+) -> Parts:
+    """Raises ModelUnavailable, or SettingsError for a gallery without pictures."""
+    return Parts(
+        _text_to_image(text_to_image, clip, device),
+        load_picture_captioner(captioner, device),
+        load_semantic_bottleneck(clip, language_model, prefix, device, seed),
+        encoder,
+        distill_into or embedded_model(),
+    )
+
+
+def _text_to_image(name: str, clip: str, device: str) -> TextToImage:
+    if not name.startswith(GALLERY):
+        return load_diffusion(name, device)
+    folder = Path(name.removeprefix(GALLERY)).expanduser()
+    pictures: list[Image.Image] = []
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() in _ENDINGS and len(pictures) < MOST_PICTURES:
+            try:
+                pictures.append(images.load_image(path))
+            except ImageError:
+                continue  # one picture less in the gallery
+    if not pictures:
+        raise SettingsError(f"There are no pictures in {folder}.")
+    return gallery_of(load_scorer(clip, "clip", device), pictures)

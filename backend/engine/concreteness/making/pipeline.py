@@ -1,0 +1,198 @@
+"""From captions and models to an ICC scorer, stage by stage; a stage that is done is not redone.
+
+In the folder that is written:
+    semantic.safetensors   the trained linear layer
+    scores.csv             caption, both scores, both reconstructions: a row as soon as it is known
+    combination.json       the weights, and how well they agree with the labelled captions
+    model/                 the distilled scorer, for --concreteness
+"""
+
+import csv
+import json
+import random
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from backend.engine.captions import Caption
+from backend.engine.concreteness.correlations import Agreement, agreement
+from backend.engine.concreteness.making import combining, distilling, semantic_bottleneck
+from backend.engine.concreteness.making.semantic_bottleneck import SemanticBottleneck
+from backend.engine.concreteness.making.standardising import standardised
+from backend.engine.concreteness.making.visual_bottleneck import (
+    PictureCaptioner,
+    TextToImage,
+    through_pictures,
+)
+from backend.engine.concreteness.scoring import score_captions
+from backend.errors import DatasetFormatError, TrainingError
+from backend.progress import Progress, no_progress
+
+_COLUMNS = ("caption", "vba", "sba", "by_picture", "by_vector")
+#: Share of the captions that train the semantic bottleneck; the rest get scores (476 of 595, §2).
+SHARE_FOR_SBA = 0.8
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The components, loaded. `encoder`: for BERTScore, None: the embedded one; `distill_into`: the
+    small text encoder."""
+
+    text_to_image: TextToImage
+    captioner: PictureCaptioner
+    semantic: SemanticBottleneck
+    encoder: str | None
+    distill_into: str
+
+
+@dataclass(frozen=True)
+class MadeReport:
+    """Agreement with the labelled captions of each score alone, of both and of the distilled
+    model; the last three are flattering where the same captions fitted them."""
+
+    captions: int
+    labelled: int
+    vba: Agreement
+    sba: Agreement
+    combined: Agreement
+    distilled: Agreement
+    weights: combining.Combination
+    semantic_losses: list[float]
+    distillation_losses: list[float]
+    model: Path
+
+
+def make(
+    captions: Sequence[str],
+    labelled: Sequence[tuple[str, float]],
+    parts: Parts,
+    out: Path,
+    epochs: int = semantic_bottleneck.EPOCHS,
+    distillation_epochs: int = distilling.EPOCHS,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> MadeReport:
+    """The whole pipeline. `labelled`: captions with human ratings, which fit the combination.
+
+    Raises TrainingError for too few captions.
+    """
+    captions = list(dict.fromkeys(text for text in captions if text.strip()))
+    if len(captions) < 50 or len(labelled) < 10:
+        raise TrainingError(
+            f"There are {len(captions)} captions and {len(labelled)} labelled ones; at least 50 "
+            "and 10 are needed."
+        )
+    out.mkdir(parents=True, exist_ok=True)
+    random.Random(seed).shuffle(captions)
+    cut = round(SHARE_FOR_SBA * len(captions))
+    losses = _semantic(parts.semantic, captions[:cut], out, epochs, seed, progress)
+    wanted = [*captions[cut:], *(text for text, _ in labelled)]
+    known = _scores(list(dict.fromkeys(wanted)), parts, out / "scores.csv", seed, progress)
+    rows = [known[text] for text in wanted]
+    lengths = [len(Caption.parse(text)) for text in wanted]
+    vba = standardised([row[0] for row in rows], lengths)
+    sba = standardised([row[1] for row in rows], lengths)
+    ratings = [rating for _, rating in labelled]
+    labelled_rows = slice(len(wanted) - len(labelled), None)
+    weights = combining.fit(vba[labelled_rows].tolist(), sba[labelled_rows].tolist(), ratings)
+    both = weights(vba.tolist(), sba.tolist())
+    distilled = distilling.distill(
+        wanted[: labelled_rows.start], both[: labelled_rows.start].tolist(),
+        parts.distill_into, out / "model",
+        distillation_epochs, seed=seed, progress=progress,
+    )  # fmt: skip
+    predicted = score_captions([text for text, _ in labelled], str(out / "model"))
+    report = MadeReport(
+        captions=len(captions),
+        labelled=len(labelled),
+        vba=agreement(vba[labelled_rows].tolist(), ratings),
+        sba=agreement(sba[labelled_rows].tolist(), ratings),
+        combined=agreement(both[labelled_rows].tolist(), ratings),
+        distilled=agreement(predicted, ratings),
+        weights=weights,
+        semantic_losses=losses,
+        distillation_losses=distilled,
+        model=out / "model",
+    )
+    report_json = json.dumps(asdict(report), default=str, indent=2)
+    (out / "combination.json").write_text(report_json, encoding="utf-8")
+    return report
+
+
+def _semantic(
+    semantic: SemanticBottleneck,
+    captions: Sequence[str],
+    out: Path,
+    epochs: int,
+    seed: int,
+    progress: Progress,
+) -> list[float]:
+    path = out / "semantic.safetensors"
+    if path.exists():
+        semantic.restore(path)
+        return []
+    losses = semantic_bottleneck.train(semantic, captions, epochs, seed=seed, progress=progress)
+    semantic.save(path)
+    return losses
+
+
+def _scores(
+    captions: Sequence[str], parts: Parts, path: Path, seed: int, progress: Progress
+) -> dict[str, tuple[float, float]]:
+    """(VBA, SBA) of each caption; those in the file already are not made again."""
+    known = _read(path)
+    is_new = not path.exists()
+    with path.open("a", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        if is_new:
+            writer.writerow(_COLUMNS)
+        for done, caption in enumerate(captions, 1):
+            if caption not in known:
+                ((vba, seen),) = through_pictures(
+                    [caption], parts.text_to_image, parts.captioner, parts.encoder, seed + done
+                )
+                ((sba, read),) = semantic_bottleneck.through_vectors([caption], parts.semantic)
+                writer.writerow([caption, vba, sba, seen, read])
+                file.flush()
+                known[caption] = (vba, sba)
+            progress(done, len(captions), "Reconstructing captions")
+    return known
+
+
+def _read(path: Path) -> dict[str, tuple[float, float]]:
+    """What a run before has written; a row that was cut off in mid-writing is made again."""
+    if not path.exists():
+        return {}
+    stored: dict[str, tuple[float, float]] = {}
+    with path.open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            try:
+                stored[str(row["caption"])] = (float(row["vba"]), float(row["sba"]))
+            except (KeyError, TypeError, ValueError):
+                continue
+    return stored
+
+
+def read_ratings(path: Path) -> list[tuple[str, float]]:
+    """(caption, rating) of a CSV file's first two columns, below its head.
+
+    Raises DatasetFormatError with file and row.
+    """
+    ratings: list[tuple[str, float]] = []
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            for number, row in enumerate(csv.reader(file), 1):
+                if number == 1 or not row:
+                    continue
+                try:
+                    ratings.append((row[0], float(row[1])))
+                except (IndexError, ValueError) as problem:
+                    raise DatasetFormatError(
+                        f"{path}, row {number}: the first two columns must be a caption and its "
+                        "rating, a number."
+                    ) from problem
+    except (OSError, UnicodeDecodeError) as problem:
+        raise DatasetFormatError(f"{path} cannot be read as a CSV file: {problem}.") from problem
+    if len(ratings) < 3:
+        raise DatasetFormatError(f"{path} has {len(ratings)} ratings; at least three are needed.")
+    return ratings

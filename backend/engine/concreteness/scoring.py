@@ -1,0 +1,66 @@
+"""Concreteness of captions in [0, 1], by the embedded regression or a model from the hub."""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from backend.engine.concreteness import embedded
+from backend.engine.model_fit import check_tokenizer
+from backend.errors import ModelMismatch
+
+_BATCH = 64
+_ADVICE = "Give a directory or hub name such as moranyanuka/icc, or leave it out."
+
+
+def score_captions(
+    captions: list[str],
+    model: str | None = None,
+    device: str | None = None,
+    clipped: bool = True,
+) -> list[float]:
+    """ICC of each caption; higher is more concrete, [0, 1].
+
+    `model`: any sequence-classification model by hub name or directory with one output (a rating)
+    or two (the second is *concrete*); None is the embedded one. An empty caption is 0: it describes
+    nothing. `clipped` False: as the model says it, also below 0 and above 1, so that captions can
+    be told apart there. Raises ModelUnavailable or ModelMismatch.
+    """
+    filled = [caption for caption in captions if caption.strip()]
+    rated = iter(embedded.load()(filled) if model is None else _by_model(filled, model, device))
+    scores = [next(rated) if caption.strip() else 0.0 for caption in captions]
+    return [min(1.0, max(0.0, score)) for score in scores] if clipped else scores
+
+
+def _by_model(captions: Sequence[str], name: str, device: str | None) -> list[float]:
+    import torch
+
+    model, tokenizer = _load(name, device or "cpu")
+    ratings: list[float] = []
+    for first in range(0, len(captions), _BATCH):
+        inputs = tokenizer(
+            list(captions[first : first + _BATCH]),
+            return_tensors="pt", padding=True, truncation=True,
+        ).to(model.device)  # fmt: skip
+        with torch.inference_mode():
+            logits = model(**inputs).logits.float()
+        rated = logits[:, 0] if logits.shape[1] == 1 else logits.softmax(-1)[:, 1]
+        ratings += rated.tolist()
+    return ratings
+
+
+@lru_cache(maxsize=2)
+def _load(name: str, device: str) -> tuple[Any, Any]:
+    from backend.engine import hub  # first: see there
+
+    # isort: split
+    from transformers import AutoModelForSequenceClassification, AutoTokenizer
+
+    what = "The concreteness model"
+    model, report = hub.load(
+        AutoModelForSequenceClassification, name, what, _ADVICE, output_loading_info=True
+    )
+    tokenizer = hub.load(AutoTokenizer, name, what, _ADVICE)
+    if report["missing_keys"] or model.config.num_labels > 2:
+        raise ModelMismatch(f"'{name}' is not a model with one rating or two classes. {_ADVICE}")
+    check_tokenizer(name, tokenizer, model.get_input_embeddings().num_embeddings)
+    return model.eval().to(device), tokenizer

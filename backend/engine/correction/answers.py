@@ -1,0 +1,117 @@
+"""Parse a model's answer strictly: exactly one JSON object of the requested form.
+
+A correction may end up in a dataset, so nothing is guessed: no second object, no other keys, no
+multi-line captions, no implausible lengths. Text around the object, which many models add, is
+ignored: repeating the request would cost a query and change nothing.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from backend.engine.correction.modes import Mode
+from backend.errors import Unreadable
+
+#: Maximum length of a correction relative to the caption, plus a constant.
+_LONGER, _SPARE = 3, 200
+_THOUGHTS = re.compile(r"^\s*<think>.*?</think>\s*", re.DOTALL)
+#: Maximum number of positions that are tried as the start of an object.
+_PLACES = 40
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class Step(_Strict):
+    """What the model saw for one suspect word."""
+
+    word: str
+    seen: str
+    wrong: bool
+
+
+class Corrected(_Strict):
+    caption: str
+
+
+class Reasoned(Corrected):
+    steps: Sequence[Step]
+
+
+def read(text: str, mode: Mode, caption: str) -> Corrected:
+    """The answer to a question about `caption`. Raises Unreadable."""
+    content = _THOUGHTS.sub("", text).strip()
+    if not content:
+        raise Unreadable("it was empty.")
+    value = _object(content)
+    try:
+        answer = _form(mode).model_validate(value)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "the object"
+        raise Unreadable(f"{where}: {first['msg'].lower()}.") from problem
+    return answer.model_copy(update={"caption": _checked(answer.caption.strip(), caption)})
+
+
+def read_caption(text: str, longest: int) -> str:
+    """The caption of an answer that has nothing else, of at most so many characters. Raises
+    Unreadable."""
+    answer = _THOUGHTS.sub("", text).strip()
+    if not answer:
+        raise Unreadable("it was empty.")
+    try:
+        caption = Corrected.model_validate(_object(answer)).caption.strip()
+    except ValidationError as problem:
+        raise Unreadable("it was not an object with just a caption.") from problem
+    return _in_a_line(caption, longest)
+
+
+def schema_of(mode: Mode) -> dict[str, Any]:
+    """JSON Schema of an answer, for servers that can hold a model to one."""
+    return _form(mode).model_json_schema()
+
+
+def _form(mode: Mode) -> type[Corrected]:
+    return Reasoned if mode == "reasoning" else Corrected
+
+
+def _object(answer: str) -> Any:
+    """The one JSON value that the answer is, or the one object in it. Raises Unreadable."""
+    try:
+        return json.loads(answer)
+    except (ValueError, RecursionError):
+        pass
+    objects: list[Any] = []
+    decoder, place = json.JSONDecoder(), 0
+    for _ in range(_PLACES):
+        place = answer.find("{", place)
+        if place < 0:
+            break
+        try:
+            value, place = decoder.raw_decode(answer, place)
+        except (ValueError, RecursionError):
+            place += 1
+            continue
+        if value not in objects:
+            objects.append(value)
+    if len(objects) != 1:
+        raise Unreadable(f"it was not a single JSON object{', but several' if objects else ''}.")
+    return objects[0]
+
+
+def _checked(corrected: str, caption: str) -> str:
+    return _in_a_line(corrected, _LONGER * len(caption) + _SPARE)
+
+
+def _in_a_line(corrected: str, longest: int) -> str:
+    if not corrected:
+        raise Unreadable("the caption was empty.")
+    if any(ord(character) < 32 or character == "\x7f" for character in corrected):
+        raise Unreadable("the caption has several lines or control characters.")
+    if len(corrected) > longest:
+        raise Unreadable("the caption is far longer than the one to correct.")
+    return corrected

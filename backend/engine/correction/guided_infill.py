@@ -1,0 +1,88 @@
+"""Guided infill: keep the words that are not suspect, let the captioner refill the suspect ones.
+
+The captioner is causal: at a suspect position it is asked for the likeliest words after the text
+before it, and the whole caption, with the old words after it, is then judged by its likelihood.
+Suspect positions are filled from left to right with a beam:
+
+    "A red dog on the sand"   suspect: red, sand
+    -> red:  brown (-0.2) black (-1.9) white (-2.4) …       keep the best beam
+    -> sand: "A brown dog on the" -> grass (-0.1) …         "A brown dog on the grass"
+"""
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from backend.engine.captions import Caption
+from backend.engine.correction.suggestion import CorrectionContext, Proposer
+from backend.engine.english import match_case, repair_articles
+
+if TYPE_CHECKING:
+    from backend.engine.correction.captioner import Beginning, Captioner
+
+#: More suspect words than this are rather a wholly wrong caption: describing anew serves better.
+MAXIMUM_POSITIONS = 3
+CANDIDATES_PER_POSITION = 24
+BEAM = 10
+
+
+def propose(context: CorrectionContext, captioner: "Captioner", count: int = 12) -> list[str]:
+    """Captions with the suspect words refilled, likeliest first (at most `count`).
+
+    The user's text outside the refilled words is kept byte for byte.
+    """
+    positions = sorted(context.suspect_positions(MAXIMUM_POSITIONS))
+    if not positions:
+        return []
+    memory = context.memory if context.memory is not None else captioner.see(context.image)
+    kept = max(BEAM, count)
+    # What is filled in, and how likely the caption is with it.
+    beam: list[tuple[dict[int, str], float]] = [
+        ({}, captioner.log_likelihoods(memory, [context.caption.text])[0])
+    ]
+    for position in positions:
+        old = context.caption.words[position]
+        prefixes = [prefix_before(context.caption, position, filled) for filled, _ in beam]
+        extended: list[dict[int, str]] = []
+        beginnings: list[Beginning] = []
+        for (filled, _), words in zip(
+            beam, captioner.next_words(memory, prefixes, CANDIDATES_PER_POSITION), strict=True
+        ):
+            for next_word in words:
+                if next_word.word.lower() != old.lower():
+                    extended.append({**filled, position: match_case(next_word.word, old)})
+                    beginnings.append(next_word.beginning)
+        captions = [context.caption.replace(filled) for filled in extended]
+        likeliest = captioner.likeliest(memory, captions, beginnings, kept)
+        refilled = [(extended[i], value) for i, value in likeliest]
+        # This suspect may be innocent once another is refilled.
+        innocent = beam if len(positions) > 1 else []
+        beam = sorted([*innocent, *refilled], key=lambda entry: -entry[1])[:kept]
+    captions = [repair_articles(context.caption.replace(filled)) for filled, _ in beam if filled]
+    return [
+        text
+        for text in dict.fromkeys(captions)
+        if text != context.caption.text and not _stutters(text)
+    ][:count]
+
+
+def _stutters(text: str) -> bool:
+    """Whether a word follows itself ("a brown brown dog")."""
+    words = [word.lower() for word in Caption.parse(text).words]
+    return any(a == b for a, b in itertools.pairwise(words))
+
+
+def prefix_before(caption: Caption, position: int, filled: dict[int, str]) -> str:
+    """The caption's text up to word `position`, with what was already filled in."""
+    pieces = Caption.parse(caption.text[: caption.starts[position]] if position else "")
+    return pieces.replace(filled) if len(pieces) else ""
+
+
+def _proposed(
+    contexts: Sequence[CorrectionContext], captioner: "Captioner | None"
+) -> list[list[str]]:
+    return [propose(context, captioner) if captioner is not None else [] for context in contexts]
+
+
+#: A refilled caption tells more than a shortened one or a new one, so all of them compete.
+PROPOSER = Proposer("guided infill", _proposed, all_compete=True)

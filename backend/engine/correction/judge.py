@@ -1,0 +1,197 @@
+"""Score proposals, drop those that do not improve, rank the rest."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from backend.engine.captions import Caption
+from backend.engine.correction.proposers import PROPOSERS
+from backend.engine.correction.ranking import SMALLEST_GAIN, ranked
+from backend.engine.correction.shortening import is_sentence
+from backend.engine.correction.suggestion import CorrectionContext, Suggestion
+from backend.engine.expectation import with_expectations
+from backend.engine.scoring.protocol import Scorer
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from backend.engine.correction.captioner import Captioner
+
+ProbabilityOf = Callable[[Sequence[Trajectory]], Sequence[float]]
+
+
+def suggest(
+    scorer: Scorer,
+    context: CorrectionContext,
+    captioner: "Captioner | None" = None,
+    probability_of: ProbabilityOf | None = None,
+    count: int = 3,
+    exploring: Exploring | None = None,
+    listened_to: "Captioner | None" = None,
+) -> list[Suggestion]:
+    """`suggest_all` for one pair."""
+    return suggest_all(
+        scorer, [context], captioner, probability_of, count, exploring, listened_to
+    )[0]  # fmt: skip
+
+
+def suggest_all(
+    scorer: Scorer,
+    contexts: Sequence[CorrectionContext],
+    captioner: "Captioner | None" = None,
+    probability_of: ProbabilityOf | None = None,
+    count: int = 3,
+    exploring: Exploring | None = None,
+    listened_to: "Captioner | None" = None,
+) -> list[list[Suggestion]]:
+    """At most `count` corrections of each pair, each better than the caption it would replace, what
+    gains most for the words it costs first. `probability_of` adds the probability of error before
+    and after, from trajectories made as `exploring` says and read by `listened_to`, the captioner
+    that the probability rests on. Pairs are computed together, and come out as they do alone."""
+    asked = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
+    return judge_all(scorer, asked, probability_of, count, exploring, listened_to=listened_to)
+
+
+def proposals_of(
+    contexts: Sequence[CorrectionContext], captioner: "Captioner | None"
+) -> list[dict[str, str]]:
+    """For each case caption -> proposer, of those that no vision-language model is needed for."""
+    if captioner is not None:
+        memories = captioner.encode([context.image for context in contexts])
+        contexts = [
+            replace(context, memory=m) for context, m in zip(contexts, memories, strict=True)
+        ]
+    proposals: list[dict[str, str]] = [{} for _ in contexts]
+    for proposer in PROPOSERS:
+        captions_of_contexts = proposer.propose(contexts, captioner)
+        for proposals_of_context, captions in zip(proposals, captions_of_contexts, strict=True):
+            for caption in captions:
+                proposals_of_context.setdefault(caption, proposer.name)
+    return proposals
+
+
+def judge(
+    scorer: Scorer,
+    context: CorrectionContext,
+    proposals: Mapping[str, str],
+    probability_of: ProbabilityOf | None = None,
+    count: int = 3,
+    exploring: Exploring | None = None,
+    keep: bool = False,
+    listened_to: "Captioner | None" = None,
+) -> list[Suggestion]:
+    """`judge_all` for one pair."""
+    return judge_all(
+        scorer, [(context, proposals)], probability_of, count, exploring, keep, listened_to
+    )[0]  # fmt: skip
+
+
+def judge_all(
+    scorer: Scorer,
+    asked: Sequence[tuple[CorrectionContext, Mapping[str, str]]],
+    probability_of: ProbabilityOf | None = None,
+    count: int = 3,
+    exploring: Exploring | None = None,
+    keep: bool = False,
+    listened_to: "Captioner | None" = None,
+) -> list[list[Suggestion]]:
+    """Score the proposals (caption -> proposer) of each case against its image and keep the best.
+
+    All captions of a proposer that says so compete (`Proposer.all_compete`); of every other one is
+    kept at most, the first that improves. `keep`: also those that do not improve the caption, last
+    (a model was asked for them, and a curator may know better). A proposal that is no sentence
+    never stands before one that is.
+    """
+    captions = [[text for text in proposals if text.strip()] for _, proposals in asked]
+    states = [context.state for context, _ in asked]
+    scores = scorer.score(list(zip(states, captions, strict=True)))
+    kept = [
+        _best(
+            context,
+            proposals,
+            list(zip(map(float, values), texts, strict=True)),
+            count,
+            keep,
+        )
+        for (context, proposals), values, texts in zip(asked, scores, captions, strict=True)
+    ]
+    chosen = [(context, caption) for (context, _), best in zip(asked, kept, strict=True)
+              for _, caption in best]  # fmt: skip
+    after = iter(_probabilities(scorer, chosen, probability_of, exploring, listened_to))
+    alike = iter(_similarities(scorer, chosen))
+    return [
+        [
+            Suggestion(
+                caption, proposals[caption], float(context.trajectory.scores[0]), s,
+                context.p_error, next(after), next(alike),
+            )
+            for s, caption in best
+        ]
+        for (context, proposals), best in zip(asked, kept, strict=True)
+    ]  # fmt: skip
+
+
+def _best(
+    context: CorrectionContext,
+    proposals: Mapping[str, str],
+    scored: Sequence[tuple[float, str]],
+    count: int,
+    keep: bool,
+) -> list[tuple[float, str]]:
+    """The (s, caption) that are shown, in the order in which they are."""
+    s_before = float(context.trajectory.scores[0])
+    better = sorted(
+        (pair for pair in scored if keep or pair[0] > s_before + SMALLEST_GAIN), reverse=True
+    )
+    kept = ranked(
+        _varied(better, proposals, count), context.caption, s_before,
+        text_of=lambda pair: pair[1], s_of=lambda pair: pair[0],
+    )  # fmt: skip
+    if is_sentence(context.caption.text):
+        kept = sorted(kept, key=lambda pair: not is_sentence(pair[1]))
+    return kept
+
+
+def _probabilities(
+    scorer: Scorer,
+    chosen: Sequence[tuple[CorrectionContext, str]],
+    probability_of: ProbabilityOf | None,
+    exploring: Exploring | None,
+    listened_to: "Captioner | None",
+) -> Sequence[float | None]:
+    """The probability of error of each caption in the place of its case's own."""
+    if probability_of is None or not chosen:
+        return [None] * len(chosen)
+    pairs = [(context.state, Caption.parse(caption)) for context, caption in chosen]
+    trajectories = dict(run_trajectories(scorer, pairs, exploring))
+    ordered = [trajectories[i] for i in range(len(chosen))]
+    images = [context.image for context, _ in chosen]
+    return probability_of(with_expectations(listened_to, images, ordered))
+
+
+def _similarities(scorer: Scorer, chosen: Sequence[tuple[CorrectionContext, str]]) -> list[float]:
+    """The similarity c of each caption to its case's own."""
+    if not chosen:
+        return []
+    old = scorer.text_embeddings([context.caption.text for context, _ in chosen])
+    new = scorer.text_embeddings([caption for _, caption in chosen])
+    return [float(a @ b) for a, b in zip(old, new, strict=True)]
+
+
+def _varied(
+    scored: Sequence[tuple[float, str]], proposals: Mapping[str, str], count: int
+) -> list[tuple[float, str]]:
+    """At most `count`, best s first: all captions of some proposers compete, one of the others."""
+    competing = {proposer.name for proposer in PROPOSERS if proposer.all_compete}
+    several = [pair for pair in scored if proposals[pair[1]] in competing]
+    single = []
+    for proposer in dict.fromkeys(proposals.values()):
+        if proposer in competing:
+            continue
+        s_of = {caption: s for s, caption in scored if proposals[caption] == proposer}
+        first = next((caption for caption in proposals if caption in s_of), None)
+        if first is not None:
+            single.append((s_of[first], first))
+    room = max(1, count - len(single)) if several else 0
+    return sorted([*several[:room], *single], reverse=True)[:count]

@@ -1,0 +1,73 @@
+"""Corrections by a vision-language model, local or behind a server.
+
+One question, one repair where its answer cannot be read; what came of it is always told, so that a
+long run can say how often the model refused.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from backend.engine.correction import answers, prompting
+from backend.engine.correction.answers import Reasoned, Step
+from backend.engine.correction.modes import Mode
+from backend.engine.correction.prompting import VERSIONS
+from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.language_models import Answer, ChatModel
+from backend.errors import Unreadable
+
+Outcome = Literal["corrected", "unchanged", "refused", "unreadable"]
+#: How models begin that will not answer; told apart from mere bad form for the report alone.
+_REFUSALS = ("i can't", "i cannot", "i can’t", "i'm sorry", "i’m sorry", "sorry", "i am unable",
+             "i'm unable", "i won't", "as an ai")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Corrector:
+    """A model and the way in which it is asked."""
+
+    model: ChatModel
+    mode: Mode = "words"
+
+    @property
+    def proposer(self) -> str:
+        """How its suggestions are called, at most 64 characters."""
+        name = Path(self.model.name).name or self.model.name
+        return f"{name[:40]} · {self.mode} v{VERSIONS[self.mode]}"
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """`caption`: None unless the outcome is *corrected*; `reason`: why there is none."""
+
+    outcome: Outcome
+    caption: str | None = None
+    reason: str = ""
+    steps: tuple[Step, ...] = ()
+    repaired: bool = False
+
+
+def propose(context: CorrectionContext, corrector: Corrector) -> Proposal:
+    """Raises ModelUnavailable if the model cannot be reached, BudgetSpent."""
+    asked = prompting.question(context, corrector.mode)
+    answer = corrector.model.ask(asked)
+    try:
+        return _read(context, corrector.mode, answer)
+    except Unreadable as problem:
+        again = corrector.model.ask(prompting.repaired(asked, answer.text, str(problem)))
+    try:
+        proposal = _read(context, corrector.mode, again)
+    except Unreadable as problem:
+        refused = any(reply.text.strip().lower().startswith(_REFUSALS) for reply in (answer, again))
+        return Proposal("refused" if refused else "unreadable", None, str(problem), (), True)
+    return Proposal(proposal.outcome, proposal.caption, proposal.reason, proposal.steps, True)
+
+
+def _read(context: CorrectionContext, mode: Mode, answer: Answer) -> Proposal:
+    if not answer.finished:
+        raise Unreadable("it was cut off before its end.")
+    corrected = answers.read(answer.text, mode, context.caption.text)
+    steps = tuple(corrected.steps) if isinstance(corrected, Reasoned) else ()
+    if corrected.caption == context.caption.text.strip():
+        return Proposal("unchanged", None, "the model considers the caption right", steps)
+    return Proposal("corrected", corrected.caption, "", steps)

@@ -1,0 +1,111 @@
+"""What a vision-language model is asked, in four ways (TRACED, ICLR 2026, "Guided VLM Correction").
+
+    unguided     image and caption
+    words        and the suspect words
+    reasoning    the same, with a step for each word before the answer
+    trajectory   and every step of the caption trajectory with its score
+
+The texts are `prompts/*.md`; a change of one of them raises its number in VERSIONS, which is part
+of what is stored with a suggestion.
+"""
+
+import io
+from functools import cache
+from pathlib import Path
+
+from PIL import Image
+
+from backend.engine.captions import Caption
+from backend.engine.correction.answers import schema_of
+from backend.engine.correction.modes import Mode
+from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.detection.localisation import VISIBLE
+from backend.engine.language_models import Question
+from backend.engine.language_models.question import harmless
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.engine.word_differences import changes
+
+VERSIONS: dict[Mode, int] = {"unguided": 1, "words": 1, "reasoning": 1, "trajectory": 1}
+FOLDER = Path(__file__).parent / "prompts"
+#: Longer sides are scaled down to this before they are sent: what such models see, at most.
+LONGEST_SIDE = 1024
+#: Suspect words that are told, and steps after the best one (where the score falls again).
+MOST_WORDS, STEPS_AFTER_PEAK = 6, 2
+LONGEST_ANSWER = 600
+#: A pasted book is no caption; nothing of this size is sent anywhere.
+LONGEST_CAPTION = 4_000
+
+
+@cache
+def prompt(name: str) -> str:
+    return (FOLDER / f"{name}.md").read_text("utf-8")
+
+
+def question(context: CorrectionContext, mode: Mode) -> Question:
+    """The whole question for a case; the same for the same case, so that its answer is kept."""
+    sections = [f"<caption>{harmless(context.caption.text[:LONGEST_CAPTION])}</caption>"]
+    if mode in ("words", "reasoning"):
+        sections.append(f"<suspects>{_suspects(context)}</suspects>")
+    if mode == "trajectory":
+        sections.append(f"<trajectory>\n{_steps(context.trajectory)}\n</trajectory>")
+    return Question(
+        prompt(mode), "\n".join(sections), temperature=0.0, longest_answer=LONGEST_ANSWER,
+        image=encoded(context.image), schema=schema_of(mode),
+    )  # fmt: skip
+
+
+def repaired(asked: Question, answer: str, problem: str) -> Question:
+    """The same question once more, saying what was wrong with the answer."""
+    repair = (
+        prompt("repair").replace("{problem}", problem).replace("{answer}", harmless(answer[:300]))
+    )
+    return Question(
+        asked.system, f"{asked.user}\n\n{repair}", temperature=0.0, seed=1,
+        longest_answer=2 * asked.longest_answer, image=asked.image, schema=asked.schema,
+    )  # fmt: skip
+
+
+def encoded(image: Image.Image) -> bytes:
+    """The picture as it is sent: JPEG without metadata, at most LONGEST_SIDE pixels a side."""
+    sent = image.convert("RGB")
+    sent.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
+    into = io.BytesIO()
+    sent.save(into, "JPEG", quality=92)
+    return into.getvalue()
+
+
+def _suspects(context: CorrectionContext) -> str:
+    """ "red" (0.93), "two" (0.41): which of several equal words is told by its number."""
+    words = [word.lower() for word in context.caption.words]
+    place = {span: i for i, span in enumerate(context.caption.spans)}
+    described = []
+    for suspect in sorted(context.suspects, key=lambda span: -span.score)[:MOST_WORDS]:
+        index = place.get((suspect.start, suspect.end))
+        if index is None or suspect.score < VISIBLE:
+            continue
+        again = f", word {index + 1}" if words.count(words[index]) > 1 else ""
+        described.append(f'"{harmless(context.caption.words[index])}" ({suspect.score:.2f}{again})')
+    return ", ".join(described) or "none in particular"
+
+
+def _steps(trajectory: Trajectory) -> str:
+    shown = min(len(trajectory.scores) - 1, trajectory.peak + STEPS_AFTER_PEAK)
+    lines = [f"0. the caption as it is: {float(trajectory.scores[0]):.3f}"]
+    for step in range(1, shown + 1):
+        text = harmless(trajectory.caption_at(step)[:LONGEST_CAPTION])
+        lines.append(
+            f"{step}. {_change(trajectory, step)}: {float(trajectory.scores[step]):.3f} ({text})"
+        )
+    return "\n".join(lines)
+
+
+def _change(trajectory: Trajectory, step: int) -> str:
+    if trajectory.captions is None:
+        word = trajectory.caption.words[trajectory.removed[step - 1]]
+        return f'took out "{harmless(word)}"'
+    before = Caption.parse(trajectory.caption_at(step - 1)).words
+    after = Caption.parse(trajectory.caption_at(step)).words
+    exchanged = changes(before, after)
+    old = " ".join(before[i] for run in exchanged for i in run.old)
+    new = " ".join(after[j] for run in exchanged for j in run.new)
+    return harmless(f'exchanged "{old}" for "{new}"')

@@ -1,0 +1,192 @@
+"""Taking a phrase out of a caption so that a caption is left.
+
+What hangs on a phrase goes with it and nothing else: a thing takes its article, its qualities, what
+it does and wears, and the words that tie it to what stands before it; a relation between two things
+that stay becomes "and"; a quality goes by itself.
+"""
+
+import re
+from collections.abc import Sequence
+
+from backend.engine.captions import Caption
+from backend.engine.correction.shortening import tidy
+from backend.engine.english import article_for
+from backend.engine.noise.word_kinds import kind_of
+from backend.engine.phrases.spans import Phrase, phrases_of
+
+_ARTICLES = frozenset(("a", "an", "the"))
+_COPULAS = frozenset(("is", "are", "was", "were"))
+#: Words that tie a thing to what stands before it, and go with it: as many of them as stand there.
+_TIES = frozenset(
+    (
+        *("with", "on", "in", "at", "by", "near", "next", "to", "beside", "of", "under", "over"),
+        *("above", "beneath", "underneath", "top", "left", "right", "front", "behind", "from"),
+        *("no", "not", "without", "for", "into", "onto", "during"),
+    )
+)
+_PRONOUNS = (("it",), ("them",))
+_WEARING = frozenset(("in", "wearing"))
+_LEADING = re.compile(
+    r"^(?:(?:and|with|on|in|at|by|of|to|under|over|above|beneath|underneath|left|right|front|near|"
+    r"next|beside|behind|top|is|are|holding|carrying|riding|wearing)\b[ ,]*"
+    r"(?:the (?=left|right|front|top))?)+",
+    re.IGNORECASE,
+)
+
+
+def without(text: str, start: int, end: int) -> str:
+    """The text without the phrase in characters start:end.
+
+    >>> without("A dog on a red bench in the park.", 11, 14)  # "red": red alone
+    'A dog on a bench in the park.'
+    >>> without("A dog on a red bench in the park.", 15, 20)  # the bench
+    'A dog in the park.'
+    >>> without("A dog standing to the left of a cat.", 15, 29)  # the relation
+    'A dog standing and a cat.'
+    """
+    caption = Caption.parse(text)
+    gone = {place for place, (a, b) in enumerate(caption.spans) if a < end and b > start}
+    if not gone:
+        return text
+    phrases = phrases_of(text)
+    struck = [phrase for phrase in phrases if phrase.start < end and phrase.end > start]
+    kinds = {phrase.kind for phrase in struck}
+    exchanged: dict[int, str] = {}
+    if "object" in kinds or (not struck and not _is_quality(caption, gone)):
+        gone = _thing(caption, phrases, gone)
+    elif "relation" in kinds and caption.words[max(gone) + 1 : max(gone) + 2] in _PRONOUNS:
+        gone.add(max(gone) + 1)
+    elif "relation" in kinds and min(gone) and max(gone) + 1 < len(caption):
+        exchanged = {min(gone): "and"}
+        if min(gone) > 1 and caption.words[min(gone) - 1].lower() in _COPULAS:
+            gone.add(min(gone) - 1)
+    left = _left(caption, gone, exchanged)
+    if 0 in gone and not exchanged:
+        left = _LEADING.sub("", left)
+    left = tidy(left, text)
+    left = re.sub(r"\b(an?)\s+(\w+)", _article, left, flags=re.IGNORECASE)
+    left = re.sub(r",?\s+and(?=\.?$)", "", left)
+    full_stop = text.rstrip().endswith(".")
+    return left + "." if full_stop and left and not left.endswith(".") else left
+
+
+def shortened(text: str, words: int) -> str:
+    """The first whole phrases of a caption that fit into so many words.
+
+    >>> shortened("A dog on a bench in the park.", 7)
+    'A dog on a bench.'
+    >>> shortened("A dog on a big bench.", 5)
+    'A dog.'
+    """
+    caption = Caption.parse(text)
+    if words >= len(caption):
+        return text
+    phrases = phrases_of(text)
+    last = 0
+    for number, phrase in enumerate(phrases):
+        places = _words_of(caption, phrase)
+        ends = max(places, default=0) + 1
+        before_its_thing = (
+            phrase.kind != "object"
+            and number + 1 < len(phrases)
+            and _touch(caption, ends, min(_words_of(caption, phrases[number + 1]), default=0))
+        )
+        if ends <= words and phrase.kind != "relation" and not before_its_thing:
+            last = max(last, ends)
+    if not last:
+        return ""
+    left = text[: caption.spans[last - 1][1]]
+    return left + ("." if text.rstrip().endswith(".") else "")
+
+
+def _thing(caption: Caption, phrases: Sequence[Phrase], gone: set[int]) -> set[int]:
+    """All words that go with a thing: those before it, and those that say how it is behind it."""
+    gone = set(gone)
+    words = [word.lower() for word in caption.words]
+    if words[max(gone) + 1 : max(gone) + 2] == ["day"]:  # "sunny" of "on a sunny day"
+        gone.add(max(gone) + 1)
+    if min(gone) and kind_of(words[min(gone) - 1]) == "weather":
+        gone.add(min(gone) - 1)
+    of_phrase = {place: phrase for phrase in phrases for place in _words_of(caption, phrase)}
+    while _is_quality_of_next(words, of_phrase, min(gone) - 1):
+        gone.add(min(gone) - 1)
+    place = min(gone) - 1
+    worn = place >= 0 and words[place] in _WEARING
+    if place >= 0 and (before := of_phrase.get(place)) is not None and before.kind == "relation":
+        gone.update(_words_of(caption, before))
+        if min(gone) > 1 and words[min(gone) - 1] in _COPULAS:
+            gone.add(min(gone) - 1)
+    else:
+        while min(gone) > 0 and words[min(gone) - 1] in _TIES | _ARTICLES:
+            gone.add(min(gone) - 1)
+    if min(gone) > 0 and words[min(gone) - 1] == "and":
+        gone.add(min(gone) - 1)
+    behind = words[max(gone) + 1 : max(gone) + 3]
+    if behind == ["in", "sight"] or (
+        words[min(gone)] == "with" and behind[1:] in (["it"], ["them"])
+    ):
+        gone.update((max(gone) + 1, max(gone) + 2))
+    # What stands behind a garment is said of its wearer.
+    return gone if worn else _behind(caption, of_phrase, gone)
+
+
+def _behind(caption: Caption, of_phrase: dict[int, Phrase], gone: set[int]) -> set[int]:
+    """And what the thing wears and does."""
+    words = [word.lower() for word in caption.words]
+    place = max(gone) + 1
+    tie = of_phrase.get(place)
+    if tie is not None and tie.kind == "relation" and words[place] in _WEARING:
+        end = place + 1
+        while end < len(words) and (words[end] in _ARTICLES or _quality(words[end])):
+            end += 1
+        gone.update(range(place, min(end + 1, len(words))))
+        place = max(gone) + 1
+    phrase = of_phrase.get(place)
+    if phrase is not None and phrase.kind == "attribute" and not _quality(words[place]):
+        after = max(_words_of(caption, phrase)) + 1
+        if of_phrase.get(after) is None or of_phrase[after].kind != "object":
+            gone.update(_words_of(caption, phrase))
+    return gone
+
+
+def _is_quality_of_next(words: Sequence[str], of_phrase: dict[int, Phrase], place: int) -> bool:
+    if place < 0:
+        return False
+    if words[place] in _ARTICLES:
+        return True
+    phrase = of_phrase.get(place)
+    return _quality(words[place]) or (
+        phrase is not None and phrase.kind == "attribute" and kind_of(words[place]) != "action"
+    )
+
+
+def _is_quality(caption: Caption, places: set[int]) -> bool:
+    return all(_quality(caption.words[place].lower()) for place in places)
+
+
+def _quality(word: str) -> bool:
+    return kind_of(word) in ("colour", "count", "size", "attribute")
+
+
+def _words_of(caption: Caption, phrase: Phrase) -> list[int]:
+    return [n for n, (a, b) in enumerate(caption.spans) if a < phrase.end and b > phrase.start]
+
+
+def _touch(caption: Caption, end: int, start: int) -> bool:
+    """Whether nothing but articles stands between two words' places."""
+    return start >= end and all(w.lower() in _ARTICLES for w in caption.words[end:start])
+
+
+def _left(caption: Caption, gone: set[int], exchanged: dict[int, str]) -> str:
+    kept = caption.replace(
+        {place: exchanged.get(place, "") for place in gone if place in exchanged}
+    )
+    if not exchanged:
+        return " ".join(caption.without(gone).split())
+    again = Caption.parse(kept)
+    return " ".join(again.without(gone - set(exchanged)).split())
+
+
+def _article(match: "re.Match[str]") -> str:
+    article = article_for(match[2])
+    return f"{article.capitalize() if match[1][0].isupper() else article} {match[2]}"

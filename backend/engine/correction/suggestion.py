@@ -1,0 +1,82 @@
+"""What a proposer is given, and what a curator is shown."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+from backend.engine.captions import Caption
+from backend.engine.detection.types import SuspectWord
+from backend.engine.scoring.protocol import ImageState
+from backend.engine.trajectories.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from backend.engine.correction.captioner import Captioner
+
+#: Words at least this suspect are replaced or deleted by the proposers. Half of the scale: see
+#: `backend.engine.detection.localisation` for what a suspect score means.
+SUSPECT_THRESHOLD = 0.5
+
+
+@dataclass(frozen=True)
+class CorrectionContext:
+    """One pair whose caption may be wrong, with what the engine knows about it. `memory`: the image
+    as the captioner sees it, where there is one."""
+
+    image: Image.Image
+    state: ImageState
+    trajectory: Trajectory
+    suspects: tuple[SuspectWord, ...]
+    p_error: float | None = None
+    memory: Any = None
+
+    @property
+    def caption(self) -> Caption:
+        return self.trajectory.caption
+
+    def suspect_positions(self, at_most: int) -> tuple[int, ...]:
+        """Word indices to change, most suspect first, at most `at_most` of them.
+
+        If no word reaches the threshold, the most suspect one alone: a curator who asks for a
+        suggestion wants to see one.
+        """
+        index_of = {span: i for i, span in enumerate(self.caption.spans)}
+        ranked = sorted(self.suspects, key=lambda suspect: -suspect.score)
+        positions = [
+            index_of[suspect.start, suspect.end]
+            for suspect in ranked
+            if suspect.score >= SUSPECT_THRESHOLD and (suspect.start, suspect.end) in index_of
+        ]
+        if not positions and ranked and (ranked[0].start, ranked[0].end) in index_of:
+            positions = [index_of[ranked[0].start, ranked[0].end]]
+        return tuple(positions[:at_most])
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A corrected caption; `s_*` in the scorer's units (higher is better), `p_*` probabilities of
+    error (lower is better), None where there is no trained detector; `similarity` to the caption
+    that it corrects, the cosine c of the scorer's text vectors."""
+
+    caption: str
+    proposer: str
+    s_before: float
+    s_after: float
+    p_before: float | None = None
+    p_after: float | None = None
+    similarity: float | None = None
+
+
+@dataclass(frozen=True)
+class Proposer:
+    """A way to make corrections that asks no vision-language model; `proposers.py` names them all.
+
+    `propose` makes captions of each case, those it would rather see taken first; which of them are
+    better than the caption is not its business.
+    """
+
+    name: str  #: stored with each suggestion, and shown
+    propose: "Callable[[Sequence[CorrectionContext], Captioner | None], Sequence[Sequence[str]]]"
+    #: All of its captions compete; of every other proposer the first that improves is kept.
+    all_compete: bool = False

@@ -1,0 +1,363 @@
+"""Choice among classifiers by 3-fold cross-validation, and calibrated probabilities.
+
+Grids are the paper's (TRACED A.4): XGBoost over depth, learning rate and trees, CART over depth.
+Nine signs (`families.NineSigns`) are the backbone: more features and trees are chosen where their
+cross-validated AUC is clearly higher, by a quarter of its standard error, so that few pairs choose
+what few pairs can carry. s_0 alone takes part: where a single score is right 97 times in 100, a
+booster from nothing can lose to it. Folds never part pairs of one image.
+
+Where the labels are injected noise, models see only features whose sign theory knows, and are held
+to it: anything else can tell injected errors from a dataset's own captions without being wrong.
+Where people have labelled, all features are used, by logistic regression, XGBoost that starts from
+s_0, and an ensemble of both. On drawn scenes these three are within a standard error of each other;
+trees from nothing are worse by 0.5 to 1 % of AUC and take fifty times as long (BENCHMARKS.md).
+
+Who wants the paper's own detector asks for it by name (`DETECTORS`): XGBoost or CART on
+e = [s_0 … s_T, c_1 … c_T], padded, with nothing held to any sign.
+"""
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.detection.families import (
+    BY_THEORY,
+    EVERY,
+    PAPERS_OWN,
+    S_0,
+    THEORY,
+    Boosted,
+    Cart,
+    Ensemble,
+    Labels,
+    Linear,
+    Model,
+    NineSigns,
+    Weights,
+    from_json,
+    is_heard,
+)
+from backend.engine.detection.features import NAMES, Matrix, unheard
+from backend.engine.detection.localisation import DEFAULT, WordWeights
+from backend.engine.detection.types import DETECTORS
+from backend.errors import SettingsError, TrainingError
+
+FOLDS = 3
+Families = list[tuple[Model, list[Model]]]
+DEPTHS, RATES, TREES = (3, 4, 5), (0.01, 0.05, 0.1, 0.5), (50, 100, 200, 400)
+CART_DEPTHS = (1, 5, 10, None)
+#: How far the nine signs are believed beside s_0 alone.
+SHARES = (0.25, 0.5, 0.75, 1.0)
+#: Of the standard error of an AUC: what more than nine signs must win by.
+_MARGIN = 0.25
+_FORMAT = 1
+_BEND = 0.8
+
+Ticker = Callable[[int, int, str], None]
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """p = 1 / (1 + exp(-(slope · log-odds + offset))), then what that says about an unlabelled
+    pair: p_error = share · p / (1 - p), below 1 (see `cold_start`). A share of None leaves p."""
+
+    slope: float = 1.0
+    offset: float = 0.0
+    share: float | None = None
+
+    def __call__(self, log_odds: Weights) -> Weights:
+        p = 1 / (1 + np.exp(-np.clip(self.slope * log_odds + self.offset, -30, 30)))
+        if self.share is None:
+            calibrated: Weights = p
+        else:
+            ratio = self.share * p / (1 - p)
+            # An estimate may pass 1: bend it so that the ranking is kept on the way there.
+            over = np.maximum(ratio - _BEND, 0.0)
+            bent = _BEND + (1 - _BEND) * over / (over + 1 - _BEND)
+            calibrated = np.where(ratio > _BEND, bent, ratio)
+        return calibrated
+
+
+@dataclass(frozen=True)
+class Classifier:
+    """A fitted model with its calibration.
+
+    `words`: what the signs of suspect words count for with this model on this dataset;
+    `captioner`: whose word it has learnt from (`Expectation.captioner`), "" where nobody's: what
+    another captioner says means something else, and is not listened to.
+    """
+
+    model: Model
+    calibration: Calibration
+    words: WordWeights = DEFAULT
+    captioner: str = ""
+
+    @property
+    def kind(self) -> str:
+        return self.model.kind
+
+    def predict(self, features: Matrix) -> Weights:
+        """Probability of error in [0, 1] of each row of `feature_matrix`, shape [n]."""
+        if not len(features):
+            return np.zeros(0)
+        return self.calibration(self.model.log_odds(features))
+
+    def to_bytes(self) -> bytes:
+        calibration = self.calibration
+        return json.dumps(
+            {
+                "format": _FORMAT,
+                "features": NAMES,
+                "calibration": [calibration.slope, calibration.offset, calibration.share],
+                "model": self.model.to_json(),
+                "words": self.words.to_json(),
+                "captioner": self.captioner,
+            }
+        ).encode()
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> "Classifier":
+        """Raises TrainingError for a classifier of another version of the features."""
+        value = json.loads(payload)
+        known = tuple(value.get("features", ()))
+        if value.get("format") != _FORMAT or known != NAMES[: len(known)]:
+            raise TrainingError(
+                "This classifier was trained by another version of TRACED Curator on different "
+                "features. Train a new one."
+            )
+        slope, offset, share = value["calibration"]
+        return cls(
+            from_json(value["model"]),
+            Calibration(slope, offset, share),
+            WordWeights.from_json(value.get("words")),
+            str(value.get("captioner", "")),
+        )
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The winner: unfitted, with its log-odds on rows it has not seen, and everyone's AUC."""
+
+    model: Model
+    out_of_fold: Weights
+    auc: float
+    auc_of: dict[str, float]
+
+
+def fold_of(groups: Sequence[Hashable], seed: int = 0) -> NDArray[np.int64]:
+    """Fold 0 … FOLDS - 1 of each row; rows of one group share it."""
+    distinct = list(dict.fromkeys(groups))
+    order = np.random.default_rng(seed).permutation(len(distinct))
+    number = {group: int(order[i]) % FOLDS for i, group in enumerate(distinct)}
+    return np.array([number[group] for group in groups])
+
+
+def choose(
+    features: Matrix,
+    labels: Labels,
+    weights: Weights,
+    folds: NDArray[np.int64],
+    labelled: bool = False,
+    tick: Ticker | None = None,
+    detector: str = "best",
+) -> Chosen:
+    """The candidate with the highest AUC over rows not seen in training.
+
+    `labelled`: the labels are people's (or the truth), not injected. `detector`: one of DETECTORS.
+    Raises TrainingError if a fold has rows of one kind only, SettingsError for an unknown detector.
+    """
+    tried = _tried(features, labels, weights, folds, families_of(detector, labelled), tick)
+    alone = tried.alone
+    best = tried.best or tried.signs or alone
+    if tried.signs is not None and tried.best is not None:
+        ahead = _MARGIN * _standard_error(tried.signs.auc, len(labels))
+        if tried.best.auc <= tried.signs.auc + ahead:
+            best = tried.signs
+    # Injected labels favour what tells injections from captions: s_0 must win clearly there. Where
+    # labels are the truth, whoever is ahead is.
+    margin = 0.0 if labelled else _standard_error(alone.auc, len(labels))
+    if detector == "best" and alone.auc > best.auc + margin:
+        best = alone
+    return best
+
+
+def choose_among(
+    features: Matrix,
+    labels: Labels,
+    weights: Weights,
+    folds: NDArray[np.int64],
+    families: Families,
+) -> Chosen:
+    """As `choose`, among the given families alone."""
+    best = _tried(features, labels, weights, folds, families, None).best
+    assert best is not None
+    return best
+
+
+@dataclass(frozen=True)
+class _Tried:
+    """The best of s_0 alone, of the nine signs, and of all others; None: not among the families."""
+
+    alone: Chosen
+    signs: Chosen | None
+    best: Chosen | None
+
+
+def _standard_error(auc: float, count: int) -> float:
+    return float((auc * (1 - auc) / count) ** 0.5)
+
+
+def _tried(
+    features: Matrix,
+    labels: Labels,
+    weights: Weights,
+    folds: NDArray[np.int64],
+    families: Families,
+    tick: Ticker | None,
+) -> _Tried:
+    """Every family on the same folds; s_0 alone is always tried beside them."""
+    from sklearn.metrics import roc_auc_score
+
+    for fold in range(FOLDS):
+        if len(set(labels[folds != fold].tolist())) < 2:
+            raise TrainingError(
+                "There are too few examples of right or of wrong captions to train on. Decide more "
+                "pairs of either kind, or use a larger dataset."
+            )
+    if not is_heard(features, labels):
+        features = unheard(features)
+    best: Chosen | None = None
+    alone: Chosen | None = None
+    signs: Chosen | None = None
+    auc_of: dict[str, float] = {}
+    tried: Families = [(S_0, [S_0]), *families]
+    for number, (template, variants) in enumerate(tried):
+        if tick is not None:
+            tick(number, len(tried), "Choosing a detector")
+        fitted = [
+            template.fit(features[folds != f], labels[folds != f], weights[folds != f])
+            for f in range(FOLDS)
+        ]
+        for variant in variants:
+            out = np.zeros(len(labels))
+            for f in range(FOLDS):
+                rows = folds == f
+                out[rows] = _log_odds(fitted[f], variant, features[rows])
+            auc = float(roc_auc_score(labels, out))
+            auc_of[variant.kind] = max(auc, auc_of.get(variant.kind, 0.0))
+            chosen = Chosen(variant, out, auc, auc_of)
+            if variant == S_0:
+                alone = chosen
+            elif isinstance(variant, NineSigns):
+                signs = chosen if signs is None or auc > signs.auc + 1e-6 else signs
+            elif best is None or auc > best.auc + 1e-6:
+                best = chosen
+    assert alone is not None
+    return _Tried(alone, signs, best)
+
+
+def families_of(detector: str, labelled: bool) -> Families:
+    """(what is fitted, the members of the grid that this one fit answers for), s_0 alone aside.
+
+    Raises SettingsError for a name that is not in DETECTORS.
+    """
+    if detector not in DETECTORS:
+        raise SettingsError(f"There is no detector '{detector}'; use {', '.join(DETECTORS)}.")
+    columns = (THEORY, EVERY) if labelled else (THEORY,)
+    return {
+        "best": lambda: (
+            [*_signs_family(), *_logistic_family(), *_stacked_family(), *_ensemble_family()]
+            if labelled
+            else [*_signs_family(), *_cart_family(THEORY), *_boosted_family(THEORY)]
+        ),
+        "paper": lambda: papers_families(PAPERS_OWN),
+        "s_0 alone": lambda: [],
+        "nine signs": _signs_family,
+        "logistic": _logistic_family,
+        "cart": lambda: _cart_family(*columns),
+        "xgboost": lambda: _boosted_family(*columns),
+        "xgboost on s_0": _stacked_family,
+        "ensemble": _ensemble_family,
+    }[detector]()
+
+
+def papers_families(columns: tuple[int, ...]) -> Families:
+    """The paper's grids of XGBoost and CART (A.4) on some columns: what its ablations vary."""
+    return [*_cart_family(columns, held=False), *_boosted_family(columns, held=False)]
+
+
+def _family_each(models: Iterable[Model]) -> Families:
+    return [(model, [model]) for model in models]
+
+
+def _signs_family() -> Families:
+    """One fit answers for every share; most of it first, which wins a tie."""
+    return [(NineSigns(), [NineSigns(share) for share in reversed(SHARES)])]
+
+
+def _logistic_family() -> Families:
+    bound: list[Model] = [BY_THEORY]
+    return _family_each(
+        [*bound, *(Linear("logistic", EVERY, strength) for strength in (0.03, 0.3))]
+    )
+
+
+def _cart_family(*sets: tuple[int, ...], held: bool = True) -> Families:
+    return _family_each(
+        Cart(depth, columns, held=held) for columns in sets for depth in CART_DEPTHS
+    )
+
+
+def _boosted_family(*sets: tuple[int, ...], held: bool = True) -> Families:
+    return [
+        _grown(Boosted(depth, rate, max(TREES), columns, held=held))
+        for columns in sets
+        for depth in DEPTHS
+        for rate in RATES
+    ]
+
+
+def _stacked_family() -> Families:
+    return [_grown(Boosted(3, rate, max(TREES), EVERY, stacked=True)) for rate in RATES[:2]]
+
+
+def _ensemble_family() -> Families:
+    members = (Linear("logistic", EVERY, 0.03), Boosted(3, 0.05, 100, EVERY))
+    return _family_each([Ensemble((*members, Boosted(3, 0.05, 100, EVERY, True)))])
+
+
+def _grown(template: Boosted) -> tuple[Model, list[Model]]:
+    """One fit of all the trees answers for every smaller number of them."""
+    return template, [replace(template, n_estimators=trees) for trees in TREES]
+
+
+def _log_odds(fitted: Model, variant: Model, features: Matrix) -> Weights:
+    if isinstance(fitted, NineSigns) and isinstance(variant, NineSigns):
+        return replace(fitted, share=variant.share).log_odds(features)
+    if isinstance(fitted, Boosted) and isinstance(variant, Boosted):
+        return fitted.log_odds_after(features, variant.n_estimators)
+    return fitted.log_odds(features)
+
+
+def calibrate(log_odds: Weights, labels: Labels, weights: Weights) -> Calibration:
+    """Platt's sigmoid on log-odds of rows that the model had not seen."""
+    from sklearn.linear_model import LogisticRegression
+
+    bounded = np.clip(log_odds, -10, 10)[:, None]
+    fitted = LogisticRegression(C=1e3).fit(bounded, labels, sample_weight=weights)
+    # A slope below 0 would turn the ranking round; a useless model says the same of everything.
+    return Calibration(max(0.0, float(fitted.coef_[0, 0])), float(fitted.intercept_[0]))
+
+
+def report_of(chosen: Chosen) -> dict[str, Any]:
+    """What the report says about the choice: the winner, its AUC, and that of s_0 alone."""
+    return {
+        "detector": chosen.model.kind,
+        "auc": round(chosen.auc, 4),
+        "auc_s_0": round(chosen.auc_of["s_0 alone"], 4),
+        "auc_by_detector": {kind: round(auc, 4) for kind, auc in chosen.auc_of.items()},
+    }

@@ -1,0 +1,202 @@
+"""A detector for a dataset without labels.
+
+Noise of the three kinds is injected into copies of the dataset's own captions: those are wrong.
+The captions as they are, are *mostly* right, but some are the very errors we look for, so they are
+treated as unlabelled, not as right (positive-unlabelled learning, Elkan and Noto 2008): a
+classifier that tells copies from originals with probability p says about an original
+
+    p_error = share · p / (1 - p),        share: how much of the dataset is wrong,
+
+because p / (1 - p) is the ratio of the two densities. The share is estimated from the originals
+that look most like injected errors: among those p_error is close to 1.
+
+Cross-fitted: a pair that is trained on is judged by a classifier that has seen neither it nor
+another caption of its image. Of a dataset with more pairs than are trained on, the rest is judged
+by the final classifier, which has not seen those pairs.
+
+The same copies, whose changed words are known, give suspect words their weights (`word_weights`).
+"""
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from backend.engine.detection.classifier import (
+    FOLDS,
+    Calibration,
+    Classifier,
+    Ticker,
+    calibrate,
+    choose,
+    fold_of,
+    report_of,
+)
+from backend.engine.detection.families import S_0, Linear, Weights, fitted
+from backend.engine.detection.features import Matrix, feature_matrix
+from backend.engine.detection.localisation import DEFAULT, WordWeights
+from backend.engine.detection.reasons import backbone_of
+from backend.engine.detection.word_weights import Spans, fit_word_weights
+from backend.engine.noise import ImageCaption, inject
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import TrainingError
+
+#: Scores captions on the images of pairs: (pair position, caption) -> trajectory.
+ScoreCaptions = Callable[[Sequence[tuple[int, str]]], list[Trajectory]]
+
+#: Below this there is nothing to learn from.
+FEWEST_PAIRS = 12
+#: Small datasets get several noisy copies a caption.
+COPIES_WANTED = 1500
+_SHARE_QUANTILE = 0.9
+_SMALLEST_SHARE, _LARGEST_SHARE = 0.02, 0.9
+
+
+@dataclass(frozen=True)
+class ColdStart:
+    """`p_error`: cross-fitted probability of each pair, shape [pairs]; `classifier`: for captions
+    to come; `report`: figures by name."""
+
+    p_error: Weights
+    classifier: Classifier
+    report: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Noisy copies of captions: whose they are, their features, the weights of suspect words that
+    they teach (None: no others than the default), and the captioner that has read them."""
+
+    owners: list[int]
+    kinds: list[str]
+    features: Matrix
+    words: WordWeights | None = None
+    captioner: str = ""
+
+
+def cold_start(
+    captions: Sequence[str],
+    trajectories: Sequence[Trajectory],
+    score: ScoreCaptions,
+    groups: Sequence[Hashable] | None = None,
+    maximum_pairs: int = 2000,
+    progress: Ticker | None = None,
+    seed: int = 0,
+    detector: str = "best",
+) -> ColdStart:
+    """Train on at most `maximum_pairs` pairs; judge all of them.
+
+    `groups`: the image of each pair; `detector`: see `choose`. A dataset too small
+    to train on is ranked by s_0 alone, and the report says so.
+    """
+    originals = feature_matrix(trajectories)
+    groups = list(range(len(captions))) if groups is None else list(groups)
+    if len(captions) < FEWEST_PAIRS:
+        return _too_small(originals, f"only {len(captions)} pairs: ranked by s_0 alone")
+    try:
+        copies = make_copies(captions, score, groups, maximum_pairs, seed, progress)
+    except TrainingError as problem:
+        return _too_small(originals, str(problem))
+    used = sorted(set(copies.owners))
+    features = np.concatenate([originals[used], copies.features])
+    owners = [*used, *copies.owners]
+    labels = np.r_[np.zeros(len(used), np.int64), np.ones(len(copies.owners), np.int64)]
+    weights = balanced(labels)
+    folds = fold_of([groups[owner] for owner in owners], seed)
+    chosen = choose(features, labels, weights, folds, tick=progress, detector=detector)
+    plain = calibrate(chosen.out_of_fold, labels, weights)
+    p_used = plain(chosen.out_of_fold[: len(used)])
+    calibration = Calibration(plain.slope, plain.offset, estimated_share(p_used))
+    model = fitted(chosen.model, features, labels, weights)
+    classifier = Classifier(model, calibration, copies.words or DEFAULT, copies.captioner)
+    p_error = classifier.predict(originals)
+    p_error[used] = calibration(chosen.out_of_fold[: len(used)])
+    report = {
+        **report_of(chosen),
+        "trained_on_pairs": len(used),
+        "noisy_copies": len(copies.owners),
+        "estimated_share_wrong": round(calibration.share or 0.0, 3),
+        "folds": FOLDS,
+        "word_weights": "fitted" if copies.words is not None else "default",
+        "captioner": copies.captioner,
+        "backbone": backbone_of(model, features, labels, weights),
+    }
+    return ColdStart(p_error, classifier, report)
+
+
+def make_copies(
+    captions: Sequence[str],
+    score: ScoreCaptions,
+    groups: Sequence[Hashable],
+    maximum_pairs: int,
+    seed: int,
+    progress: Ticker | None = None,
+) -> Copies:
+    """Noisy copies of the captions of at most `maximum_pairs` pairs, scored on their images.
+
+    Raises TrainingError if the captions allow too little noise.
+    """
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.permutation(len(captions))[:maximum_pairs]).tolist()
+    pairs = [ImageCaption(str(groups[i]), captions[i]) for i in chosen]
+    rounds = max(1, min(3, round(COPIES_WANTED / len(chosen))))
+    requests: list[tuple[int, str]] = []
+    kinds: list[str] = []
+    changed: list[Spans] = []
+    for turn in range(rounds):
+        for position, noisy in zip(chosen, inject(pairs, 1.0, seed=seed + turn), strict=True):
+            if noisy is not None:
+                requests.append((position, noisy.text))
+                kinds.append(noisy.kind)
+                changed.append(noisy.changed if noisy.kind == "fine_grained" else ())
+    if len(requests) < FEWEST_PAIRS:
+        raise TrainingError("hardly any noise can be injected into these captions")
+    scored: list[Trajectory] = []
+    step = 240
+    for first in range(0, len(requests), step):
+        if progress is not None:
+            progress(first, len(requests), "Scoring injected errors")
+        scored += score(requests[first : first + step])
+    return Copies(
+        [owner for owner, _ in requests],
+        kinds,
+        feature_matrix(scored),
+        fit_word_weights(scored, changed),
+        captioner_of(scored),
+    )
+
+
+def captioner_of(trajectories: Sequence[Trajectory]) -> str:
+    """The captioner that has read most of them; "" if none has."""
+    names = Counter(t.expectation.captioner for t in trajectories if t.expectation is not None)
+    return names.most_common(1)[0][0] if names else ""
+
+
+def balanced(labels: np.ndarray) -> Weights:
+    """Weights that make both kinds count the same, mean 1."""
+    wrong = max(1, int(labels.sum()))
+    right = max(1, len(labels) - wrong)
+    return np.where(labels == 1, len(labels) / (2 * wrong), len(labels) / (2 * right))
+
+
+def estimated_share(p: Weights) -> float:
+    """Share of wrong captions among the originals, from their probabilities of being a copy.
+
+    At the most copy-like originals share · p / (1 - p) should be 1.
+    """
+    ratio = p / np.maximum(1 - p, 1e-6)
+    top = float(np.quantile(ratio, _SHARE_QUANTILE))
+    return float(np.clip(1 / max(top, 1e-6), _SMALLEST_SHARE, _LARGEST_SHARE))
+
+
+def _too_small(originals: Matrix, why: str) -> ColdStart:
+    """Ranked by s_0 alone: the lower within the dataset, the likelier wrong."""
+    s_0 = originals[:, S_0.columns[0]] if len(originals) else np.zeros(1)
+    deviation = float(s_0.std()) or 1.0
+    mean = (float(s_0.mean()),)
+    model = Linear(S_0.kind, S_0.columns, 1.0, (), mean, (deviation,), (-1.0,), 0.0)
+    classifier = Classifier(model, Calibration())
+    report = {"detector": model.kind, "basis_note": why, "trained_on_pairs": len(originals)}
+    return ColdStart(classifier.predict(originals), classifier, report)

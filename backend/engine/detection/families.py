@@ -1,0 +1,453 @@
+"""The classifiers among which cross-validation chooses, and how each is written down.
+
+All give log-odds of "the caption is wrong". They are stored as JSON (XGBoost in its own JSON model
+format): nothing that is read back can run code.
+"""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.detection.features import (
+    CAPTIONER,
+    NAMES,
+    PAPER,
+    SECOND,
+    SIGNS,
+    SUMMARY,
+    Matrix,
+    heard,
+    unheard,
+)
+
+Labels = NDArray[np.int64]
+Weights = NDArray[np.float64]
+_EDGE = 1e-4
+#: Of the rows that a model is trained on, the share that a captioner must have read.
+_MOSTLY = 0.5
+
+
+#: The columns of a trajectory whose sign theory knows, all of ours with what a captioner says, and
+#: the paper's own e = [s…, c…].
+THEORY = tuple(NAMES.index(name) for name in SIGNS if name not in CAPTIONER)
+EVERY = tuple(NAMES.index(name) for name in SUMMARY + SECOND + CAPTIONER)
+#: Both single scores and the length; what the captioner expects; what deletions bring.
+NINE = tuple(
+    NAMES.index(name)
+    for name in (
+        "log-odds of s_0",
+        "second opinion: s_0",
+        "words",
+        "captioner: mean log p",
+        "captioner: lowest log p",
+        "captioner: largest distance to the best word",
+        "gain of the best step",
+        "largest deletion gain",
+        "second opinion: largest deletion gain",
+    )
+)
+PAPERS_OWN = (0, *(NAMES.index(name) for name in PAPER))
+
+
+def _signs(columns: tuple[int, ...], held: bool = True) -> tuple[int, ...]:
+    return tuple(SIGNS.get(NAMES[column], 0) if held else 0 for column in columns)
+
+
+class Model(Protocol):
+    """Fitted or not; `fit` returns a fitted one and leaves this as it is."""
+
+    @property
+    def kind(self) -> str: ...
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Model": ...
+
+    def log_odds(self, features: Matrix) -> Weights: ...
+
+    def to_json(self) -> dict[str, Any]: ...
+
+
+def odds(probability: Weights) -> Weights:
+    """log(p / (1 - p)), p kept away from 0 and 1."""
+    p = np.clip(probability, _EDGE, 1 - _EDGE)
+    log_odds: Weights = np.log(p / (1 - p))
+    return log_odds
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Logistic regression on standardised columns. On s_0 alone it is what every other has to beat.
+
+    `signs`: of each column's weight, 1 or -1, where theory knows it; empty: any.
+    """
+
+    kind: str
+    columns: tuple[int, ...]
+    strength: float = 1.0
+    signs: tuple[int, ...] = ()
+    mean: tuple[float, ...] = ()
+    deviation: tuple[float, ...] = ()
+    weights: tuple[float, ...] = ()
+    bias: float = 0.0
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Linear":
+        chosen = features[:, list(self.columns)]
+        mean, deviation = chosen.mean(0), chosen.std(0)
+        deviation[deviation < 1e-9] = 1.0
+        scaled = self._clipped((chosen - mean) / deviation)
+        coefficients, bias = _logistic(scaled, labels, weights, self.strength, self.signs)
+        return Linear(
+            self.kind, self.columns, self.strength, self.signs, tuple(mean.tolist()),
+            tuple(deviation.tolist()), tuple(coefficients.tolist()), bias,
+        )  # fmt: skip
+
+    def log_odds(self, features: Matrix) -> Weights:
+        odds: Weights = self.contributions(features).sum(1) + self.bias
+        return odds
+
+    def contributions(self, features: Matrix) -> Matrix:
+        """What each column adds to the log-odds beside an average row, [rows, columns]."""
+        chosen = features[:, list(self.columns)]
+        scaled = self._clipped((chosen - np.array(self.mean)) / np.array(self.deviation))
+        weighted: Matrix = scaled * np.array(self.weights)
+        return weighted
+
+    @staticmethod
+    def _clipped(scaled: Matrix) -> Matrix:
+        """A value far outside what was seen must not decide alone."""
+        return np.clip(scaled, -5, 5)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind, "columns": self.columns, "strength": self.strength,
+            "signs": self.signs, "mean": self.mean, "deviation": self.deviation,
+            "weights": self.weights, "bias": self.bias,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Linear":
+        return cls(
+            value["kind"], tuple(value["columns"]), value["strength"], tuple(value["signs"]),
+            tuple(value["mean"]), tuple(value["deviation"]), tuple(value["weights"]), value["bias"],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class NineSigns:
+    """Logistic regression on NINE signs, held to what theory knows of them: what more features and
+    trees have to beat. Fifty labelled pairs are enough for it, and it can be read (`reasons`).
+
+    `share`: how far it is believed; the rest of the log-odds comes from s_0 alone. Cross-validation
+    chooses it, and may choose 0, which is s_0 alone.
+    """
+
+    share: float = 1.0
+    signs: Linear = field(default_factory=lambda: Linear("nine signs", NINE, 0.1, _signs(NINE)))
+    alone: Linear = field(default_factory=lambda: Linear("s_0 alone", NINE[:1]))
+
+    @property
+    def kind(self) -> str:
+        return self.signs.kind
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "NineSigns":
+        return NineSigns(
+            self.share,
+            self.signs.fit(features, labels, weights),
+            self.alone.fit(features, labels, weights),
+        )
+
+    def log_odds(self, features: Matrix) -> Weights:
+        odds: Weights = self.share * self.signs.log_odds(features)
+        if self.share < 1:
+            odds = odds + (1 - self.share) * self.alone.log_odds(features)
+        return odds
+
+    def contributions(self, features: Matrix) -> Matrix:
+        """What each of NINE adds to the log-odds beside an average row, [rows, 9]."""
+        weighted = self.share * self.signs.contributions(features)
+        weighted[:, 0] += (1 - self.share) * self.alone.contributions(features)[:, 0]
+        return weighted
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind, "share": self.share,
+            "signs": self.signs.to_json(), "alone": self.alone.to_json(),
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "NineSigns":
+        return cls(
+            value["share"], Linear.from_json(value["signs"]), Linear.from_json(value["alone"])
+        )
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A model for captions that a captioner has read, and the same model for those that none has:
+    its word adds where it is there, and nothing is lost where it is not."""
+
+    model: Model
+    bare: Model
+
+    @property
+    def kind(self) -> str:
+        return self.model.kind
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Heard":
+        rows = heard(features)
+        return Heard(
+            self.model.fit(features[rows], labels[rows], weights[rows]),
+            self.bare.fit(unheard(features), labels, weights),
+        )
+
+    def log_odds(self, features: Matrix) -> Weights:
+        rows = heard(features)
+        odds = np.zeros(len(features))
+        for model, part in ((self.model, rows), (self.bare, ~rows)):
+            if part.any():
+                odds[part] = model.log_odds(features[part])
+        return odds
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": "heard", "model": self.model.to_json(), "bare": self.bare.to_json()}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Heard":
+        return cls(from_json(value["model"]), from_json(value["bare"]))
+
+
+def is_heard(features: Matrix, labels: Labels) -> bool:
+    """Whether a captioner has read most of the rows, of either kind some."""
+    rows = heard(features)
+    return bool(rows.mean() > _MOSTLY) and len(set(labels[rows].tolist())) == 2
+
+
+def fitted(model: Model, features: Matrix, labels: Labels, weights: Weights) -> Model:
+    """The model, fitted; with its twin for captions that no captioner has read, where one has read
+    most of these. What only a few rows have is no feature."""
+    if not is_heard(features, labels):
+        return model.fit(unheard(features), labels, weights)
+    return Heard(model, model).fit(features, labels, weights)
+
+
+@dataclass(frozen=True)
+class Cart:
+    """One decision tree (CART) on the given columns, `held` to the signs that theory knows.
+
+    A leaf holds its share of wrong captions, smoothed by one of each kind.
+    """
+
+    max_depth: int | None
+    columns: tuple[int, ...]
+    kind: str = "cart"
+    tree: dict[str, list[float]] = field(default_factory=dict)
+    held: bool = True
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Cart":
+        from sklearn.tree import DecisionTreeClassifier
+
+        signs = _signs(self.columns, self.held)
+        grown = DecisionTreeClassifier(
+            max_depth=self.max_depth,
+            min_samples_leaf=5,
+            monotonic_cst=signs if any(signs) else None,
+            random_state=0,
+        ).fit(features[:, self.columns], labels, sample_weight=weights)
+        tree = grown.tree_
+        share = tree.value[:, 0, 1] / tree.value[:, 0].sum(1)
+        count = tree.weighted_n_node_samples
+        return Cart(
+            self.max_depth,
+            self.columns,
+            tree={
+                "left": tree.children_left.tolist(),
+                "right": tree.children_right.tolist(),
+                "feature": tree.feature.tolist(),
+                "threshold": tree.threshold.tolist(),
+                "value": ((share * count + 1) / (count + 2)).tolist(),
+                "missing_left": tree.missing_go_to_left.astype(int).tolist(),
+            },
+            held=self.held,
+        )
+
+    def log_odds(self, features: Matrix) -> Weights:
+        left, right = (np.array(self.tree[side], np.int64) for side in ("left", "right"))
+        feature = np.array(self.tree["feature"], np.int64)
+        threshold = np.array(self.tree["threshold"])
+        missing_left = np.array(self.tree.get("missing_left", np.zeros(len(left))), np.bool_)
+        # The tree was grown on float32, and compares so.
+        values = features[:, self.columns].astype(np.float32)
+        node = np.zeros(len(features), np.int64)
+        while (inner := left[node] >= 0).any():
+            rows = np.flatnonzero(inner)
+            at = node[rows]
+            value = values[rows, feature[at]]
+            lower = np.where(np.isnan(value), missing_left[at], value <= threshold[at])
+            node[rows] = np.where(lower, left[at], right[at])
+        return odds(np.array(self.tree["value"])[node])
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind, "max_depth": self.max_depth, "columns": self.columns,
+            "tree": self.tree, "held": self.held,
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Cart":
+        held = value.get("held", True)
+        return cls(value["max_depth"], tuple(value["columns"]), tree=value["tree"], held=held)
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """XGBoost on the given columns, `held` to the signs that theory knows.
+
+    `stacked`: it starts from the log-odds of s_0 alone and learns what to add, so that it cannot
+    forget what a single score already knows.
+    """
+
+    max_depth: int
+    learning_rate: float
+    n_estimators: int
+    columns: tuple[int, ...]
+    stacked: bool = False
+    base: Linear | None = None
+    booster: Any = None
+    held: bool = True
+
+    @property
+    def kind(self) -> str:
+        return "xgboost on s_0" if self.stacked else "xgboost"
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Boosted":
+        import xgboost
+
+        base = S_0.fit(features, labels, weights) if self.stacked else None
+        data = xgboost.DMatrix(features[:, self.columns], labels, weight=weights)
+        if base is not None:
+            data.set_base_margin(base.log_odds(features))
+        booster = xgboost.train(
+            {
+                "objective": "binary:logistic",
+                "max_depth": self.max_depth,
+                "learning_rate": self.learning_rate,
+                "subsample": 0.8,
+                "min_child_weight": 3,
+                "monotone_constraints": _signs(self.columns, self.held),
+                "tree_method": "hist",
+                "max_bin": 64,
+                "seed": 0,
+                "nthread": 2,
+            },
+            data,
+            self.n_estimators,
+        )
+        return Boosted(
+            self.max_depth, self.learning_rate, self.n_estimators, self.columns, self.stacked,
+            base, booster, self.held,
+        )  # fmt: skip
+
+    def log_odds(self, features: Matrix) -> Weights:
+        return self.log_odds_after(features, self.n_estimators)
+
+    def log_odds_after(self, features: Matrix, trees: int) -> Weights:
+        """As if boosting had stopped after so many trees: one fit serves a whole grid."""
+        import xgboost
+
+        data = xgboost.DMatrix(features[:, self.columns])
+        if self.base is not None:
+            data.set_base_margin(self.base.log_odds(features))
+        margin = self.booster.predict(data, output_margin=True, iteration_range=(0, trees))
+        return np.asarray(margin, np.float64)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "kind": "xgboost", "max_depth": self.max_depth, "learning_rate": self.learning_rate,
+            "n_estimators": self.n_estimators, "columns": self.columns,
+            "stacked": self.stacked, "held": self.held,
+            "base": self.base.to_json() if self.base else None,
+            "booster": json.loads(self.booster.save_raw("json").decode()),
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Boosted":
+        import xgboost
+
+        booster = xgboost.Booster()
+        booster.load_model(bytearray(json.dumps(value["booster"]).encode()))
+        base = Linear.from_json(value["base"]) if value["base"] else None
+        return cls(
+            value["max_depth"], value["learning_rate"], value["n_estimators"],
+            tuple(value["columns"]), value["stacked"], base, booster, value.get("held", True),
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """The mean of several models' log-odds."""
+
+    members: tuple[Model, ...]
+    kind: str = "ensemble"
+
+    def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Ensemble":
+        return Ensemble(tuple(member.fit(features, labels, weights) for member in self.members))
+
+    def log_odds(self, features: Matrix) -> Weights:
+        log_odds: Weights = np.mean([member.log_odds(features) for member in self.members], axis=0)
+        return log_odds
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "members": [member.to_json() for member in self.members]}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "Ensemble":
+        return cls(tuple(from_json(member) for member in value["members"]))
+
+
+def _logistic(
+    features: Matrix, labels: Labels, weights: Weights, strength: float, signs: tuple[int, ...]
+) -> tuple[Weights, float]:
+    """Weights and bias of least penalised log-loss, within the signs."""
+    from scipy.optimize import minimize
+
+    target = np.where(labels == 1, 1.0, -1.0)
+    bounds = [
+        (0.0, None) if sign > 0 else (None, 0.0) if sign < 0 else (None, None)
+        for sign in signs or (0,) * features.shape[1]
+    ]
+
+    def loss(parameters: Weights) -> tuple[float, Weights]:
+        margin = target * (features @ parameters[:-1] + parameters[-1])
+        pull = -weights * target / (1 + np.exp(np.clip(margin, -50, 50)))
+        value = strength * float((weights * np.logaddexp(0, -margin)).sum())
+        value += 0.5 * float(parameters[:-1] @ parameters[:-1])
+        slope = strength * np.r_[features.T @ pull, pull.sum()]
+        slope[:-1] += parameters[:-1]
+        return value, slope
+
+    start = np.zeros(features.shape[1] + 1)
+    best = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[*bounds, (None, None)]).x
+    return best[:-1], float(best[-1])
+
+
+#: s_0 by itself, as log-odds.
+S_0 = Linear("s_0 alone", (NAMES.index("log-odds of s_0"),))
+#: s_0 and what the trajectory adds to it, each with the sign that theory knows.
+BY_THEORY = Linear("logistic", THEORY, 0.1, _signs(THEORY))
+
+
+def from_json(value: dict[str, Any]) -> Model:
+    """Any stored model; raises KeyError or ValueError for what is none."""
+    if value["kind"] == "cart":
+        return Cart.from_json(value)
+    if value["kind"] == "xgboost":
+        return Boosted.from_json(value)
+    if value["kind"] == "ensemble":
+        return Ensemble.from_json(value)
+    if value["kind"] == "nine signs":
+        return NineSigns.from_json(value)
+    if value["kind"] == "heard":
+        return Heard.from_json(value)
+    return Linear.from_json(value)

@@ -1,0 +1,150 @@
+"""Train on verdicts and on injected noise, and say what it changes.
+
+A verdict is a person's word, an injected error a guess at what errors look like, an undecided
+caption probably right: they weigh WEIGHT_OF_A_VERDICT, 1 and WEIGHT_OF_UNDECIDED. With few verdicts
+the injected noise decides, with many they do.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from backend.engine.detection.classifier import (
+    Calibration,
+    Classifier,
+    Ticker,
+    calibrate,
+    choose,
+    fold_of,
+    report_of,
+)
+from backend.engine.detection.cold_start import (
+    ScoreCaptions,
+    balanced,
+    estimated_share,
+    make_copies,
+)
+from backend.engine.detection.families import fitted
+from backend.engine.detection.features import feature_matrix
+from backend.engine.detection.localisation import DEFAULT
+from backend.engine.detection.reasons import backbone_of
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import TrainingError
+
+WEIGHT_OF_A_VERDICT = 10.0
+WEIGHT_OF_UNDECIDED = 0.5
+FEWEST_VERDICTS = 5
+#: From so many verdicts of each kind on, probabilities are calibrated on verdicts alone.
+CALIBRATE_ON_VERDICTS = 40
+#: From so many on, verdicts rather than injected noise decide what a detector may look at.
+MANY_VERDICTS = 200
+TOP = 100
+
+
+@dataclass(frozen=True)
+class Retrained:
+    """A candidate; `p_error`: what it says of each pair, cross-fitted where it was trained."""
+
+    classifier: Classifier
+    p_error: np.ndarray
+    report: dict[str, Any]
+
+
+def retrain(
+    captions: Sequence[str],
+    trajectories: Sequence[Trajectory],
+    labels: Sequence[int | None],
+    score: ScoreCaptions,
+    groups: Sequence[Hashable] | None = None,
+    maximum_pairs: int = 2000,
+    progress: Ticker | None = None,
+    seed: int = 0,
+    detector: str = "best",
+) -> Retrained:
+    """`labels`: 1 wrong, 0 right, None no verdict; `detector`: see `choose`.
+
+    Raises TrainingError if there are fewer than FEWEST_VERDICTS, saying how many are missing.
+    """
+    decided = [i for i, label in enumerate(labels) if label is not None]
+    if len(decided) < FEWEST_VERDICTS:
+        raise TrainingError(
+            f"{len(decided)} verdicts are right or wrong; training needs {FEWEST_VERDICTS}. Decide "
+            f"{FEWEST_VERDICTS - len(decided)} more pairs."
+        )
+    originals = feature_matrix(trajectories)
+    groups = list(range(len(captions))) if groups is None else list(groups)
+    copies = make_copies(captions, score, groups, maximum_pairs, seed, progress)
+    undecided = [i for i in sorted(set(copies.owners)) if labels[i] is None]
+    owners = [*decided, *undecided, *copies.owners]
+    features = np.concatenate([originals[decided], originals[undecided], copies.features])
+    target = np.array(
+        [*(int(labels[i] or 0) for i in decided), *[0] * len(undecided), *[1] * len(copies.owners)]
+    )
+    trust = np.r_[
+        np.full(len(decided), WEIGHT_OF_A_VERDICT),
+        np.full(len(undecided), WEIGHT_OF_UNDECIDED),
+        np.ones(len(copies.owners)),
+    ]
+    weights = balanced(target) * trust
+    weights *= len(weights) / weights.sum()
+    folds = fold_of([groups[owner] for owner in owners], seed)
+    labelled = len(decided) >= MANY_VERDICTS
+    chosen = choose(features, target, weights, folds, labelled, progress, detector)
+    plain = calibrate(chosen.out_of_fold, target, weights)
+    verdict_labels, verdict_odds = target[: len(decided)], chosen.out_of_fold[: len(decided)]
+    enough = min(verdict_labels.sum(), len(decided) - verdict_labels.sum())
+    if enough >= CALIBRATE_ON_VERDICTS:
+        calibration = calibrate(verdict_odds, verdict_labels, np.ones(len(decided)))
+    else:
+        apart = chosen.out_of_fold[len(decided) : len(decided) + len(undecided)]
+        share = estimated_share(plain(apart)) if len(apart) else None
+        calibration = Calibration(plain.slope, plain.offset, share)
+    model = fitted(chosen.model, features, target, weights)
+    classifier = Classifier(model, calibration, copies.words or DEFAULT, copies.captioner)
+    p_error = classifier.predict(originals)
+    p_error[[*decided, *undecided]] = calibration(
+        chosen.out_of_fold[: len(decided) + len(undecided)]
+    )
+    report = {
+        **report_of(chosen),
+        "trained_on_pairs": len(decided) + len(undecided),
+        "noisy_copies": len(copies.owners),
+        "verdicts_wrong": int(verdict_labels.sum()),
+        "verdicts_right": int(len(decided) - verdict_labels.sum()),
+        "word_weights": "fitted" if copies.words is not None else "default",
+        "captioner": copies.captioner,
+        "backbone": backbone_of(model, features, target, weights),
+    }
+    return Retrained(classifier, p_error, report)
+
+
+def compare(
+    before: np.ndarray | None, after: np.ndarray, verdicts: Sequence[tuple[int, int]]
+) -> dict[str, Any]:
+    """What a candidate changes: AUC on the verdicts, and how the ranking moves.
+
+    `before`, `after`: probability of error of all pairs, by the classifier in use (None: there is
+    none) and by the candidate, where it was trained by others that had not seen the pair;
+    `verdicts`: (row, 1 wrong or 0 right).
+    """
+    from scipy.stats import spearmanr
+    from sklearn.metrics import roc_auc_score
+
+    report: dict[str, Any] = {}
+    decided, labels = [row for row, _ in verdicts], [label for _, label in verdicts]
+    both_kinds = 0 < sum(labels) < len(labels)
+    if both_kinds:
+        report["verdict_auc_after"] = round(float(roc_auc_score(labels, after[decided])), 4)
+    if before is None:
+        return report
+    if both_kinds:
+        report["verdict_auc_before"] = round(float(roc_auc_score(labels, before[decided])), 4)
+    first = min(TOP, len(before))
+    old, new = (set(np.argsort(-p, kind="stable")[:first].tolist()) for p in (before, after))
+    report["first_places"] = first
+    report["new_in_first_places"] = len(new - old)
+    if len(before) > 2 and np.ptp(before) > 0 and np.ptp(after) > 0:
+        report["rank_correlation"] = round(float(spearmanr(before, after).statistic), 4)
+    return report

@@ -1,0 +1,98 @@
+"""Does a model know pictures such as this one?
+
+A model that was trained in a small world scores photographs as readily as what it knows, and the
+numbers mean nothing. Such a model comes with `familiar.npz`: how its image tower saw its training
+pictures. What is compared is the mean of a picture's patch states behind one of the tower's
+layers, by its Mahalanobis distance to theirs (Lee et al. 2018, arXiv:1807.03888); the layer is an
+early one, because later ones see in every picture the things that they were trained to see. Models
+of the hub, which have seen the pictures of the web, have no such file, and know everything.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from backend.engine.scoring.protocol import Scorer
+
+FILE = "familiar.npz"
+Features = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Familiarity:
+    """What a model was trained on, as its own `layer` sees it.
+
+    `whitening` [d, d] turns a difference from `mean` [d] into one whose length is the Mahalanobis
+    distance; pictures farther than `threshold` are unknown.
+    """
+
+    layer: int
+    mean: Features
+    whitening: Features
+    threshold: float
+
+    @classmethod
+    def of_model(cls, model: str) -> "Familiarity | None":
+        """What lies in the model's directory; None: it knows any picture."""
+        path = Path(model) / FILE
+        if not path.is_file():
+            return None
+        with np.load(path, allow_pickle=False) as stored:
+            return cls(
+                int(stored["layer"]), stored["mean"], stored["whitening"],
+                float(stored["threshold"]),
+            )  # fmt: skip
+
+    @classmethod
+    def fitted(cls, layer: int, training: Features, quantile: float, fresh: Features) -> Any:
+        """From features of training pictures [n, d]; `quantile` of the `fresh` ones are known."""
+        mean = training.mean(0)
+        covariance = np.cov(training.T)
+        # A hundredth of a percent of the mean variance: directions in which nothing varies.
+        covariance += np.eye(len(covariance)) * 1e-4 * np.trace(covariance) / len(covariance)
+        whitening = np.linalg.cholesky(np.linalg.inv(covariance)).astype(np.float32)
+        made = cls(layer, mean.astype(np.float32), whitening, np.inf)
+        threshold = float(np.quantile(made.distances(fresh), quantile))
+        return cls(layer, made.mean, whitening, threshold)
+
+    def distances(self, features: Features) -> Features:
+        """Of each picture, shape [n], in standard deviations; higher is less familiar."""
+        distances: Features = np.linalg.norm((features - self.mean) @ self.whitening, axis=1)
+        return distances
+
+    def unknown(self, scorer: Scorer, images: Sequence[Image.Image]) -> NDArray[np.bool_]:
+        """Which of the pictures are nothing that the scorer was trained on, shape [n]."""
+        if not images:
+            return np.zeros(0, bool)
+        return self.distances(patch_means(scorer, images, self.layer)) > self.threshold
+
+    def save(self, folder: Path) -> None:
+        np.savez(
+            folder / FILE, layer=self.layer, mean=self.mean, whitening=self.whitening,
+            threshold=self.threshold,
+        )  # fmt: skip
+
+
+def patch_means(scorer: Any, images: Sequence[Image.Image], layer: int) -> Features:
+    """The mean of each picture's patch states behind the image tower's `layer`, shape [n, d]."""
+    import torch  # only who looks at a picture needs it
+
+    seen: list[torch.Tensor] = []
+
+    def keep(_: Any, __: Any, output: Any) -> None:
+        states = output[0] if isinstance(output, tuple) else output
+        seen.append(states[:, 1:].float().mean(1).cpu())  # without the class token
+
+    scorer = getattr(scorer, "base", scorer)  # what stands on another's embeddings sees by it
+    hook = scorer.model.vision_model.encoder.layers[layer].register_forward_hook(keep)
+    try:
+        scorer.encode_images(images)
+    finally:
+        hook.remove()
+    features: Features = torch.cat(seen).numpy()
+    return features

@@ -1,0 +1,203 @@
+"""Models, tokenizers and processors from the hub, a directory or a file: the one place that loads.
+
+Four things hold for everything that comes through here: a model's own Python code is never run and
+nobody is asked whether it may be; pickles are read as plain tensors or not at all; nothing is
+downloaded (`backend.jobs.model_download` does, when somebody asks for it); and whatever a library
+raises becomes a `ModelUnavailable` that says which model, why, and what to do.
+
+Importing this module makes torchvision importable (`torchvision_compat`), so modules that use
+transformers, open_clip or sentence-transformers import it first (`tests/engine/test_hub.py`).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import backend.engine.torchvision_compat  # noqa: F401  (before anything imports torchvision)
+
+# transformers replaces itself in sys.modules while it is imported: a second thread that imports it
+# meanwhile gets the module as it was before, and "cannot import name". Whoever imports this module
+# first waits until it is whole.
+import transformers  # noqa: F401, isort:skip
+from transformers.utils.logging import disable_progress_bar
+
+from backend.engine.hub_cache import HUB_NAME, commit_of, folder_of
+from backend.engine.presets import asked_for_as
+from backend.errors import (
+    ModelMismatch,
+    ModelMissing,
+    ModelUnavailable,
+    TracedError,
+    not_loaded,
+)
+
+# "Loading weights" would write over what a command or a server's log says, for a second's work.
+disable_progress_bar()
+
+_FILE_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".json")
+#: What transformers reads weights from, in a directory.
+_WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
+_GET_AGAIN = (
+    "Download it again and compare its size with the original's, or use a copy in the safetensors "
+    "format."
+)
+
+
+def load(
+    loader: Any, name: str | Path, what: str = "The model", advice: str = "", **options: Any
+) -> Any:
+    """`loader.from_pretrained(name)` for any class of transformers (or diffusers).
+
+    `name`: a directory, or a hub name that has been downloaded. Raises ModelUnavailable.
+    """
+    name = str(name)
+    _check_place(what, name, advice)
+    options |= from_cache(what, name)
+    with explained(what, name, advice):
+        return loader.from_pretrained(name, trust_remote_code=False, **options)
+
+
+def load_weights(
+    loader: Any,
+    name: str | Path,
+    what: str = "The model",
+    advice: str = "",
+    optional: tuple[str, ...] = (),
+    **options: Any,
+) -> Any:
+    """A model with all of its weights, in evaluation mode; those whose names begin with one of
+    `optional` may be missing. Raises ModelUnavailable, ModelMismatch."""
+    loaded, report = load(loader, name, what, advice, output_loading_info=True, **options)
+    missing = [key for key in report["missing_keys"] if not key.startswith(optional)]
+    if missing:
+        raise ModelMismatch(
+            f"'{name}' lacks {len(missing)} weights that a {type(loaded).__name__} needs "
+            f"(the first: {sorted(missing)[0]}). {advice}".rstrip()
+        )
+    return loaded.eval()
+
+
+def load_sentence_model(name: str, device: str = "cpu") -> Any:
+    """A `SentenceTransformer`. Raises ModelUnavailable."""
+    what, advice = "The sentence model", "Give a directory or hub name of sentence-transformers."
+    _check_place(what, name, advice)
+    with explained(what, name, advice):
+        from sentence_transformers import SentenceTransformer
+
+        return SentenceTransformer(
+            name, device=device, trust_remote_code=False, **from_cache(what, name)
+        )
+
+
+def read_tensors(path: Path) -> Any:
+    """What `torch.save` wrote, on the CPU: tensors and plain containers, never code.
+
+    Raises ModelUnavailable for a missing or damaged file.
+    """
+    if not path.is_file():
+        raise ModelUnavailable(f"There is no file '{path}'.")
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as problem:  # torch raises what pickle and zip raise
+        raise ModelUnavailable(_damaged(path, problem)) from problem
+
+
+def from_cache(what: str, name: str) -> dict[str, Any]:
+    """Options with which a library reads a hub's model from this machine and asks nobody; none for
+    a directory. Raises ModelMissing if it has never been downloaded."""
+    if Path(name).expanduser().exists():
+        return {"local_files_only": True}
+    if not (folder_of(name) / "snapshots").is_dir():
+        raise ModelMissing(f"{what} '{name}' has not been downloaded.", asked_for_as(name))
+    return {"local_files_only": True, "revision": commit_of(name) or None}
+
+
+@contextmanager
+def explained(what: str, name: str, advice: str) -> Iterator[None]:
+    """Whatever a library raises within becomes ModelUnavailable; our own errors pass."""
+    _disable_prompts()
+    try:
+        yield
+    except TracedError:
+        raise
+    except (MemoryError, torch.OutOfMemoryError) as problem:
+        raise ModelUnavailable(
+            f"{what} '{name}' does not fit into memory. Choose a smaller one, or close other "
+            "programs."
+        ) from problem
+    except Exception as problem:  # any type: these come from five libraries and from pickle
+        if damaged := damaged_weights(Path(name)):
+            raise ModelUnavailable(f"{what} cannot be loaded: {damaged}") from problem
+        if HUB_NAME.fullmatch(name) and (folder_of(name)).is_dir() and not commit_of(name):
+            raise ModelMissing(
+                name, f"{what} '{name}' has only been downloaded in part."
+            ) from problem
+        raise not_loaded(what, name, problem, advice) from problem
+
+
+def damaged_weights(place: Path) -> str:
+    """Which file of weights in a directory (or the file itself) cannot be read, why, and what to
+    do; empty if all can be."""
+    if place.is_dir():
+        files = sorted(path for pattern in _WEIGHTS for path in place.glob(pattern))
+    else:
+        files = [place] if place.is_file() else []
+    for path in files:
+        try:
+            if path.suffix == ".safetensors":
+                from safetensors import safe_open
+
+                with safe_open(path, "pt") as stored:
+                    stored.keys()
+            else:
+                torch.load(path, map_location="meta", weights_only=True)
+        except Exception as problem:
+            return _damaged(path, problem)
+    return ""
+
+
+def _damaged(path: Path, problem: BaseException) -> str:
+    size = path.stat().st_size
+    if "unsupported global" in str(problem).lower() or "GLOBAL" in str(problem):
+        return (
+            f"'{path}' holds Python code beside its weights, which is never run. Use a copy in the "
+            "safetensors format, or get plain weights from its author."
+        )
+    return (
+        f"'{path}' ({size:,} bytes) cannot be read: truncated or damaged "
+        f"({type(problem).__name__}). {_GET_AGAIN}"
+    )
+
+
+def _check_place(what: str, name: str, advice: str) -> None:
+    """Raises ModelUnavailable for what cannot be a directory or a hub name."""
+    path = Path(name).expanduser()
+    if path.is_file():
+        raise ModelUnavailable(
+            f"{what} '{name}' is a file; a model is given by its directory. {advice}".rstrip()
+        )
+    looks_local = not HUB_NAME.fullmatch(name) or path.suffix in _FILE_SUFFIXES
+    if not path.exists() and looks_local:
+        raise ModelUnavailable(
+            f"{what} '{name}' could not be loaded: there is no file or directory of that name. "
+            f"{advice}".rstrip()
+        )
+
+
+def _disable_prompts() -> None:
+    """transformers asks on standard input before it runs a model's code, where a library between
+    us and it did not forbid that. With no time to answer it refuses instead."""
+    from transformers import dynamic_module_utils
+
+    dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
+
+
+def native_bfloat16(device: str) -> bool:
+    """Whether the device computes in bfloat16 itself: CUDA from compute capability 8.0 on. Older
+    cards emulate it, slower than float32."""
+    if not device.startswith("cuda"):
+        return False
+    return torch.cuda.get_device_capability(torch.device(device))[0] >= 8

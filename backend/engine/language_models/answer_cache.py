@@ -1,0 +1,45 @@
+"""Answers kept by what was asked: a folder, a file each, named by a hash of the whole question."""
+
+import hashlib
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from backend.engine.language_models.question import Answer, Question
+
+
+@dataclass(frozen=True)
+class KeptAnswers:
+    """`folder` None keeps nothing; `who`: all that tells one model from another."""
+
+    folder: Path | None
+    who: dict[str, str]
+
+    def read(self, question: Question) -> Answer | None:
+        path = self._path(question)
+        try:
+            value = json.loads(path.read_text("utf-8")) if path is not None else None
+            return None if value is None else Answer(**{**value, "kept": True})
+        except (OSError, ValueError, TypeError):
+            return None  # not there, or not ours: ask again
+
+    def write(self, question: Question, answer: Answer) -> None:
+        path = self._path(question)
+        if path is None:
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_suffix(f".part-{os.getpid()}")
+        beside.write_text(json.dumps(asdict(answer), ensure_ascii=False), "utf-8")
+        beside.replace(path)
+
+    def _path(self, question: Question) -> Path | None:
+        if self.folder is None:
+            return None
+        asked = {**self.who, **asdict(question)}
+        asked.pop("schema")  # follows from the prompt, and not every server gets it
+        image = asked.pop("image")
+        if image is not None:
+            asked["image"] = hashlib.sha256(image).hexdigest()
+        key = json.dumps(asked, sort_keys=True, ensure_ascii=True)
+        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"

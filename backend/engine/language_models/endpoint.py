@@ -1,0 +1,221 @@
+"""A chat model behind an OpenAI-compatible server.
+
+Nothing is sent anywhere but to the address that was given: a redirect is reported, not followed.
+Servers differ in what a request may say (`_Form`); what one refuses is left out from then on. Such
+a refusal comes before an answer is made, so a question is paid for once.
+"""
+
+import base64
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from backend.engine.language_models.answer_cache import KeptAnswers
+from backend.engine.language_models.question import Answer, Question
+from backend.engine.language_models.spending import Spending
+from backend.errors import ModelUnavailable, SettingsError
+
+#: Environment variable with the key, unless another is named. Never written into any file.
+KEY = "OPENAI_API_KEY"
+
+
+class ChatEndpoint:
+    """`ask` it; `spending` counts what that took."""
+
+    def __init__(
+        self,
+        base_url: str,
+        model: str,
+        key: str | None = None,
+        cache: Path | None = None,
+        timeout: float = 60.0,
+        retries: int = 4,
+        spending: Spending | None = None,
+    ) -> None:
+        """`base_url` as the server documents it, mostly ending in /v1. `key` None: from the
+        environment; servers that want none get a placeholder. `retries`: of lost connections,
+        time-outs, 429 and 5xx, with growing pauses, as the server asks."""
+        import openai
+
+        if not base_url.startswith(("http://", "https://")):
+            raise SettingsError(
+                f"'{base_url}' is not a server address; give one like http://localhost:8000/v1."
+            )
+        self.base_url, self.model = base_url, model
+        self.spending = spending or Spending()
+        self._kept = KeptAnswers(cache, {"url": base_url, "model": model})
+        self._openai = openai
+        self._client = openai.OpenAI(
+            base_url=base_url,
+            api_key=key or os.environ.get(KEY) or "none",
+            timeout=timeout,
+            max_retries=retries,
+            http_client=openai.DefaultHttpxClient(follow_redirects=False, timeout=timeout),
+        )
+        self._form = _Form()
+
+    @property
+    def name(self) -> str:
+        return self.model
+
+    def ask(self, question: Question) -> Answer:
+        """Raises ModelUnavailable, naming server and model, if there is no answer to be had;
+        BudgetSpent."""
+        kept = self._kept.read(question)
+        if kept is not None:
+            self.spending.kept += 1
+            return kept
+        self.spending.check()
+        answer = self._answer(question)
+        self.spending.add(answer.tokens_in, answer.tokens_out)
+        self._kept.write(question, answer)
+        return answer
+
+    def _answer(self, question: Question) -> Answer:
+        answered = self._reported(lambda: self._send(question))
+        choices: Any = getattr(answered, "choices", None)
+        choice: Any = choices[0] if isinstance(choices, list) and choices else None
+        message = getattr(choice, "message", None)
+        if message is None:
+            raise ModelUnavailable(self._no_chat(answered))
+        content, usage = message.content, getattr(answered, "usage", None)
+        return Answer(
+            content if isinstance(content, str) else "",
+            choice.finish_reason != "length",
+            getattr(usage, "prompt_tokens", 0) or 0,
+            getattr(usage, "completion_tokens", 0) or 0,
+        )
+
+    def _send(self, question: Question) -> Any:
+        """The server's answer, to the first form of the question that it takes."""
+        form: _Form | None = self._form
+        refused: list[_Form] = []
+        first: Exception | None = None
+        while form is not None and form not in refused:
+            try:
+                answered = self._client.chat.completions.create(
+                    model=self.model,
+                    messages=[
+                        {"role": "system", "content": question.system},
+                        {"role": "user", "content": _content(question)},
+                    ],
+                    **form.options(question),
+                )
+            except (self._openai.BadRequestError, self._openai.UnprocessableEntityError) as problem:
+                first = first or problem
+                refused.append(form)
+                form = form.without(f"{problem.message} {problem.body}", question)
+            else:
+                self._form = form
+                return answered
+        assert first is not None
+        raise first
+
+    def _no_chat(self, answered: Any) -> str:
+        """What to say of an answer with status 200 that holds no chat completion."""
+        where = f"'{self.model}' at {self.base_url}"
+        text = answered if isinstance(answered, str) else str(getattr(answered, "error", "") or "")
+        begin = " ".join(text.split())[:120]
+        if begin[:1] == "<":
+            return (
+                f"{where} answered with a web page ('{begin[:60]}') instead of a chat completion. "
+                "Check the address: it usually ends in /v1."
+            )
+        return f"{where} sent an empty answer{f': {begin}' if begin else '.'}"
+
+    def _reported(self, send: Callable[[], Any]) -> Any:
+        where = f"'{self.model}' at {self.base_url}"
+        try:
+            return send()
+        except self._openai.AuthenticationError as problem:
+            raise ModelUnavailable(
+                f"{where} refused the key. Set {KEY} to a valid one."
+            ) from problem
+        except self._openai.NotFoundError as problem:
+            raise ModelUnavailable(
+                f"There is no {where}. Check the model's name and the address, which usually ends "
+                "in /v1."
+            ) from problem
+        except self._openai.RateLimitError as problem:
+            raise ModelUnavailable(
+                f"{where} still refuses after several tries: too many requests, or no credit. "
+                "Answers so far are kept; run the command again later."
+            ) from problem
+        except self._openai.APIConnectionError as problem:  # time-outs are of this kind
+            raise ModelUnavailable(
+                f"{where} does not answer ({problem}). Is the server running? Answers so far are "
+                "kept."
+            ) from problem
+        except self._openai.APIStatusError as problem:
+            if 300 <= problem.status_code < 400:
+                target = problem.response.headers.get("location", "nowhere")
+                raise ModelUnavailable(
+                    f"{where} redirects to {target[:200]}. Redirects are not followed: pictures "
+                    "and captions go only to the address that you give. If you trust the new "
+                    "address, use it instead."
+                ) from problem
+            raise ModelUnavailable(
+                f"{where} answered with status {problem.status_code}: {problem.message}"
+            ) from problem
+        except (self._openai.OpenAIError, ValueError, RecursionError) as problem:
+            # A body that is no JSON, or none that the client's library knows.
+            raise ModelUnavailable(
+                f"{where} sent an answer that is not a chat completion ({type(problem).__name__}: "
+                f"{str(problem)[:160]}). Check the address."
+            ) from problem
+
+
+@dataclass(frozen=True)
+class _Form:
+    """What a request says beside the messages, in the names that the server knows.
+
+    `length`: None for a server that knows neither name. `schema`: json_schema, json_object or None.
+    """
+
+    length: str | None = "max_tokens"
+    schema: str | None = "json_schema"
+    temperature: bool = True
+    seed: bool = True
+
+    def options(self, question: Question) -> dict[str, Any]:
+        options: dict[str, Any] = {}
+        if self.length is not None:
+            options[self.length] = question.longest_answer
+        if self.temperature:
+            options["temperature"] = question.temperature
+        if self.seed:
+            options["seed"] = question.seed
+        if question.schema is not None and self.schema == "json_schema":
+            described = {"name": "answer", "schema": question.schema, "strict": True}
+            options["response_format"] = {"type": "json_schema", "json_schema": described}
+        elif question.schema is not None and self.schema == "json_object":
+            options["response_format"] = {"type": "json_object"}
+        return options
+
+    def without(self, refusal: str, question: Question) -> "_Form | None":
+        """The form to try next where a server's refusal names what it does not know; a refusal that
+        names nothing is taken to mean the schema, which is the newest part of the protocol."""
+        if self.length is not None and self.length in refusal:
+            other = {"max_tokens": "max_completion_tokens"}.get(self.length)
+            return replace(self, length=other or "max_tokens")
+        if "temperature" in refusal and self.temperature:
+            return replace(self, temperature=False)
+        if "seed" in refusal and self.seed:
+            return replace(self, seed=False)
+        if question.schema is None or self.schema is None:
+            return None
+        return replace(self, schema="json_object" if self.schema == "json_schema" else None)
+
+
+def _content(question: Question) -> Any:
+    """Text alone, or the picture before it as the protocol's data address."""
+    if question.image is None:
+        return question.user
+    kind = "png" if question.image.startswith(b"\x89PNG") else "jpeg"
+    address = f"data:image/{kind};base64,{base64.b64encode(question.image).decode()}"
+    return [
+        {"type": "image_url", "image_url": {"url": address}},
+        {"type": "text", "text": question.user},
+    ]

@@ -1,0 +1,160 @@
+"""A vision-language model in this process: InternVL3 (-hf), Qwen-VL, SmolVLM, LLaVA and others.
+
+Whatever `AutoModelForImageTextToText` loads and whose processor has a chat template.
+"""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from backend.datasets.images import load_image
+from backend.engine import hub
+from backend.engine.language_models.answer_cache import KeptAnswers
+from backend.engine.language_models.question import Answer, Question
+from backend.engine.language_models.spending import Spending
+from backend.engine.model_fit import check_tokenizer
+from backend.errors import ModelMismatch, ModelUnavailable
+
+Quantisation = Literal["4bit", "8bit"]
+_ADVICE = (
+    "Give a directory or hub name of a vision-language model, such as "
+    "HuggingFaceTB/SmolVLM-256M-Instruct or OpenGVLab/InternVL3-1B-hf."
+)
+
+
+@dataclass
+class LocalVisionLanguageModel:
+    """Use from one thread at a time."""
+
+    name: str
+    model: Any
+    processor: Any
+    kept: KeptAnswers
+    spending: Spending = field(default_factory=Spending)
+
+    def ask(self, question: Question) -> Answer:
+        """Raises ModelMismatch if the processor has no chat template, BudgetSpent."""
+        known = self.kept.read(question)
+        if known is not None:
+            self.spending.kept += 1
+            return known
+        self.spending.check()
+        answer = self._generate(question)
+        self.spending.add(answer.tokens_in, answer.tokens_out)
+        self.kept.write(question, answer)
+        return answer
+
+    @torch.inference_mode()
+    def _generate(self, question: Question) -> Answer:
+        inputs = as_inputs(self.processor, conversation(question)).to(
+            self.model.device, dtype=self.model.dtype
+        )
+        torch.manual_seed(question.seed)
+        chosen = (
+            {"do_sample": True, "temperature": question.temperature}
+            if question.temperature > 0
+            else {"do_sample": False, "temperature": None, "top_p": None, "top_k": None}
+        )
+        made = self.model.generate(**inputs, max_new_tokens=question.longest_answer, **chosen)
+        before = inputs["input_ids"].shape[1]
+        new = made[0, before:]
+        return Answer(
+            self.processor.tokenizer.decode(new, skip_special_tokens=True).strip(),
+            len(new) < question.longest_answer,
+            before,
+            len(new),
+        )
+
+
+def conversation(question: Question, answer: str | None = None) -> list[dict[str, Any]]:
+    """The question as transformers' chat templates take it; with `answer`, the whole exchange."""
+    shown = question.image is not None
+    pictures = [{"type": "image", "image": load_image(question.image)}] if question.image else []
+    text_part: dict[str, Any] = {"type": "text", "text": question.user}
+    system = [{"role": "system", "content": [{"type": "text", "text": question.system}]}]
+    turns = [*system, {"role": "user", "content": [*pictures, text_part] if shown else [text_part]}]
+    if answer is not None:
+        turns.append({"role": "assistant", "content": [{"type": "text", "text": answer}]})
+    return turns
+
+
+def as_inputs(processor: Any, turns: list[dict[str, Any]]) -> Any:
+    """Tensors of a conversation, open for the model's next turn unless it ends with one.
+
+    Families whose template knows no system turn get it at the head of the user's.
+    """
+    ended = turns[-1]["role"] == "assistant"
+    options = {
+        "add_generation_prompt": not ended, "tokenize": True, "return_dict": True,
+        "return_tensors": "pt",
+    }  # fmt: skip
+    try:
+        return processor.apply_chat_template(turns, **options)
+    except Exception as problem:
+        if "system" not in str(problem).lower():
+            raise ModelMismatch(
+                f"This model's chat template cannot be used: {str(problem).splitlines()[0][:200]}"
+            ) from problem
+        system, user, *rest = turns
+        merged = {**user, "content": [*user["content"][:-1], *system["content"],
+                                      user["content"][-1]]}  # fmt: skip
+        return processor.apply_chat_template([merged, *rest], **options)
+
+
+def load_local(
+    name: str,
+    device: str = "cpu",
+    quantisation: Quantisation | None = None,
+    cache: Path | None = None,
+    spending: Spending | None = None,
+) -> LocalVisionLanguageModel:
+    """By hub name or directory. Raises ModelUnavailable or ModelMismatch with what to do."""
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    options: dict[str, Any] = {
+        "dtype": torch.bfloat16 if hub.native_bfloat16(device) else torch.float32
+    }
+    if quantisation is not None:
+        options["quantization_config"] = _quantised(quantisation, device)
+    what = "The vision-language model"
+    model = hub.load(AutoModelForImageTextToText, name, what, _ADVICE, **options)
+    processor = hub.load(AutoProcessor, name, what, _ADVICE)
+    if not getattr(processor, "chat_template", None):
+        raise ModelMismatch(f"'{name}' has no chat template, so it cannot be prompted. {_ADVICE}")
+    check_tokenizer(name, processor.tokenizer, model.get_input_embeddings().num_embeddings)
+    if quantisation is None:
+        model = model.to(device)
+    who = {"local": name, "quantisation": quantisation or "", "commit": _commit(model)}
+    return LocalVisionLanguageModel(
+        name, model.eval(), processor, KeptAnswers(cache, who), spending or Spending()
+    )
+
+
+def _quantised(quantisation: Quantisation, device: str) -> Any:
+    try:
+        import bitsandbytes  # type: ignore[import-not-found]  # noqa: F401
+        from transformers import BitsAndBytesConfig
+    except ImportError as problem:
+        raise ModelUnavailable(
+            "Quantised models need the package bitsandbytes: pip install bitsandbytes. Or leave "
+            "out --quantise."
+        ) from problem
+    if device == "cpu":
+        raise ModelUnavailable("Quantised models need an accelerator: leave out --quantise.")
+    return BitsAndBytesConfig(
+        load_in_4bit=quantisation == "4bit",
+        load_in_8bit=quantisation == "8bit",
+        bnb_4bit_compute_dtype=torch.bfloat16 if hub.native_bfloat16(device) else torch.float16,
+    )
+
+
+def _commit(model: Any) -> str:
+    """The hub's commit, or of a directory when its weights were written: another answer then."""
+    commit = getattr(model.config, "_commit_hash", None)
+    folder = Path(str(model.config._name_or_path))
+    if commit is None and folder.is_dir():
+        weights = sorted(folder.glob("*.safetensors"))
+        return " ".join(f"{path.name} {path.stat().st_mtime_ns}" for path in weights)
+    return str(commit or "")

@@ -1,0 +1,93 @@
+"""A region that somebody has drawn on the map, short enough to stand in an address.
+
+    7:120-340.200-345.180-410       a triangle on the map of run 7
+
+A corner is x-y in thousandths of the map's sides. A hand draws hundreds of corners: the ones that
+change the shape least go first (Visvalingam and Whyatt) until at most `MOST_CORNERS` are left.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+#: So many corners stand in the 200 characters that a queue's field may have.
+MOST_CORNERS = 22
+#: Steps along a side of the map.
+STEPS = 1000
+_FORM = re.compile(r"([0-9]{1,10}):([0-9]{1,4}-[0-9]{1,4}(?:\.[0-9]{1,4}-[0-9]{1,4})*)")
+
+Point = tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A polygon on the map that the run `run_id` has made; corners in the unit square."""
+
+    run_id: int
+    corners: tuple[Point, ...]
+
+
+def drawn_region(run_id: int, line: Sequence[Point]) -> Region:
+    """The region inside a line as a hand has drawn it. Raises ValueError if it encloses nothing."""
+    corners: list[Point] = []
+    for x, y in line:
+        corner = (_snapped(x), _snapped(y))
+        if corner not in corners[-1:]:
+            corners.append(corner)
+    if len(corners) > 1 and corners[0] == corners[-1]:
+        corners.pop()
+    corners = _simplified(corners)
+    if len(corners) < 3:
+        raise ValueError("the region encloses nothing")
+    return Region(run_id, tuple(corners))
+
+
+def region_text(region: Region) -> str:
+    """As it stands in an address.
+
+    >>> region_text(Region(7, ((0.12, 0.34), (0.2, 0.345), (0.18, 0.41))))
+    '7:120-340.200-345.180-410'
+    """
+    corners = (f"{round(x * STEPS)}-{round(y * STEPS)}" for x, y in region.corners)
+    return f"{region.run_id}:{'.'.join(corners)}"
+
+
+def parse_region(text: str) -> Region:
+    """Raises ValueError for what is no region."""
+    match = _FORM.fullmatch(text)
+    if match is None:
+        raise ValueError(f"'{text}' is not a region of a map")
+    corners = tuple(
+        (int(x) / STEPS, int(y) / STEPS)
+        for x, _, y in (corner.partition("-") for corner in match[2].split("."))
+    )
+    if not 3 <= len(corners) <= MOST_CORNERS:
+        raise ValueError(f"a region has 3 to {MOST_CORNERS} corners, not {len(corners)}")
+    if max(max(corner) for corner in corners) > 1:
+        raise ValueError(f"a region's numbers are 0 to {STEPS}")
+    return Region(int(match[1]), corners)
+
+
+def _snapped(value: float) -> float:
+    """To the grid that an address can hold, within the map."""
+    return round(min(1.0, max(0.0, value)) * STEPS) / STEPS
+
+
+def _simplified(corners: list[Point]) -> list[Point]:
+    """Without the corners on a straight line, and at most `MOST_CORNERS`."""
+    corners = list(corners)
+    while len(corners) > 3:
+        areas = [
+            _area(corners[place - 1], corner, corners[(place + 1) % len(corners)])
+            for place, corner in enumerate(corners)
+        ]
+        least = min(areas)
+        if least > 1e-12 and len(corners) <= MOST_CORNERS:
+            break
+        corners.pop(areas.index(least))
+    return corners if len(corners) < 3 or _area(*corners[:3]) > 1e-12 or len(corners) > 3 else []
+
+
+def _area(a: Point, b: Point, c: Point) -> float:
+    """Twice the area of a triangle."""
+    return abs((b[0] - a[0]) * (c[1] - a[1]) - (c[0] - a[0]) * (b[1] - a[1]))

@@ -1,0 +1,104 @@
+"""Check that tokenizer and image processor match the model that they are stored with.
+
+If tokenizer files are missing, transformers builds a tokenizer of two tokens, and it accepts any
+mismatched one; scores are then silently meaningless. The check covers the actual model inputs: the
+token ids of a plain sentence, and the pixels of a picture.
+"""
+
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from backend.errors import ModelMismatch
+
+#: Words that every caption tokenizer knows.
+_SENTENCE = "a photo of a dog on a red boat"
+#: Tables of embeddings are rounded up, by a few rows (CLIP, BERT) to a few percent (chat models).
+_LEAST_KNOWN = 0.9
+#: Share of the sentence; a model with a small vocabulary need not know every word.
+_MOST_UNKNOWN = 0.7
+#: Normalised pixels are within a few standard deviations; without rescaling they are near 1,000.
+_LARGEST_PIXEL = 30.0
+
+
+def check_tokenizer(
+    name: str,
+    tokenizer: Any,
+    rows: int,
+    ends: int | None = None,
+    begins: int | None = None,
+) -> None:
+    """`rows`: the size of the model's embedding table. `ends`, `begins`: the ids that the model
+    expects around a text; None: not checked. Raises ModelMismatch."""
+    fault = _tokenizer_fault(tokenizer, rows, ends, begins)
+    if fault:
+        raise ModelMismatch(
+            f"The tokenizer of '{name}' does not belong to its model: {fault}. Put the original "
+            "tokenizer files (tokenizer.json, tokenizer_config.json) into the directory."
+        )
+
+
+def _tokenizer_fault(tokenizer: Any, rows: int, ends: int | None, begins: int | None) -> str:
+    known = len(tokenizer)
+    if known < _LEAST_KNOWN * rows:
+        return f"it knows {known:,} tokens, the model {rows:,}"
+    ids = tokenizer(_SENTENCE, add_special_tokens=False)["input_ids"]
+    highest = max([*tokenizer.get_vocab().values(), *ids], default=0)
+    if highest >= rows:
+        return f"it gives ids up to {highest:,}, the model knows those below {rows:,}"
+    unknown = tokenizer.unk_token_id
+    if len(set(ids)) < 3 or sum(token == unknown for token in ids) > _MOST_UNKNOWN * len(ids):
+        return f"the words of '{_SENTENCE}' are unknown to it"
+    whole = tokenizer(_SENTENCE)["input_ids"]
+    if ends is not None and whole[-1] != ends:
+        return f"it ends a text with the id {whole[-1]}, the model expects {ends}"
+    if begins is not None and whole[0] != begins:
+        return f"it begins a text with the id {whole[0]}, the model expects {begins}"
+    return ""
+
+
+def check_image_processor(name: str, processor: Any, vision: Any) -> None:
+    """`processor`: an image processor of Hugging Face; `vision`: the tower's configuration.
+    Raises ModelMismatch."""
+    size, channels = int(vision.image_size), int(getattr(vision, "num_channels", 3))
+    for key in ("image_mean", "image_std"):
+        values = getattr(processor, key, None)
+        if isinstance(values, (list, tuple)) and len(values) != channels:
+            raise _preparation(
+                name, f"{key} has {len(values)} numbers, pictures have {channels} channels"
+            )
+    try:
+        made = processor(images=[probe()], return_tensors="np")["pixel_values"]
+    except Exception as problem:  # numpy's and torchvision's own
+        raise _preparation(name, str(problem).splitlines()[0][:200]) from problem
+    check_pixels(name, np.asarray(made), size, channels)
+
+
+def check_pixels(name: str, pixels: np.ndarray, size: int, channels: int = 3) -> None:
+    """`pixels`: a prepared picture, [1, channels, height, width]. Raises ModelMismatch."""
+    wanted = (1, channels, size, size)
+    if pixels.shape != wanted:
+        height, width = pixels.shape[-2:]
+        raise _preparation(
+            name,
+            f"it produces {height} x {width} pixels in {pixels.shape[1]} channels, the model takes "
+            f"{size} x {size} pixels in {channels}",
+        )
+    if not np.isfinite(pixels).all() or float(np.abs(pixels).max()) > _LARGEST_PIXEL:
+        raise _preparation(
+            name, "its pixels are far out of range (do_rescale, image_mean and image_std)"
+        )
+
+
+def probe() -> Image.Image:
+    """A non-square picture, from black to white."""
+    ramp = np.linspace(0, 255, 80 * 60, dtype=np.uint8).reshape(60, 80)
+    return Image.fromarray(np.stack([ramp, ramp, ramp], axis=-1))
+
+
+def _preparation(name: str, fault: str) -> ModelMismatch:
+    return ModelMismatch(
+        f"The image processor of '{name}' does not belong to its model: {fault}. Put the original "
+        "preprocessor_config.json (or processor_config.json) into the directory."
+    )

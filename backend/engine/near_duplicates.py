@@ -1,0 +1,86 @@
+"""Groups of near duplicates: pictures whose vectors are almost the same.
+
+Every picture is compared with the first picture of each group. It joins the group whose first
+picture it is nearest to, if their cosine is high enough; otherwise it opens a group. So all members
+are near duplicates of one picture: where a is like b and b like c, a chain does not join a and c.
+
+    threshold 0.98        cosines a-b 0.99, b-c 0.99, a-c 0.96
+    a opens a group, b joins it, c is compared with a alone and opens the next
+
+Memory holds one vector a group and one block of pictures, however many copies there are: a table of
+all similar pairs would be quadratic in them.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Below this, pictures that merely look alike fall together; above 1 there is no cosine.
+LOWEST, HIGHEST = 0.8, 1.0
+
+
+@dataclass(frozen=True)
+class Group:
+    """`members`: rows, the first picture of the group first, then by descending cosine with it
+    (`cosines`, 1 for the first)."""
+
+    members: tuple[int, ...]
+    cosines: tuple[float, ...]
+
+
+def near_duplicates(blocks: Iterable[NDArray[np.float32]], threshold: float) -> list[Group]:
+    """Groups of two and more, in the order of their first rows.
+
+    `blocks`: unit vectors [rows, d] in order, together [n, d]. `threshold`: the least cosine with
+    a group's first picture. A row of zeros is like nothing. Raises ValueError for a threshold that
+    is invalid.
+    """
+    if not LOWEST <= threshold <= HIGHEST:
+        raise ValueError(f"the threshold is {threshold}, not between {LOWEST} and {HIGHEST}")
+    import faiss
+
+    index: Any = None
+    first_of: list[int] = []  # the first row of each group
+    members: dict[int, list[tuple[float, int]]] = {}
+    start = 0
+    for block in blocks:
+        vectors = np.ascontiguousarray(block, np.float32)
+        if index is None:
+            index = faiss.IndexFlatIP(vectors.shape[1])
+        groups, cosines = _nearest(index, vectors)
+        opened: list[int] = []
+        within = vectors @ vectors.T
+        for row in range(len(vectors)):
+            group, cosine = int(groups[row]), float(cosines[row])
+            if opened:
+                place = int(np.argmax(within[row, opened]))
+                if within[row, opened[place]] > cosine:
+                    group = len(first_of) - len(opened) + place
+                    cosine = float(within[row, opened[place]])
+            # float32 sums of equal vectors may end just below 1.
+            if cosine >= threshold - 1e-6:
+                members.setdefault(group, []).append((min(1.0, cosine), start + row))
+            else:
+                opened.append(row)
+                first_of.append(start + row)
+        index.add(vectors[opened])
+        start += len(vectors)
+    return [_group(first_of[group], others) for group, others in sorted(members.items())]
+
+
+def _group(first: int, others: list[tuple[float, int]]) -> Group:
+    ordered = sorted(others, key=lambda other: (-other[0], other[1]))
+    return Group((first, *(row for _, row in ordered)), (1.0, *(cosine for cosine, _ in ordered)))
+
+
+def _nearest(
+    index: Any, vectors: NDArray[np.float32]
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Of each row the nearest first picture known so far and their cosine, -1 where none is."""
+    if not index.ntotal:
+        return np.full(len(vectors), -1), np.full(len(vectors), -1.0)
+    cosines, groups = index.search(vectors, 1)
+    return groups[:, 0], cosines[:, 0].astype(np.float64)

@@ -1,0 +1,124 @@
+"""Fine-grained noise by rules: one or two things that a caption says are changed.
+
+A detector that reads only the text must learn nothing from this noise, or it would find our
+generator instead of errors. So replacements are drawn in proportion to how often the dataset itself
+uses them. If word w stands at a place and f is how often each word occurs, then
+
+    weight(w → v) = f(v) / Σ f(all words that fit the place)
+
+makes the flow from w to v, f(w)·f(v)/Σ, equal to the flow back: no word becomes rarer or more
+frequent than it was. Captions allow different numbers of edits, which bends this a little; a few
+rounds of correction on the dataset's own captions (`rounds`) straighten it out again.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from backend.engine.captions import Caption
+from backend.engine.noise.noisy_caption import NoisyCaption, rewrite
+from backend.engine.noise.rules import FINE_GRAINED_KINDS, Edit, edits_of
+
+#: How often a word counts as seen that the dataset does not use: only where nothing else fits.
+_UNSEEN = 1e-3
+#: Captions on which frequencies are balanced; more do not change the picture.
+_BALANCED_ON = 1500
+_SECOND_EDIT = 0.3
+
+
+class FineGrainedNoise:
+    """A source of fine-grained errors, balanced to the words of one dataset."""
+
+    def __init__(
+        self,
+        captions: Iterable[str],
+        kinds: Sequence[str] | None = None,
+        rounds: int = 4,
+        seed: int = 0,
+    ) -> None:
+        """`captions` are the dataset's own; `kinds` limits what is changed (default: everything).
+
+        Raises ValueError for an unknown kind.
+        """
+        unknown = set(kinds or ()) - set(FINE_GRAINED_KINDS)
+        if unknown:
+            known = ", ".join(FINE_GRAINED_KINDS)
+            raise ValueError(f"Unknown kinds of change {sorted(unknown)}. There are: {known}.")
+        self.kinds = tuple(kinds) if kinds is not None else FINE_GRAINED_KINDS
+        texts = list(captions)
+        self._frequency = Counter(word for text in texts for word in _terms(text))
+        self._factor: dict[str, float] = {}
+        self._balance(texts, rounds, random.Random(seed))
+
+    def make(self, text: str, generator: random.Random) -> NoisyCaption | None:
+        """`text` with one or two things changed, or None if the rules find nothing to change."""
+        caption = Caption.parse(text)
+        edits = edits_of(caption, self.kinds)
+        chosen = self._choose(edits, generator)
+        if not chosen:
+            return None
+        replacements = [replacement for edit in chosen for replacement in edit.replacements]
+        new, changed = rewrite(caption, replacements)
+        if new.split() == text.split():
+            return None
+        chosen.sort(key=lambda edit: edit.replacements[0].first)
+        kinds = tuple(edit.kind for edit in chosen)
+        return NoisyCaption(new, changed, "fine_grained", kinds, text)
+
+    def _choose(self, edits: list[Edit], generator: random.Random) -> list[Edit]:
+        if not edits:
+            return []
+        chosen = [generator.choices(edits, [self._weight(edit) for edit in edits])[0]]
+        if generator.random() < _SECOND_EDIT:
+            free = [e for e in edits if not _touch(e, chosen[0]) and e.gained != chosen[0].gained]
+            if free:
+                chosen += generator.choices(free, [self._weight(edit) for edit in free])
+        return chosen
+
+    def _weight(self, edit: Edit) -> float:
+        total = sum(self._frequency[word] for word in edit.group) + _UNSEEN
+        share = (self._frequency[edit.gained] + _UNSEEN) / total
+        return share * self._factor.get(edit.gained, 1.0)
+
+    def _balance(self, texts: list[str], rounds: int, generator: random.Random) -> None:
+        """Correct the weights of words that the noise makes rarer or more frequent.
+
+        Words that come and go less than a few times are left alone: their counts are chance.
+        """
+        if len(texts) > _BALANCED_ON:
+            texts = generator.sample(texts, _BALANCED_ON)
+        offered = [edits for text in texts if (edits := edits_of(Caption.parse(text), self.kinds))]
+        for _ in range(rounds):
+            gained: Counter[str] = Counter()
+            lost: Counter[str] = Counter()
+            for edits in offered:
+                for edit in self._choose(edits, generator):
+                    gained[edit.gained] += 1
+                    lost[edit.lost] += 1
+            for word in gained.keys() | lost.keys():
+                ratio = (lost[word] + 3.0) / (gained[word] + 3.0)
+                factor = self._factor.get(word, 1.0) * ratio**0.7
+                self._factor[word] = min(30.0, max(0.02, factor))
+
+
+def fine_grained(
+    text: str,
+    generator: random.Random,
+    captions: Iterable[str] = (),
+    kinds: Sequence[str] | None = None,
+) -> NoisyCaption | None:
+    """One noisy caption; for many, make one `FineGrainedNoise` and keep it."""
+    return FineGrainedNoise([*captions, text], kinds).make(text, generator)
+
+
+def _terms(text: str) -> list[str]:
+    """Words and two- and three-word phrases in lower case: relations are phrases."""
+    words = [word.lower() for word in Caption.parse(text).words]
+    pairs = [" ".join(words[i : i + 2]) for i in range(len(words) - 1)]
+    triples = [" ".join(words[i : i + 3]) for i in range(len(words) - 2)]
+    return words + pairs + triples
+
+
+def _touch(edit: Edit, other: Edit) -> bool:
+    """Whether two edits change the same or neighbouring words (articles stand between)."""
+    return any(abs(a - b) <= 1 for a in edit.positions for b in other.positions)

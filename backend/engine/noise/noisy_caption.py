@@ -1,0 +1,132 @@
+"""A caption with an error in it, and how replacements are written into a user's text.
+
+>>> caption = Caption.parse("An orange cat, sleeping.")
+>>> rewrite(caption, (Replacement(1, 1, "black"),))
+('A black cat, sleeping.', ((2, 7),))
+
+The article before "orange" was repaired; it is not among the changed words, because it is not what
+makes the caption wrong. Every other byte is the user's.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from backend.engine.captions import Caption
+from backend.engine.english import FUNCTION_WORDS, article_for
+from backend.engine.word_differences import changes, new_words
+
+
+@dataclass(frozen=True)
+class NoisyCaption:
+    """A caption that should be wrong for its image.
+
+    * `changed`: character spans in `text` of the words that were changed (for a swap: the whole
+      text). Repaired articles are not in it.
+    * `kind`: "random", "noun" or "fine_grained"; `kinds`: for fine-grained noise what was changed
+      ("colour", "number", …), in the order of the text; otherwise `(kind,)`.
+    * `original`: the caption as it was.
+    """
+
+    text: str
+    changed: tuple[tuple[int, int], ...]
+    kind: str
+    kinds: tuple[str, ...]
+    original: str
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """Words `first` … `last` (inclusive) become `text`, which is lower case and not empty."""
+
+    first: int
+    last: int
+    text: str
+
+
+def rewrite(
+    caption: Caption, replacements: Iterable[Replacement]
+) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """The new text and the spans of the changed words in it.
+
+    Replacements must not overlap. A replacement of several words by as many marks only those that
+    differ; otherwise words that both share at the beginning or the end are left out of the marks.
+    """
+    wanted = sorted(replacements, key=lambda replacement: replacement.first)
+    repaired = [
+        fixed
+        for replacement in wanted
+        if (fixed := _repaired_article(caption, replacement)) is not None
+    ]
+    taken = {
+        word for replacement in wanted for word in range(replacement.first, replacement.last + 1)
+    }
+    silent = [fixed for fixed in repaired if fixed.first not in taken]
+    pieces: list[str] = []
+    spans: list[tuple[int, int]] = []
+    length = position = 0
+    for change in sorted([*wanted, *silent], key=lambda replacement: replacement.first):
+        start, end = caption.spans[change.first][0], caption.spans[change.last][1]
+        new = _in_the_case_of(change.text, caption.words[change.first : change.last + 1])
+        pieces += [caption.text[position:start], new]
+        length += start - position
+        if change not in silent:
+            old = [word.lower() for word in caption.words[change.first : change.last + 1]]
+            spans += [(length + a, length + b) for a, b in _changed_words(old, new)]
+        length += len(new)
+        position = end
+    return "".join([*pieces, caption.text[position:]]), tuple(spans)
+
+
+def changed_spans(original: str, new: str) -> tuple[tuple[int, int], ...]:
+    """Spans in `new` of the words that differ from `original`, articles and the like aside where
+    others differ too. Where words were only left out, the words beside the gap.
+
+    >>> changed_spans("A brown dog on grass", "An orange dog on sand")
+    ((3, 9), (17, 21))
+    """
+    old, parsed = Caption.parse(original), Caption.parse(new)
+    before = [word.lower() for word in old.words]
+    after = [word.lower() for word in parsed.words]
+    chosen = new_words(before, after, FUNCTION_WORDS)
+    if not chosen:
+        gaps = [run.new.start for run in changes(before, after)]
+        chosen = frozenset(j for gap in gaps for j in (gap - 1, gap) if 0 <= j < len(after))
+    return tuple(parsed.spans[j] for j in sorted(chosen))
+
+
+def _in_the_case_of(text: str, old: tuple[str, ...]) -> str:
+    letters = "".join(old)
+    if len(letters) > 1 and letters.isupper():
+        return text.upper()
+    return text[:1].upper() + text[1:] if old[0][:1].isupper() else text
+
+
+def _changed_words(old: list[str], new: str) -> list[tuple[int, int]]:
+    """Spans in `new` of the words that are not in `old` at the same place."""
+    parsed = Caption.parse(new)
+    words = [word.lower() for word in parsed.words]
+    if len(old) == len(words):
+        kept = [a != b for a, b in zip(old, words, strict=True)]
+    else:
+        front = 0
+        while front < min(len(old), len(words)) and old[front] == words[front]:
+            front += 1
+        back = 0
+        while back < min(len(old), len(words)) - front and old[-1 - back] == words[-1 - back]:
+            back += 1
+        kept = [front <= i < len(words) - back for i in range(len(words))]
+    if not any(kept):  # words were only deleted: what is left of them is what is wrong now
+        kept = [True] * len(words)
+    return [span for span, changed in zip(parsed.spans, kept, strict=True) if changed]
+
+
+def _repaired_article(caption: Caption, replacement: Replacement) -> Replacement | None:
+    """The article before a replacement, if it was right before and is wrong now."""
+    if replacement.first == 0:
+        return None
+    article = caption.words[replacement.first - 1].lower()
+    fits = article_for(replacement.text)
+    if article not in ("a", "an") or article == fits:
+        return None
+    was_right = article == article_for(caption.words[replacement.first])
+    return Replacement(replacement.first - 1, replacement.first - 1, fits) if was_right else None

@@ -1,0 +1,94 @@
+"""Singular and plural, and which words of a caption are nouns."""
+
+from collections.abc import Sequence
+from functools import cache
+
+from backend.engine.english import CLOSED_CLASS
+from backend.engine.noise.word_lists import (
+    IN_PLACES,
+    NOUNS,
+    ON_PLACES,
+    PEOPLE,
+)
+
+_IRREGULAR = {
+    "man": "men",
+    "woman": "women",
+    "child": "children",
+    "person": "people",
+    "foot": "feet",
+    "knife": "knives",
+    "shelf": "shelves",
+    "bookshelf": "bookshelves",
+    "goose": "geese",
+    "mouse": "mice",
+    "sheep": "sheep",
+    "deer": "deer",
+    "fish": "fish",
+}
+_IRREGULAR_PLURALS = {plural: singular for singular, plural in _IRREGULAR.items()}
+
+
+def plural_of(noun: str) -> str:
+    """
+    >>> plural_of("dog"), plural_of("bus"), plural_of("baby"), plural_of("child")
+    ('dogs', 'buses', 'babies', 'children')
+    """
+    if noun in _IRREGULAR:
+        return _IRREGULAR[noun]
+    if noun.endswith("man"):
+        return noun[:-3] + "men"
+    if noun.endswith(("s", "sh", "ch", "x", "z")) or noun in ("tomato", "potato", "mango"):
+        return noun + "es"
+    if noun.endswith("y") and noun[-2:-1] not in ("a", "e", "i", "o", "u"):
+        return noun[:-1] + "ies"
+    return noun + "s"
+
+
+@cache
+def known_nouns() -> frozenset[str]:
+    """Every noun of the word lists, in the singular."""
+    listed = {noun for category in NOUNS.values() for noun in category}
+    return frozenset(listed | set(PEOPLE) | set(ON_PLACES) | set(IN_PLACES) | {"person"})
+
+
+@cache
+def _singular_by_plural() -> dict[str, str]:
+    return {plural_of(noun): noun for noun in known_nouns()} | _IRREGULAR_PLURALS
+
+
+def singular_of(word: str) -> str:
+    """The singular of a known plural; any other word ending in -s, without it.
+
+    >>> singular_of("dogs"), singular_of("women"), singular_of("grass"), singular_of("harbours")
+    ('dog', 'woman', 'grass', 'harbour')
+    """
+    if word in known_nouns():
+        return word
+    if word in _singular_by_plural():
+        return _singular_by_plural()[word]
+    if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
+        return word[:-1]
+    return word
+
+
+def is_plural(word: str) -> bool:
+    """Whether a known noun stands in the plural (a word alike in both forms: no)."""
+    return word not in known_nouns() and word in _singular_by_plural()
+
+
+def find_nouns(words: Sequence[str]) -> frozenset[str]:
+    """The nouns among a caption's words, in the singular and lower case.
+
+    By TextBlob's tagger, a lexicon with rules that needs no download. Words that it does not know
+    count as nouns, as in all such taggers, unless they end like a verb or an adverb.
+
+    >>> sorted(find_nouns("A red harbour with two dogs".split()))
+    ['dog', 'harbour']
+    """
+    from textblob.en import tag  # 2 s to import: only for those who swap
+
+    lower = [word.lower() for word in words]
+    tagged = tag(" ".join(lower), tokenize=False)
+    nouns = {word for word, kind in tagged if kind.startswith("NN") and word.isalpha()}
+    return frozenset(singular_of(word) for word in nouns if word not in CLOSED_CLASS)

@@ -1,0 +1,52 @@
+"""What kind of word a word is: the kinds of the errors that captions have."""
+
+from functools import lru_cache
+
+from backend.engine.noise import word_lists
+from backend.engine.noise.nouns import singular_of
+from backend.engine.noise.verbs import form_table
+
+#: Shown in this order; 'other' is a word of no list.
+WORD_KINDS = (
+    "colour", "count", "size", "attribute", "person", "object", "place", "weather", "time",
+    "action", "relation", "negation", "other",
+)  # fmt: skip
+_NEGATIONS = frozenset(["no", "not", "without", "none", "nobody", "nothing", "never", "n't"])
+
+
+def kind_of(word: str) -> str:
+    """One of `WORD_KINDS`; letter case does not matter, plurals and verb forms are known."""
+    return _kind_of(word.lower())
+
+
+@lru_cache(maxsize=50_000)
+def _kind_of(word: str) -> str:
+    for kind, words in _tables().items():
+        if word in words:
+            return kind
+    singular = singular_of(word)
+    if singular in word_lists.PEOPLE or singular in word_lists.ROLES or word == "person":
+        return "person"
+    if any(singular in nouns for nouns in word_lists.NOUNS.values()):
+        return "object"
+    if singular in word_lists.ON_PLACES or singular in word_lists.IN_PLACES:
+        return "place"
+    return "action" if word in form_table() else "other"
+
+
+@lru_cache(maxsize=1)
+def _tables() -> dict[str, frozenset[str]]:
+    def flat(table: tuple[tuple[list[str], list[str]], ...]) -> frozenset[str]:
+        return frozenset(word for sides in table for side in sides for word in side)
+
+    relations = {word for phrase in word_lists.RELATIONS for word in phrase.split()}
+    return {
+        "colour": frozenset(word_lists.COLOURS),
+        "count": frozenset({"one", *word_lists.NUMBERS}),
+        "size": flat(word_lists.OPPOSITE_SIZES),
+        "attribute": flat(word_lists.OPPOSITE_ATTRIBUTES),
+        "weather": frozenset(word_lists.WEATHER),
+        "time": flat(word_lists.TIMES),
+        "relation": frozenset(relations) | flat(word_lists.OPPOSITE_DIRECTIONS),
+        "negation": _NEGATIONS,
+    }

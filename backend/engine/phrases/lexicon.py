@@ -1,0 +1,57 @@
+"""Known words: a nonce must neither be one nor contain one.
+
+TextBlob's lexicon (bundled), the word lists of the noise rules, and a list of our own of names,
+brands and dishes that vocabularies of subwords hold whole (`names.txt`).
+"""
+
+from collections.abc import Collection
+from functools import cache
+from pathlib import Path
+
+from backend.engine.captions import Caption
+from backend.engine.noise.nouns import known_nouns, plural_of
+from backend.engine.noise.verbs import form_table
+
+#: A word of this many letters inside a nonce would be recognised.
+SHORTEST_WITHIN = 4
+
+
+@cache
+def words() -> frozenset[str]:
+    """All words in lower case: some 80,000."""
+    from textblob.en import parser
+
+    lexicon = parser.lexicon
+    _ = "dog" in lexicon  # it reads its file when it is first asked
+    listed = {str(word).lower() for word in dict.keys(lexicon)}
+    names = Path(__file__).with_name("names.txt").read_text(encoding="utf-8").split()
+    nouns = {*known_nouns(), *map(plural_of, known_nouns())}
+    return frozenset(listed | set(names) | nouns | set(form_table()))
+
+
+def means_nothing(text: str, within: bool = True) -> bool:
+    """Whether the lower-case text is not a word and (`within`) contains none of 4 letters.
+
+    >>> means_nothing("glorptev"), means_nothing("dog"), means_nothing("xdoorx")
+    (True, False, False)
+    """
+    known = words()
+    if text in known:
+        return False
+    return not within or not any(
+        text[start:end] in known
+        for start in range(len(text) - SHORTEST_WITHIN + 1)
+        for end in range(start + SHORTEST_WITHIN, len(text) + 1)
+    )
+
+
+def english_share(captions: Collection[str]) -> float:
+    """The share of the captions' words that are in the lexicon; 1 if there are no words."""
+    known = words()
+    is_english = [
+        word.lower() in known or word.lower().removesuffix("'s") in known
+        for caption in captions
+        for word in Caption.parse(caption).words
+        if word.isascii() is False or any(map(str.isalpha, word))
+    ]
+    return sum(is_english) / len(is_english) if is_english else 1.0

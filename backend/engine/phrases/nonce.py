@@ -1,0 +1,354 @@
+# ruff: noqa: SIM905  (a list of words reads better as a line of text)
+"""Nonsense words, and substituting them for a phrase's head.
+
+Three invariances (from the paper) have to hold, otherwise the phrase is *not covered*:
+
+* **tokens**: with the scorer's own tokenizer, the number of tokens is unchanged, all other tokens
+  are the same, and no special token appears. This is checked on the whole caption, because
+  SentencePiece splits a word depending on its context.
+* **meaning**: the nonce is in no lexicon and contains no word of four letters. A word that is a
+  single token of a vocabulary was frequent somewhere, so only the *emptiest* candidates are kept:
+  those whose text vectors are nearest to the mean of all candidates of their form.
+* **form**: capitals, -s, -es, -ing, -ed and the possessive are preserved, and an initial vowel, so
+  that a preceding "a" or "an" stays correct (without an article, a nonce with a consonant is used
+  if the vocabulary has no other, and one in -s can replace -es).
+
+A scorer with a closed vocabulary (the embedded models) maps every nonce to its unknown token: one
+nonce is enough there, and words that are unknown to it cannot be tested.
+"""
+
+import hashlib
+import json
+import random
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from backend.engine.captions import Caption
+from backend.engine.english import article_for, match_case
+from backend.engine.noise.nouns import singular_of
+from backend.engine.phrases.lexicon import means_nothing
+from backend.engine.phrases.spans import Phrase
+from backend.engine.scoring.protocol import FloatArray, TokenReader, Tokens
+
+SUFFIXES = ("", "s", "es", "ing", "ed")
+#: Maximum number of tokens of a head that can be replaced.
+MOST_TOKENS = 8
+#: Nonces kept per form, and candidates that they are chosen from.
+KEPT, CANDIDATES = 16, 48
+#: Nonces per phrase: m.
+PER_PHRASE = 3
+SEED = 24
+#: Incremented when a change of the rules above changes the pools.
+VERSION = 1
+
+_ONSETS = (
+    "b bl br d dr f fl fr g gl gr j k kl kr l m n p pl pr sk sl sm sn sp st t tr v w y z"
+).split()
+_VOWELS = ["a", "e", "i", "o", "u"]
+_CODAS = ("b d f g k l lb lf lm lp lt m mp n nk p rb rd rf rk rl rm rn rp rt sk sp t v x z").split()
+_ONE_TOKEN = re.compile("[a-z]{4,8}")
+#: Plurals in -es.
+_HISSING = re.compile("(?:s|sh|ch|x|z|o|i)es$")
+_POSSESSIVE = re.compile(r"(?:['’]s|(?<=s)['’])$", re.IGNORECASE)
+
+Embed = Callable[[Sequence[Tokens]], FloatArray]
+
+
+@dataclass(frozen=True)
+class Form:
+    """The features of a word's form that a nonce preserves, besides letter case and possessive."""
+
+    suffix: str
+    vowel: bool
+
+
+@dataclass(frozen=True)
+class NoncePools:
+    """The nonces of one tokenizer: (tokens, suffix, vowel) to words, the emptiest first.
+
+    `closed`: the tokenizer maps each of them to its unknown token."""
+
+    pools: Mapping[tuple[int, str, bool], tuple[str, ...]]
+    closed: bool = False
+
+    @property
+    def per_phrase(self) -> int:
+        return 1 if self.closed else PER_PHRASE
+
+    @property
+    def digest(self) -> str:
+        """Identifies these pools in a run's parameters."""
+        return hashlib.blake2b(self.to_json().encode(), digest_size=8).hexdigest()
+
+    def to_json(self) -> str:
+        listed = {
+            f"{count} {suffix or '-'} {'vowel' if vowel else 'consonant'}": list(words)
+            for (count, suffix, vowel), words in sorted(self.pools.items())
+        }
+        return json.dumps({"version": VERSION, "closed": self.closed, "pools": listed}, indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> "NoncePools":
+        """Raises ValueError for invalid data, or for pools made by other rules."""
+        try:
+            stored: dict[str, Any] = json.loads(text)
+            if stored["version"] != VERSION:
+                raise ValueError("the pool was made by different rules")
+            pools = {}
+            for name, words in stored["pools"].items():
+                count, suffix, start = name.split(" ")
+                if not all(isinstance(w, str) and w.isascii() and w.isalpha() for w in words):
+                    raise ValueError(f"the pool holds something that is not a word: {name}")
+                pools[int(count), "" if suffix == "-" else suffix, start == "vowel"] = tuple(words)
+            return cls(pools, bool(stored["closed"]))
+        except (KeyError, TypeError, AttributeError) as problem:
+            raise ValueError("the file holds no pool of nonces") from problem
+
+    def words(self) -> frozenset[str]:
+        return frozenset(word for words in self.pools.values() for word in words)
+
+    def without(self, taken: Iterable[str]) -> "NoncePools":
+        """The pools without the words that a dataset uses."""
+        gone = set(taken)
+        kept = {key: tuple(w for w in words if w not in gone) for key, words in self.pools.items()}
+        return NoncePools(kept, self.closed)
+
+
+@dataclass(frozen=True)
+class Substitution:
+    """A caption with a phrase's head replaced, once for each nonce."""
+
+    phrase: Phrase
+    nonces: tuple[str, ...]
+    captions: tuple[str, ...]
+    tokens: tuple[Tokens, ...]
+
+    @property
+    def covered(self) -> bool:
+        return bool(self.captions)
+
+
+def stem_and_possessive(word: str) -> tuple[str, str]:
+    """
+    >>> stem_and_possessive("man's"), stem_and_possessive("girls'"), stem_and_possessive("bus")
+    (('man', "'s"), ('girls', "'"), ('bus', ''))
+    """
+    match = _POSSESSIVE.search(word)
+    return (word[: match.start()], match.group()) if match else (word, "")
+
+
+def form_of(word: str) -> Form:
+    """The form of a word without its possessive.
+
+    Plurals without an -s ("men") become plurals with one.
+
+    >>> form_of("Buses"), form_of("orange"), form_of("grass").suffix
+    (Form(suffix='es', vowel=False), Form(suffix='', vowel=True), '')
+    """
+    lower = word.lower()
+    suffix = ""
+    if singular_of(lower) != lower:
+        suffix = "es" if _HISSING.search(lower) else "s"
+    else:
+        for ending in ("ing", "ed"):
+            if lower.endswith(ending) and re.search("[aeiouy]", lower[: -len(ending)]):
+                suffix = ending
+    return Form(suffix, article_for(lower) == "an")
+
+
+@dataclass
+class Nonces:
+    """Substitutions for one scorer: its tokenizer and its pools. Computes no scores."""
+
+    reader: TokenReader
+    pools: NoncePools
+    _special: frozenset[int] = field(init=False)
+
+    def __post_init__(self) -> None:
+        ordinary = self.reader.replaceable(False)
+        self._special = frozenset(np.flatnonzero(~ordinary).tolist())
+
+    def substitutions(self, caption: Caption, phrases: Sequence[Phrase]) -> list[Substitution]:
+        """One per phrase, in order; without captions if the phrase is not covered."""
+        if not phrases:
+            return []
+        (whole,) = self.reader.tokenise([caption.text])
+        spans = self.reader.spans(caption.text)
+        ranges = [_tokens_of(caption, phrase, spans) for phrase in phrases]
+        tried: list[list[tuple[str, str]]] = []
+        for phrase, inside in zip(phrases, ranges, strict=True):
+            word = caption.words[phrase.word]
+            before = caption.words[phrase.word - 1].lower() if phrase.word else ""
+            choices = self._choices(word, inside, before in ("a", "an")) if inside else []
+            tried.append([(nonce, caption.replace({phrase.word: nonce})) for nonce in choices])
+        texts = self.reader.tokenise([text for listed in tried for _, text in listed])
+        substitutions, at = [], 0
+        for phrase, inside, listed in zip(phrases, ranges, tried, strict=True):
+            read = texts[at : at + len(listed)]
+            at += len(listed)
+            kept = [
+                (nonce, text, tokens)
+                for (nonce, text), tokens in zip(listed, read, strict=True)
+                if inside and self._holds(whole, tokens, *inside)
+            ][: self.pools.per_phrase]
+            nonces, captions, tokens = zip(*kept, strict=True) if kept else ((), (), ())
+            substitutions.append(Substitution(phrase, nonces, captions, tokens))
+        return substitutions
+
+    def _choices(self, word: str, inside: tuple[int, int], after_article: bool) -> list[str]:
+        """Nonces in the word's form, in an order that depends only on the word; twice as many
+        as needed, because some may not fit the caption."""
+        stem, possessive = stem_and_possessive(word)
+        form = form_of(stem)
+        count = 1 if self.pools.closed else inside[1] - inside[0]
+        beginnings = (form.vowel,) if after_article else (form.vowel, not form.vowel)
+        suffixes = (form.suffix, "s") if form.suffix == "es" else (form.suffix,)
+        keys = [(count, suffix, vowel) for suffix in suffixes for vowel in beginnings]
+        pool = next((pool for key in keys if (pool := self.pools.pools.get(key))), ())
+        lower = stem.lower()
+        ordered = sorted(pool, key=lambda nonce: _rank(lower, form.suffix, nonce))
+        most = 2 * self.pools.per_phrase
+        return [match_case(nonce, stem) + possessive for nonce in ordered[:most]]
+
+    def _holds(self, before: Tokens, after: Tokens, start: int, end: int) -> bool:
+        """Whether only the tokens from start to end differ, and none of them is special."""
+        if len(before) != len(after) or before == after:
+            return False
+        if before[:start] != after[:start] or before[end:] != after[end:]:
+            return False
+        return self.pools.closed or not self._special.intersection(after[start:end])
+
+
+def _tokens_of(
+    caption: Caption, phrase: Phrase, spans: Sequence[tuple[int, int]]
+) -> tuple[int, int] | None:
+    """The tokens of a head without its possessive; None if the model truncates it."""
+    stem, _ = stem_and_possessive(caption.words[phrase.word])
+    start, end = phrase.head_start, phrase.head_start + len(stem)
+    inside = [i for i, (a, b) in enumerate(spans) if a < end and b > start]
+    if not inside or spans[inside[-1]][1] < end:
+        return None
+    return inside[0], inside[-1] + 1
+
+
+def _rank(word: str, suffix: str, nonce: str) -> bytes:
+    """A sort key that is the same in every caption and on every machine."""
+    return hashlib.blake2b(f"{word}\0{suffix}\0{nonce}".encode(), digest_size=8).digest()
+
+
+# ---------------------------------------------------------------- making the pools
+
+
+def make_pools(reader: TokenReader, embed: Embed | None, seed: int = SEED) -> NoncePools:
+    """The pools of a scorer. `embed`: text vectors of tokens, unit length, [texts, d]; without it
+    the first candidates are kept, which are in random order."""
+    closed = is_closed(reader)
+    candidates = _candidates(reader, seed, closed)
+    if closed or embed is None:
+        return NoncePools({key: tuple(w[:KEPT]) for key, w in candidates.items()}, closed)
+    return NoncePools({key: emptiest(words, key[1], reader, embed)
+                       for key, words in candidates.items()})  # fmt: skip
+
+
+def is_closed(reader: TokenReader) -> bool:
+    """Whether the tokenizer maps all unknown words to a single token."""
+    strange = list(islice(_syllables(random.Random(0)), 12))
+    return len(set(reader.tokenise(strange))) == 1
+
+
+def emptiest(
+    words: Sequence[str], suffix: str, reader: TokenReader, embed: Embed
+) -> tuple[str, ...]:
+    """The words whose text vectors are nearest to the mean of all: what they have in common is
+    their form. Ties go to the first word."""
+    if not words:
+        return ()
+    template = "a photo of a {}" if not suffix else "a photo of {}"
+    texts = [template.format(w).replace(" a " + w, f" {article_for(w)} {w}") for w in words]
+    vectors = embed(reader.tokenise(texts)).astype(np.float64)
+    mean = vectors.mean(0)
+    nearness = np.round(vectors @ (mean / max(float(np.linalg.norm(mean)), 1e-12)), 6)
+    order = sorted(range(len(words)), key=lambda i: (-nearness[i], i))
+    return tuple(words[i] for i in order[:KEPT])
+
+
+def _candidates(
+    reader: TokenReader, seed: int, closed: bool
+) -> dict[tuple[int, str, bool], list[str]]:
+    """Up to CANDIDATES nonces of every number of tokens, suffix and beginning."""
+    counts = (1,) if closed else range(1, MOST_TOKENS + 1)
+    pools: dict[tuple[int, str, bool], list[str]] = {
+        (count, suffix, vowel): [] for count in counts for suffix in SUFFIXES
+        for vowel in (True, False)
+    }  # fmt: skip
+
+    def take(key: tuple[int, str, bool], nonce: str) -> None:
+        if key in pools and len(pools[key]) < CANDIDATES and nonce not in pools[key]:
+            pools[key].append(nonce)
+
+    rng = random.Random(seed)
+    if not closed:
+        for nonce in _single_tokens(reader, rng):
+            take((1, form_of(nonce).suffix, article_for(nonce) == "an"), nonce)
+    for syllables in (*range(1, 7), *(1, 2) * 6):
+        open_counts = {key[0] for key, words in pools.items() if len(words) < CANDIDATES} - {1}
+        if not (open_counts or closed):
+            break
+        stems = [s for s in islice(_syllables(rng, syllables), 600) if means_nothing(s)]
+        for suffix in SUFFIXES:
+            nonces = [
+                w for stem in stems if _fits(stem, suffix) and means_nothing(w := stem + suffix)
+            ]
+            for nonce, tokens in zip(nonces, reader.tokenise(nonces), strict=True):
+                take((len(tokens), suffix, article_for(nonce) == "an"), nonce)
+    return {key: words for key, words in pools.items() if words}
+
+
+def _fits(stem: str, suffix: str) -> bool:
+    """Whether stem and suffix form such a word, and not a known word with a dropped e."""
+    if form_of(stem + suffix).suffix != suffix or (suffix and not means_nothing(stem + "e", False)):
+        return False
+    return suffix != "s" or not stem.endswith(("x", "z", "s"))
+
+
+def _single_tokens(reader: TokenReader, rng: random.Random) -> list[str]:
+    """Single-token words from the rarer third of the vocabulary that are in no lexicon,
+    shuffled."""
+    numbers = np.flatnonzero(reader.replaceable(True))
+    rare = numbers[numbers >= 2 * len(reader.replaceable(True)) // 3]
+    words = []
+    for number in rare.tolist():
+        word = reader.decode((number,)).strip()
+        if (
+            _ONE_TOKEN.fullmatch(word)
+            and re.search("[aeiouy]", word)
+            and means_nothing(word)
+            and _has_no_known_stem(word)
+            and reader.tokenise([word]) == [(number,)]
+        ):
+            words.append(word)
+    rng.shuffle(words)
+    return words
+
+
+def _has_no_known_stem(word: str) -> bool:
+    """Whether it is not an inflected word: "joking" comes from "joke", "jogged" from "jog"."""
+    suffix = form_of(word).suffix
+    stem = word.removesuffix(suffix)
+    stems = (stem, stem + "e", stem[:-1], stem[:-1] + "y") if suffix else ()
+    return all(len(s) < 3 or means_nothing(s, False) for s in stems)
+
+
+def _syllables(rng: random.Random, syllables: int = 2) -> Iterable[str]:
+    """Endless pronounceable strings."""
+    while True:
+        parts = []
+        for place in range(syllables):
+            onset = "" if place == 0 and rng.random() < 0.5 else rng.choice(_ONSETS)
+            parts.append(onset + rng.choice(_VOWELS) + rng.choice(_CODAS))
+        yield "".join(parts)

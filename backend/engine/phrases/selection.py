@@ -1,0 +1,95 @@
+"""Two-stage selection of training pairs, on arrays: which pairs stay, and the thresholds.
+
+Stage one keeps the ⌊align · N⌋ pairs with the highest match s_0, stage two of those the ⌊keep · N⌋
+with the highest support: `keep` is a share of the whole, not of the pool (the paper keeps 70 %,
+then 50 %). Ties at a threshold go to the earlier pair, so counts are exact; pairs without a
+value are sorted last.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.errors import SettingsError
+
+Mask = NDArray[np.bool_]
+Values = NDArray[np.float64]
+#: Minimum size of a pool.
+FEWEST = 20
+
+
+@dataclass(frozen=True)
+class Selection:
+    """`pool`, `kept`: shape [pairs], subsets of the participating pairs. `align_line`, `keep_line`:
+    the lowest match and the lowest value kept; None if a stage is off or includes pairs
+    without a value."""
+
+    pool: Mask
+    kept: Mask
+    align_line: float | None
+    keep_line: float | None
+
+
+def check_shares(align: float, keep: float) -> None:
+    """Raise SettingsError for invalid shares."""
+    for name, share in (("first", align), ("second", keep)):
+        if not 0 < share <= 1:
+            raise SettingsError(f"The {name} stage keeps a share above 0, up to 1, not {share:g}.")
+    if keep > align:
+        raise SettingsError(
+            f"The second stage cannot keep more ({keep:.0%}) than the first leaves ({align:.0%})."
+        )
+
+
+def highest(values: Values, among: Mask, count: int) -> Mask:
+    """The `count` pairs of `among` with the highest values, shape [pairs].
+
+    >>> highest(np.array([1.0, 3, 3, 3, np.nan]), np.array([True] * 5), 2).tolist()
+    [False, True, True, False, False]
+    """
+    places = np.flatnonzero(among)
+    count = min(count, len(places))
+    kept = np.zeros(len(values), np.bool_)
+    if not count:
+        return kept
+    known = np.where(np.isnan(values[places]), -np.inf, values[places])
+    line = np.partition(known, len(known) - count)[len(known) - count]
+    above = known > line
+    ties = np.flatnonzero(known == line)[: count - int(above.sum())]
+    kept[places[above]] = True
+    kept[places[ties]] = True
+    return kept
+
+
+def select(s_0: Values, values: Values, takes_part: Mask, align: float, keep: float) -> Selection:
+    """Select among the participating pairs. `values`: of stage two, highest first. Checks the
+    shares. Raises SettingsError for too few pairs and for values that are all unknown."""
+    check_shares(align, keep)
+    total = int(takes_part.sum())
+    if total < FEWEST:
+        raise SettingsError(
+            f"A selection needs at least {FEWEST} undecided pairs; there are {total}."
+        )
+    if np.isnan(values[takes_part]).all() or np.isnan(s_0[takes_part]).all():
+        raise SettingsError("None of the pairs has a value to select by.")
+    pool = pool_of(s_0, takes_part, align)
+    kept = highest(values, pool, share_of(keep, total))
+    return Selection(pool, kept, _line(s_0, pool, takes_part), _line(values, kept, pool))
+
+
+def pool_of(s_0: Values, takes_part: Mask, align: float) -> Mask:
+    """Stage one: shape [pairs]."""
+    return highest(s_0, takes_part, share_of(align, int(takes_part.sum())))
+
+
+def share_of(share: float, total: int) -> int:
+    """⌊share · total⌋, corrected for binary rounding: 0.7 of 10 is 7."""
+    return int(np.floor(round(share * total, 6)))
+
+
+def _line(values: Values, kept: Mask, among: Mask) -> float | None:
+    if not kept.any() or bool((kept == among).all()):
+        return None
+    lowest = float(np.min(values[kept]))
+    return None if np.isnan(lowest) else lowest

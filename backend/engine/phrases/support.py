@@ -1,0 +1,74 @@
+"""A pair's support: the mean of its phrases' attributions after normalisation over a pool.
+
+    PAS~(p) = (PAS(p) - mean of its kind) / max(standard deviation of its kind, 1e-6)
+    support = mean over the pair's phrases of PAS~, weakest = the smallest of them
+
+Kinds differ by an order of magnitude; without normalisation, nouns would dominate the mean. The
+pool is stage one of the selection: the ALIGN_SHARE of the scored pairs with the highest s_0. A pair
+without a testable phrase has no support, which is different from 0. Hollow is not wrong.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from backend.engine.phrases.spans import KINDS
+
+#: Stage one of the stored column and of the selection by default.
+ALIGN_SHARE = 0.7
+_SMALLEST = 1e-6
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """Mean and standard deviation of the attributions of each kind, in the order of KINDS."""
+
+    means: tuple[float, ...]
+    deviations: tuple[float, ...]
+
+    def normalised(self, kinds: ArrayLike, values: ArrayLike) -> NDArray[np.float64]:
+        """PAS~ of phrases of one or many pairs; `kinds` are indices into KINDS."""
+        chosen = np.asarray(kinds, np.intp)
+        deviations = np.maximum(np.array(self.deviations), _SMALLEST)
+        z_scores: NDArray[np.float64] = (
+            np.asarray(values, np.float64) - np.array(self.means)[chosen]
+        ) / deviations[chosen]
+        return z_scores
+
+    def support(self, kinds: ArrayLike, values: ArrayLike) -> tuple[float | None, float | None]:
+        """(support, weakest) of one pair; None, None without a phrase."""
+        z_scores = self.normalised(kinds, values)
+        if not z_scores.size:
+            return None, None
+        return float(z_scores.mean()), float(z_scores.min())
+
+
+class PoolMoments:
+    """Sums over the phrases of a pool, a few pairs at a time: memory is constant."""
+
+    def __init__(self) -> None:
+        self._counts = np.zeros(len(KINDS))
+        self._sums = np.zeros(len(KINDS))
+        self._squares = np.zeros(len(KINDS))
+
+    def add(self, kinds: ArrayLike, values: ArrayLike) -> None:
+        chosen, numbers = np.asarray(kinds, np.intp), np.asarray(values, np.float64)
+        self._counts += np.bincount(chosen, minlength=len(KINDS))
+        self._sums += np.bincount(chosen, numbers, minlength=len(KINDS))
+        self._squares += np.bincount(chosen, numbers * numbers, minlength=len(KINDS))
+
+    def normalisation(self) -> Normalisation:
+        counts = np.maximum(self._counts, 1)
+        means = self._sums / counts
+        variances = np.maximum(self._squares / counts - means * means, 0)
+        return Normalisation(tuple(means.tolist()), tuple(np.sqrt(variances).tolist()))
+
+
+def normalisation_of(pool: Iterable[tuple[ArrayLike, ArrayLike]]) -> Normalisation:
+    """From (kinds, attributions) of each pair of the pool."""
+    moments = PoolMoments()
+    for kinds, values in pool:
+        moments.add(kinds, values)
+    return moments.normalisation()

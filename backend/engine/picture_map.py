@@ -1,0 +1,156 @@
+"""A map of pictures: vectors laid out in a square so that like lies beside like (t-SNE, openTSNE).
+
+Vectors are reduced to their principal components first, which keeps what t-SNE looks at and makes
+neighbours cheap. Of many pictures a random sample is laid out; each of the others goes where the
+most similar of the sample lie. What lies near each other on the map is alike; distances between
+groups, and their sizes, say nothing.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine import threads
+from backend.progress import Progress, no_progress
+
+#: Pictures that are laid out by t-SNE; the others are placed among them.
+LANDMARKS = 30_000
+#: About how many pictures count as a picture's neighbours.
+_PERPLEXITY = 30
+#: Below this there is no neighbourhood to keep: the principal components do.
+_FEWEST = 20
+_COMPONENTS = 50
+#: The most similar landmarks between which another picture is placed.
+_BETWEEN = 5
+#: Steps of t-SNE with groups drawn together, and then as they are (as published).
+_EARLY, _LATE = 250, 500
+#: Pictures from which on t-SNE is quicker by interpolation, and a second thread pays.
+_LARGE = 10_000
+_ROWS = 4096
+#: Free space around the map, as a share of its side.
+_MARGIN = 0.02
+
+#: Vectors [rows, d] of rows of the dataset.
+Read = Callable[[NDArray[np.int64]], NDArray[np.float32]]
+
+
+def layout(
+    count: int, read: Read, progress: Progress = no_progress, landmarks: int = LANDMARKS
+) -> NDArray[np.float64]:
+    """Places [count, 2] in the unit square. The same vectors give about the same map.
+
+    `read`: unit vectors [rows, d] of the rows that it is given; memory holds `landmarks` of them.
+    """
+    if count < 2:
+        return np.full((count, 2), 0.5)
+    chosen = np.arange(count)
+    if count > landmarks:
+        chosen = np.sort(np.random.default_rng(0).choice(count, landmarks, replace=False))
+    vectors = read(chosen)
+    reduced, project = _components(vectors)
+    del vectors
+    total = _EARLY + _LATE + (count if count > landmarks else 0)
+    progress(0, total, "Drawing the map")
+    places = _laid_out(reduced, lambda done: progress(done, total, "Drawing the map"))
+    if count > landmarks:
+        placed = np.zeros((count, 2))
+        placed[chosen] = places
+        others = np.setdiff1d(np.arange(count), chosen)
+        index = _index(reduced)
+        for first in range(0, len(others), _ROWS):
+            rows = others[first : first + _ROWS]
+            _, near = index.search(project(read(rows)), _BETWEEN)
+            placed[rows] = np.median(places[near], axis=1)
+            done = _EARLY + _LATE + landmarks + first + len(rows)
+            progress(done, total, "Placing the other pictures")
+        places = placed
+    return _in_square(places)
+
+
+def _components(
+    vectors: NDArray[np.float32],
+) -> tuple[NDArray[np.float32], Callable[[NDArray[np.float32]], NDArray[np.float32]]]:
+    """Principal components [n, c] of vectors, and what gives those of other vectors."""
+    from sklearn.decomposition import PCA
+
+    width = min(_COMPONENTS, *vectors.shape)
+    model = PCA(width, svd_solver="randomized" if width < min(vectors.shape) else "full",
+                random_state=0)  # fmt: skip
+
+    def project(others: NDArray[np.float32]) -> NDArray[np.float32]:
+        return np.ascontiguousarray(model.transform(others), np.float32)
+
+    with np.errstate(invalid="ignore"):  # copies of one picture do not vary
+        model.fit(vectors)
+    return project(vectors), project
+
+
+def _laid_out(reduced: NDArray[np.float32], tick: Callable[[int], None]) -> NDArray[np.float64]:
+    """Places [n, 2], of any scale."""
+    spread = float(reduced[:, 0].std())
+    if len(reduced) < _FEWEST or spread < 1e-9:
+        flat = np.zeros((len(reduced), 2))
+        flat[:, : reduced.shape[1]] = reduced[:, :2]
+        return flat
+    from openTSNE import TSNEEmbedding, affinity
+    from openTSNE.nearest_neighbors import PrecomputedNeighbors
+
+    is_large = len(reduced) >= _LARGE
+    jobs = threads.cores() if is_large else 1
+    perplexity = min(_PERPLEXITY, (len(reduced) - 1) / 3)
+    near, distances = _neighbours(reduced, int(3 * perplexity))
+    affinities = affinity.PerplexityBasedNN(
+        knn_index=PrecomputedNeighbors(near, distances), perplexity=perplexity, n_jobs=jobs
+    )
+    start = np.zeros((len(reduced), 2))
+    start[:, : reduced.shape[1]] = reduced[:, :2]
+    embedding: Any = TSNEEmbedding(
+        start / spread * 1e-4, affinities, n_jobs=jobs, random_state=0,
+        negative_gradient_method="fft" if is_large else "bh",
+    )  # fmt: skip
+
+    def optimised(steps: int, before: int, **how: float) -> Any:
+        return embedding.optimize(
+            steps, **how, callbacks_every_iters=10,
+            callbacks=lambda step, error, places: tick(before + step),
+        )  # fmt: skip
+
+    embedding = optimised(_EARLY, 0, exaggeration=12, momentum=0.5)
+    embedding = optimised(_LATE, _EARLY, momentum=0.8)
+    return np.asarray(embedding, np.float64)
+
+
+def _index(reduced: NDArray[np.float32]) -> Any:
+    import faiss
+
+    index = faiss.IndexFlatL2(reduced.shape[1])
+    index.add(reduced)
+    return index
+
+
+def _neighbours(
+    reduced: NDArray[np.float32], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The nearest other rows of each row, and their distances [n, count]."""
+    index = _index(reduced)
+    near = np.zeros((len(reduced), count), np.int64)
+    distances = np.zeros((len(reduced), count))
+    for first in range(0, len(reduced), _ROWS):
+        squares, rows = index.search(reduced[first : first + _ROWS], count + 1)
+        # Among copies a row need not be its own nearest: its place goes to the back, and off.
+        itself = rows == np.arange(first, first + len(rows))[:, None]
+        order = np.argsort(itself, axis=1, kind="stable")[:, :count]
+        near[first : first + len(rows)] = np.take_along_axis(rows, order, 1)
+        distances[first : first + len(rows)] = np.sqrt(
+            np.maximum(np.take_along_axis(squares, order, 1), 0)
+        )
+    return near, distances
+
+
+def _in_square(places: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Moved and scaled into the unit square, the same in both directions."""
+    low, high = places.min(axis=0), places.max(axis=0)
+    side = float((high - low).max()) or 1.0
+    return 0.5 + (places - (low + high) / 2) / side * (1 - 2 * _MARGIN)

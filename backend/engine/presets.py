@@ -1,0 +1,153 @@
+"""The published models that this program offers by a short name, and what there is to know of each.
+
+Data, not code: parameters, sizes and licences are those of the models' own pages; a revision is the
+commit of the hub that is downloaded, so that two machines score alike.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from backend.bundled import MODELS
+
+#: The scorer that comes with the program. It knows drawn scenes only.
+EMBEDDED = MODELS / "scenes-blip-itm"
+EMBEDDED_CAPTIONER = MODELS / "scenes-blip-captioner"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """One model: `name` on the hub (or its directory), `download` in bytes, `revision` its commit;
+    "" for what comes with the program."""
+
+    name: str
+    parameters: int
+    download: int
+    licence: str
+    revision: str
+
+    @property
+    def memory(self) -> int:
+        """Bytes of its weights in float32, as they are computed with on a processor."""
+        return 4 * self.parameters
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A scorer by a short name, with the captioner that goes with it, if one does."""
+
+    name: str
+    good_for: str
+    scorer: Checkpoint
+    captioner: Checkpoint | None = None
+
+    @property
+    def checkpoints(self) -> tuple[Checkpoint, ...]:
+        return (self.scorer,) if self.captioner is None else (self.scorer, self.captioner)
+
+    @property
+    def parameters(self) -> int:
+        return sum(checkpoint.parameters for checkpoint in self.checkpoints)
+
+    @property
+    def download(self) -> int:
+        return sum(checkpoint.download for checkpoint in self.checkpoints)
+
+    @property
+    def memory(self) -> int:
+        return sum(checkpoint.memory for checkpoint in self.checkpoints)
+
+    @property
+    def is_embedded(self) -> bool:
+        return self.name == "embedded"
+
+
+PRESETS: tuple[Preset, ...] = (
+    Preset(
+        "fast",
+        "photographs, a first look: the least time a pair",
+        Checkpoint(
+            "openai/clip-vit-base-patch32",
+            151_277_313,
+            605_000_000,
+            "MIT",
+            "3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268",
+        ),
+    ),
+    Preset(
+        "balanced",
+        "photographs: finer differences than fast, several times its time",
+        Checkpoint(
+            "google/siglip-base-patch16-224",
+            203_155_970,
+            813_000_000,
+            "Apache 2.0",
+            "7fd15f0689c79d79e38b1c2e2e2370a7bf2761ed",
+        ),
+    ),
+    Preset(
+        "thorough",
+        "photographs with sentences: matching and cosine, and a captioner that reads every word",
+        Checkpoint(
+            "Salesforce/blip-itm-base-coco",
+            223_700_000,
+            895_000_000,
+            "BSD 3-Clause",
+            "7eaa90c11850c0b17fc38c6a11e7d88bd6ac231f",
+        ),
+        Checkpoint(
+            "Salesforce/blip-image-captioning-base",
+            247_400_000,
+            990_000_000,
+            "BSD 3-Clause",
+            "82a37760796d32b1411fe092ab5d4e227313294b",
+        ),
+    ),
+    Preset(
+        "multilingual",
+        "captions in other languages than English",
+        Checkpoint(
+            "google/siglip-base-patch16-256-multilingual",
+            370_626_050,
+            1_480_000_000,
+            "Apache 2.0",
+            "8952a4eafcde3cb7ab46b1dd629b33f8784ca9c6",
+        ),
+    ),
+    Preset(
+        "embedded",
+        "drawn scenes such as the demo's, and nothing else",
+        Checkpoint(str(EMBEDDED), 2_157_570, 0, "as this project", ""),
+        Checkpoint(str(EMBEDDED_CAPTIONER), 2_157_745, 0, "as this project", ""),
+    ),
+)
+BY_NAME = {preset.name: preset for preset in PRESETS}
+
+
+def checkpoints() -> Iterator[Checkpoint]:
+    """All of them, in the order of the presets."""
+    for preset in PRESETS:
+        yield from preset.checkpoints
+
+
+def pinned(name: str) -> str:
+    """The commit of a hub name that is downloaded and loaded; "" where none is pinned.
+
+    >>> pinned("openai/clip-vit-base-patch32")[:8], pinned("somebody/else")
+    ('3d74acf9', '')
+    """
+    return next((c.revision for c in checkpoints() if c.name == name), "")
+
+
+def asked_for_as(name: str) -> str:
+    """What to download to have this model: the preset that it is part of, else itself.
+
+    >>> asked_for_as("Salesforce/blip-image-captioning-base"), asked_for_as("somebody/else")
+    ('thorough', 'somebody/else')
+    """
+    matching = (p.name for p in PRESETS for c in p.checkpoints if c.name == name)
+    return next(matching, name)
+
+
+def preset_of(model: str) -> Preset | None:
+    """The preset whose name or whose scorer this is."""
+    return BY_NAME.get(model) or next((p for p in PRESETS if p.scorer.name == model), None)

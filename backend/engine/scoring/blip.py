@@ -1,0 +1,265 @@
+"""BLIP image-text retrieval: ITC cosine and ITM match probability (TRACED §3.1).
+
+Four things make these numbers equal to the published model's (LAVIS): twelve attention heads, an
+epsilon of 1e-6 in the image tower (both stand in a checkpoint's config.json), [ENC] as the first
+token of ITM, and the attention mask.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn.functional import normalize
+
+from backend.engine import hub
+from backend.engine.model_fit import check_image_processor, check_tokenizer
+from backend.engine.scoring.batch_memory import images_that_fit
+from backend.engine.scoring.checkpoints import (
+    ADVICE,
+    Family,
+    Request,
+    id_within,
+    info_of,
+    load_weights,
+)
+from backend.engine.scoring.cosine import CosineSession, gains_of
+from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
+from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens
+from backend.engine.scoring.tokens import HubReader
+from backend.engine.scoring.towers.blip_text import BlipText, ImageMemory
+from backend.engine.scoring.towers.packing import ProjectionTable
+from backend.engine.scoring.work import Work
+
+#: The published models were trained and are evaluated on captions of at most 35 tokens.
+CONTEXT = 35
+
+
+@dataclass
+class BlipScorer(HubImages, DualEncoder):
+    """A `BlipForImageTextRetrieval`, asked through ITC or ITM as `info.kind` says.
+
+    An image's state is its patch states [patches + 1, width] for ITM, its unit ITC embedding [d]
+    for ITC.
+    """
+
+    image_processor: Any
+    encoder_token: int  #: [ENC]
+
+    @property
+    def matching(self) -> bool:
+        return self.info.kind == "blip-itm"
+
+    @cached_property
+    def tower(self) -> BlipText:
+        return BlipText(self.model.text_encoder, self.dtype)
+
+    def open_session(self) -> Session:
+        return ItmSession(self) if self.matching else ItcSession(self)
+
+    @torch.inference_mode()
+    def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
+        if not self.matching or not states:
+            return super().image_embeddings(states)
+        first = torch.stack([state[0] for state in states])
+        with self.precision():
+            seen = self.model.vision_proj(first)
+        vectors: FloatArray = normalize(seen.float(), dim=-1).cpu().numpy()
+        return vectors
+
+    def wrapped(self, text: Tokens, first: int | None = None) -> tuple[int, ...]:
+        """With the tokens around it; ITM's first one is [ENC], ITC's [CLS]."""
+        tokenizer = self.reader.tokenizer  # type: ignore[attr-defined]
+        begin = int(tokenizer.cls_token_id) if first is None else first
+        return (begin, *text, int(tokenizer.sep_token_id))
+
+    def _see(self, pixels: torch.Tensor) -> list[ImageState]:
+        states = self.model.vision_model(pixel_values=pixels).last_hidden_state
+        if self.matching:
+            return list(states)
+        return list(normalize(self.model.vision_proj(states[:, 0]).float(), dim=-1).cpu())
+
+
+class ItcSession(CosineSession):
+    """ITC's text side: packed, each text once."""
+
+    def __init__(self, scorer: BlipScorer) -> None:
+        super().__init__()
+        self._scorer = scorer
+        self._tower = scorer.tower
+        self._budget = scorer.budget(self._tower.bytes_a_token)
+        self._table = ProjectionTable()
+
+    def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
+        texts = sorted((text for group in groups for text in group), key=len)
+        sequences = [self._scorer.wrapped(text) for text in texts]
+        known: dict[Tokens, FloatArray] = {}
+
+        @torch.inference_mode()
+        def compute(part: range) -> None:
+            states = self._tower.read(sequences[part.start : part.stop], self.work, self._table)
+            vectors = normalize(self._scorer.model.text_proj(states.float()), dim=-1)
+            known.update(zip(texts[part.start : part.stop], vectors.cpu().numpy(), strict=True))
+
+        self._budget.each([len(sequence) for sequence in sequences], compute)
+        return [
+            np.stack([known[text] for text in group]) if group else np.zeros((0, 1), np.float32)
+            for group in groups
+        ]
+
+    def vectors_with_gradients(
+        self, texts: Sequence[Tokens]
+    ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        sequences = [self._scorer.wrapped(texts[i]) for i in order]
+        words, leaves, table = embedded(self._tower, sequences)
+        states = self._tower.read_embedded(words, sequences)
+        vectors = normalize(self._scorer.model.text_proj(states.float()), dim=-1)
+        back = np.argsort(order)
+        return vectors[torch.from_numpy(back)], [leaves[i] for i in back], table
+
+
+class ItmSession:
+    """Match probabilities. An image's keys and values are computed once, kept while asked for."""
+
+    def __init__(self, scorer: BlipScorer) -> None:
+        self.work = Work()
+        self._scorer = scorer
+        self._tower = scorer.tower
+        self._budget = scorer.budget(self._tower.bytes_a_token)
+        self._table = ProjectionTable()
+        self._texts = ItcSession(scorer)  # c comes from ITC's text side (TRACED §3.2)
+        #: By the state's identity; the state itself is kept so that no other takes its place.
+        self._memories: dict[int, tuple[ImageState, ImageMemory]] = {}
+
+    @property
+    def embedding_work(self) -> Work:
+        return self._texts.work
+
+    @property
+    def live(self) -> int:
+        vision = self._scorer.model.config.vision_config
+        patches = (vision.image_size // vision.patch_size) ** 2 + 1
+        size = self._tower.bytes_an_image(patches)
+        return images_that_fit(size, self._scorer.info.device, 48)
+
+    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        return self._texts.embed(texts)
+
+    @torch.inference_mode()
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
+        """softmax(ITM head)[:, 1]. Equal texts of one image are computed once."""
+        images, image_of = self._remember([state for state, _ in requests])
+        asked = sorted(
+            {
+                (image_of[number], len(text), text)
+                for number, (_, texts) in enumerate(requests)
+                for text in texts
+            }
+        )
+        sequences = [self._scorer.wrapped(t, self._scorer.encoder_token) for _, _, t in asked]
+        place = {(image, text): row for row, (image, _, text) in enumerate(asked)}
+        scores = np.zeros(len(asked), np.float32)
+
+        def compute(part: range) -> None:
+            rows = slice(part.start, part.stop)
+            states = self._tower.read(
+                sequences[rows], self.work, self._table, images, [asked[i][0] for i in part]
+            )
+            scores[rows] = self._probabilities(states).cpu().numpy()
+
+        self._budget.each([len(sequence) for sequence in sequences], compute)
+        return [
+            scores[[place[image_of[number], text] for text in texts]]
+            if texts
+            else np.zeros(0, np.float32)
+            for number, (_, texts) in enumerate(requests)
+        ]
+
+    def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
+        images, image_of = self._remember([state for state, _ in requests])
+        order = sorted(range(len(requests)), key=lambda i: (image_of[i], len(requests[i][1])))
+        first = self._scorer.encoder_token
+        sequences = [self._scorer.wrapped(requests[i][1], first) for i in order]
+        with torch.enable_grad():
+            words, leaves, table = embedded(self._tower, sequences)
+            states = self._tower.read_embedded(
+                words, sequences, images, [image_of[i] for i in order]
+            )
+            gains = gains_of(self._probabilities(states).sum(), leaves, table)
+        return [gains[i] for i in np.argsort(order)]
+
+    def _probabilities(self, states: torch.Tensor) -> torch.Tensor:
+        return self._scorer.model.itm_head(states.float()).float().softmax(-1)[:, 1]
+
+    def _remember(self, states: Sequence[ImageState]) -> tuple[list[ImageMemory], list[int]]:
+        """Memories of the distinct images, and which of them each state has.
+
+        Images that are not asked about any more make room.
+        """
+        asked = {id(state): state for state in states}
+        self._memories = {key: kept for key, kept in self._memories.items() if key in asked}
+        for key, state in asked.items():
+            if key not in self._memories:
+                # Not in inference mode: gradients flow past these tensors.
+                with torch.inference_mode(False):
+                    self._memories[key] = (state, self._tower.remember(state.clone()))
+                self.work.images += 1
+        numbers = {key: number for number, key in enumerate(asked)}
+        return [self._memories[key][1] for key in asked], [numbers[id(s)] for s in states]
+
+
+def embedded(
+    tower: BlipText, sequences: Sequence[Sequence[int]]
+) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
+    """Embeddings of packed sequences; of each one's own tokens as leaves; and the whole table."""
+    table = tower.embeddings.word_embeddings.weight.detach()
+    rows = [torch.tensor(sequence) for sequence in sequences]
+    leaves = [table[row[1:-1]].detach().requires_grad_() for row in rows]
+    words = torch.cat(
+        [
+            torch.cat([table[row[:1]], leaf, table[row[-1:]]])
+            for row, leaf in zip(rows, leaves, strict=True)
+        ]
+    )
+    return words, leaves, table
+
+
+def load_blip(request: Request) -> BlipScorer:
+    """A `BlipForImageTextRetrieval`. Raises as `load_scorer` does."""
+    from transformers import BlipForImageTextRetrieval, BlipProcessor
+
+    model, kind, device, precision = request
+    loaded = load_weights(model, BlipForImageTextRetrieval)
+    processor = hub.load(BlipProcessor, model, advice=ADVICE)
+    text = loaded.config.text_config
+    check_tokenizer(
+        model, processor.tokenizer, int(text.vocab_size), ends=id_within(text, "sep_token_id")
+    )
+    check_image_processor(model, processor.image_processor, loaded.config.vision_config)
+    reader = HubReader(
+        processor.tokenizer,
+        min(CONTEXT, int(text.max_position_embeddings)),
+        int(text.vocab_size),
+    )
+    return BlipScorer(
+        info_of(kind or "blip-itm", model, device, precision, loaded, reader.context),
+        loaded.to(device),
+        reader,
+        processor.image_processor,
+        encoder_token(processor.tokenizer, int(text.vocab_size)),
+    )
+
+
+def encoder_token(tokenizer: Any, vocabulary: int) -> int:
+    """The id of [ENC], the first token of ITM.
+
+    Published tokenizers do not know it; in their models it is the last of the vocabulary (30523).
+    """
+    known = tokenizer.get_vocab().get("[ENC]")
+    return int(known) if known is not None else vocabulary - 1
+
+
+FAMILY = Family(("blip-itm", "blip-itc"), load_blip, model_types=("blip",), embedding="blip-itc")

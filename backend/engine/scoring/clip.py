@@ -1,0 +1,106 @@
+"""CLIP: s is the cosine of image and text embedding (TRACED §3.1)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch.nn.functional import normalize
+
+from backend.engine import hub
+from backend.engine.model_fit import check_image_processor, check_tokenizer
+from backend.engine.scoring.batch_memory import TokenBudget, images_that_fit
+from backend.engine.scoring.checkpoints import ADVICE, Family, Request, info_of, load_weights
+from backend.engine.scoring.cosine import CosineSession
+from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
+from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens
+from backend.engine.scoring.tokens import HubReader
+from backend.engine.scoring.towers.causal_text import CausalText, PrefixReader, from_clip
+
+#: Prefixes that a pair's candidates hold at a time, about: two rounds of a long caption.
+_NODES_A_PAIR = 400
+#: CLIP's architecture under the names that transformers has for it.
+_CLASSES = {"clip": "CLIPModel", "metaclip_2": "MetaClip2Model"}
+#: What OpenAI's config.json says for the end of a text.
+_OLD_END = 2
+
+
+@dataclass
+class ClipScorer(HubImages, DualEncoder):
+    """A `CLIPModel`. An image's state is its unit embedding, shape [d]."""
+
+    image_processor: Any
+    #: The ids around a caption as its tokenizer puts them; None: those of the configuration, which
+    #: are wrong in OpenAI's own.
+    around: tuple[int, int] | None = None
+
+    @cached_property
+    def tower(self) -> CausalText:
+        return from_clip(self.model, self.dtype, self.around)
+
+    def open_session(self) -> Session:
+        return open_causal_session(self.tower, self.budget(self.tower.bytes_a_token))
+
+    def _see(self, pixels: torch.Tensor) -> list[ImageState]:
+        seen = self.model.vision_model(pixel_values=pixels)
+        vectors = self.model.visual_projection(seen.pooler_output)
+        return list(normalize(vectors.float(), dim=-1).cpu())
+
+
+class CausalSession(CosineSession):
+    """Texts through a causal tower, which shares their beginnings over two rounds."""
+
+    def __init__(self, tower: CausalText, budget: TokenBudget, live: int) -> None:
+        super().__init__(live)
+        self.tower = tower
+        self._reader = PrefixReader(tower, budget, self.work)
+
+    def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
+        return [vectors.numpy() for vectors in self._reader.read(groups)]
+
+    def vectors_with_gradients(
+        self, texts: Sequence[Tokens]
+    ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
+        table = self.tower.token_table
+        whole = [torch.tensor(self.tower.whole(text)) for text in texts]
+        leaves = [table[tokens[1:-1]].detach().requires_grad_() for tokens in whole]
+        rows = [
+            torch.cat([table[tokens[:1]], leaf, table[tokens[-1:]]])
+            for tokens, leaf in zip(whole, leaves, strict=True)
+        ]
+        padded = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+        return self.tower.read_embedded(padded, [len(row) for row in rows]), leaves, table
+
+
+def open_causal_session(tower: CausalText, budget: TokenBudget) -> CausalSession:
+    live = images_that_fit(_NODES_A_PAIR * tower.bytes_a_token, str(tower.device), 48)
+    return CausalSession(tower, budget, live)
+
+
+def load_clip(request: Request) -> ClipScorer:
+    """A `CLIPModel`, or a model of CLIP's form under another name. Raises as `load_scorer` does."""
+    import transformers
+
+    model, _, device, precision = request
+    architecture = str(hub.load(transformers.AutoConfig, model, advice=ADVICE).model_type)
+    model_class = getattr(transformers, _CLASSES[architecture])
+    loaded = load_weights(model, model_class, ("logit_scale",))
+    tokenizer = hub.load(transformers.AutoTokenizer, model, advice=ADVICE)
+    image_processor = hub.load(transformers.AutoImageProcessor, model, advice=ADVICE)
+    text = loaded.config.text_config
+    rows = int(text.vocab_size)
+    if architecture == "clip" and text.eos_token_id == _OLD_END:
+        # Published before transformers 4.31: the numbers in such a file are not the tokenizer's,
+        # and transformers looks at the highest id, which is CLIP's own end.
+        check_tokenizer(model, tokenizer, rows, ends=max(tokenizer.get_vocab().values()))
+    else:
+        check_tokenizer(model, tokenizer, rows, int(text.eos_token_id), int(text.bos_token_id))
+    check_image_processor(model, image_processor, loaded.config.vision_config)
+    reader = HubReader(tokenizer, int(text.max_position_embeddings), rows)
+    info = info_of("clip", model, device, precision, loaded, reader.context)
+    around = tokenizer("a")["input_ids"]
+    return ClipScorer(info, loaded.to(device), reader, image_processor, (around[0], around[-1]))
+
+
+FAMILY = Family(("clip",), load_clip, model_types=tuple(_CLASSES), embedding="clip")

@@ -1,0 +1,87 @@
+"""What scorers with an image tower and a text tower share."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from PIL import Image
+
+from backend.engine.scoring.batch_memory import TokenBudget
+from backend.engine.scoring.independent import Independent
+from backend.engine.scoring.protocol import FloatArray, ImageState, ScorerInfo, Session, TokenReader
+
+#: Images that go through an image tower together.
+IMAGES_A_BATCH = 16
+
+
+@dataclass
+class DualEncoder(Independent, ABC):
+    """A model that sees images in batches and answers questions about them in sessions."""
+
+    info: ScorerInfo
+    model: Any
+    reader: TokenReader
+
+    @abstractmethod
+    def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
+        """What the image tower takes, float32 [images, 3, height, width]."""
+
+    @abstractmethod
+    def open_session(self) -> Session: ...
+
+    @abstractmethod
+    def _see(self, pixels: torch.Tensor) -> list[ImageState]:
+        """States of a batch of images."""
+
+    @torch.inference_mode()
+    def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
+        states: list[ImageState] = []
+        for first in range(0, len(images), IMAGES_A_BATCH):
+            batch = self.pixels(images[first : first + IMAGES_A_BATCH])
+            with self.precision():
+                states += self._see(batch.to(self.info.device))
+        return states
+
+    def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
+        """States are unit vectors themselves, unless a scorer says otherwise."""
+        if not states:
+            return None
+        vectors: FloatArray = torch.stack(list(states)).float().cpu().numpy()
+        return vectors
+
+    def precision(self) -> torch.autocast:
+        """Lower precision where it was asked for, nothing otherwise."""
+        device = self.info.device.split(":")[0]
+        low = self.info.precision == "bfloat16"
+        return torch.autocast(device, torch.bfloat16, enabled=low)
+
+    @property
+    def dtype(self) -> torch.dtype:
+        return torch.bfloat16 if self.info.precision == "bfloat16" else torch.float32
+
+    def budget(self, bytes_a_token: int) -> TokenBudget:
+        return TokenBudget(bytes_a_token, self.info.device)
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
+        texts = self.reader.tokenise([caption for _, captions in requests for caption in captions])
+        asked, taken = [], 0
+        for state, captions in requests:
+            asked.append((state, texts[taken : taken + len(captions)]))
+            taken += len(captions)
+        return self.open_session().score(asked)
+
+    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
+        return self.open_session().embed(self.reader.tokenise(captions))
+
+
+class HubImages:
+    """`pixels` through an image processor of Hugging Face."""
+
+    image_processor: Any
+
+    def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
+        inputs = self.image_processor(images=list(images), return_tensors="pt")
+        pixels: torch.Tensor = inputs["pixel_values"]
+        return pixels

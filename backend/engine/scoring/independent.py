@@ -1,0 +1,20 @@
+"""What a scorer says that looks at each pair by itself: nothing has to be prepared."""
+
+from backend.engine.scoring.protocol import ImageState, PairSource
+
+
+class Independent:
+    """A base for scorers whose score of a pair does not depend on other pairs."""
+
+    def prepare(self, pairs: PairSource) -> None:
+        """Nothing to do."""
+
+    @property
+    def prepared(self) -> None:
+        return None
+
+    def take_over(self, prepared: None) -> None:
+        """Nothing to do."""
+
+    def of_pair(self, state: ImageState, key: int) -> ImageState:
+        return state

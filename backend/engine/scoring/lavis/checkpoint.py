@@ -1,0 +1,174 @@
+"""Checkpoints of LAVIS (`.pth`) as our BLIP: the same weights under other names.
+
+`blip_image_text_matching` (base, large) and `blip_feature_extractor`. Only the image tower's names
+differ; momentum copies, queues and decoders are left out. The numbers are then LAVIS's own, given
+twelve attention heads in the text tower and an epsilon of 1e-6 in the image tower, which no file
+says and which are stated here.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from backend.engine import hub
+from backend.engine.model_fit import check_tokenizer
+from backend.engine.scoring.blip import CONTEXT, BlipScorer, encoder_token
+from backend.engine.scoring.checkpoints import Family, Request, info_of
+from backend.engine.scoring.revision import weights_digest
+from backend.engine.scoring.tokens import HubReader
+from backend.errors import ModelMismatch, ModelUnavailable
+
+#: Parts of names, exchanged one after the other.
+_RENAMED = (
+    ("visual_encoder.cls_token", "vision_model.embeddings.class_embedding"),
+    ("visual_encoder.pos_embed", "vision_model.embeddings.position_embedding"),
+    ("visual_encoder.patch_embed.proj.", "vision_model.embeddings.patch_embedding."),
+    ("visual_encoder.norm.", "vision_model.post_layernorm."),
+    ("visual_encoder.blocks.", "vision_model.encoder.layers."),
+)
+_RENAMED_IN_BLOCKS = (
+    (".attn.qkv.", ".self_attn.qkv."),
+    (".attn.proj.", ".self_attn.projection."),
+    (".norm1.", ".layer_norm1."),
+    (".norm2.", ".layer_norm2."),
+)
+_KEPT = ("vision_model.", "text_encoder.", "vision_proj.", "text_proj.", "itm_head.")
+#: Written by old versions of transformers, and made by new ones themselves.
+_DROPPED = ("text_encoder.embeddings.position_ids",)
+_HEAD_WIDTH = 64
+
+
+def convert(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """LAVIS's names to those of `BlipForImageTextRetrieval`; what that has no use for is left out.
+
+    >>> list(convert({"visual_encoder.norm.weight": torch.ones(1), "queue": torch.ones(1)}))
+    ['vision_model.post_layernorm.weight']
+    """
+    converted = {}
+    for name, weight in state.items():
+        for old, new in _RENAMED:
+            name = name.replace(old, new)
+        if name.startswith("vision_model.encoder."):
+            for old, new in _RENAMED_IN_BLOCKS:
+                name = name.replace(old, new)
+        if name.startswith(_KEPT) and name not in _DROPPED:
+            converted[name] = weight
+    return converted
+
+
+def load_checkpoint(path: Path) -> Any:
+    """A `BlipForImageTextRetrieval` from a `.pth` of LAVIS, in evaluation mode.
+
+    Raises ModelUnavailable if the file cannot be read, ModelMismatch if it holds something else.
+    """
+    from transformers import BlipForImageTextRetrieval
+
+    stored = hub.read_tensors(path)
+    state = stored.get("model", stored) if isinstance(stored, dict) else {}
+    weights = convert({k: v for k, v in state.items() if isinstance(v, torch.Tensor)})
+    try:
+        model = BlipForImageTextRetrieval(configuration_of(weights))
+    except KeyError as problem:
+        raise ModelMismatch(
+            f"'{path}' is not a BLIP retrieval checkpoint of LAVIS: {problem.args[0]} is not in it."
+        ) from problem
+    missing, unexpected = model.load_state_dict(weights, strict=False)
+    # A feature extractor has no matching head; asking it for ITM is refused elsewhere.
+    lacking = [name for name in missing if not name.startswith("itm_head.")]
+    if lacking or unexpected:
+        raise ModelMismatch(
+            f"'{path}' does not fit BLIP: {len(lacking)} weights are missing "
+            f"({', '.join(sorted(lacking)[:1])}), {len(unexpected)} are unknown "
+            f"({', '.join(sorted(unexpected)[:1])})."
+        )
+    model.has_matching_head = "itm_head.weight" in weights
+    return model.eval()
+
+
+def configuration_of(weights: Mapping[str, torch.Tensor]) -> Any:
+    """A `BlipConfig` read off the weights' shapes. Raises KeyError for a weight that lacks."""
+    from transformers import BlipConfig
+
+    patch = weights["vision_model.embeddings.patch_embedding.weight"]
+    places = weights["vision_model.embeddings.position_embedding"].shape[1] - 1
+    words = weights["text_encoder.embeddings.word_embeddings.weight"]
+    inner = weights["text_encoder.encoder.layer.0.intermediate.dense.weight"].shape[0]
+    seen = weights["text_encoder.encoder.layer.0.crossattention.self.key.weight"].shape[1]
+    out, _ = weights["text_proj.weight"].shape
+    text = {
+        "vocab_size": words.shape[0],
+        "hidden_size": words.shape[1],
+        "encoder_hidden_size": seen,
+        "intermediate_size": inner,
+        "projection_dim": out,
+        "num_hidden_layers": _layers(weights, r"text_encoder\.encoder\.layer\.(\d+)\."),
+        "num_attention_heads": words.shape[1] // _HEAD_WIDTH,
+        "max_position_embeddings": weights[
+            "text_encoder.embeddings.position_embeddings.weight"
+        ].shape[0],
+        "is_decoder": True,
+    }
+    vision = {
+        "hidden_size": patch.shape[0],
+        "intermediate_size": weights["vision_model.encoder.layers.0.mlp.fc1.weight"].shape[0],
+        "num_hidden_layers": _layers(weights, r"vision_model\.encoder\.layers\.(\d+)\."),
+        "num_attention_heads": patch.shape[0] // _HEAD_WIDTH,
+        "image_size": round(places**0.5) * patch.shape[-1],
+        "patch_size": patch.shape[-1],
+        "layer_norm_eps": 1e-6,
+    }
+    return BlipConfig(
+        text_config=text, vision_config=vision, projection_dim=out, image_text_hidden_size=out
+    )
+
+
+def _layers(weights: Mapping[str, torch.Tensor], pattern: str) -> int:
+    return 1 + max(int(m.group(1)) for name in weights if (m := re.match(pattern, name)))
+
+
+def load_blip_checkpoint(request: Request) -> BlipScorer:
+    """A `.pth` of LAVIS. BERT's vocabulary is taken from beside it (vocab.txt), or from the hub."""
+    from transformers import BertTokenizerFast, BlipImageProcessor
+
+    model, kind, device, precision = request
+    path = Path(model)
+    if not path.is_file():
+        raise ModelUnavailable(f"There is no file '{model}'.")
+    loaded = load_checkpoint(path)
+    chosen = kind or ("blip-itm" if loaded.has_matching_head else "blip-itc")
+    if chosen == "blip-itm" and not loaded.has_matching_head:
+        raise ModelMismatch(f"'{model}' has no matching head; use --scorer blip-itc.")
+    vocabulary = path.parent if (path.parent / "vocab.txt").is_file() else "bert-base-uncased"
+    try:
+        tokenizer = hub.load(BertTokenizerFast, vocabulary)
+    except ModelUnavailable as problem:
+        raise ModelUnavailable(
+            f"'{model}' needs BERT's vocabulary (bert-base-uncased). Put its vocab.txt beside the "
+            "checkpoint, or connect to the hub once."
+        ) from problem
+    size = loaded.config.vision_config.image_size
+    image_processor = BlipImageProcessor(size={"height": size, "width": size})
+    text = loaded.config.text_config
+    check_tokenizer(str(vocabulary), tokenizer, int(text.vocab_size))
+    reader = HubReader(tokenizer, CONTEXT, int(text.vocab_size))
+    info = info_of(chosen, model, device, precision, loaded, CONTEXT)
+    info = replace(info, revision=weights_digest(loaded))
+    return BlipScorer(
+        info,
+        loaded.to(device),
+        reader,
+        image_processor,
+        encoder_token(tokenizer, int(text.vocab_size)),
+    )
+
+
+FAMILY = Family(
+    ("blip-itm", "blip-itc"),
+    load_blip_checkpoint,
+    named=lambda model: model.endswith(".pth"),
+    embedding="blip-itc",
+)

@@ -1,0 +1,185 @@
+"""LAVIS itself as a scorer, in a process of its own.
+
+`--model lavis:NAME[/TYPE][@CHECKPOINT]`, such as `lavis:blip_image_text_matching/base`. LAVIS pins
+libraries of 2022 and cannot live in our environment, so one long-lived worker (`lavis_worker.py`)
+runs in that of `make lavis`; messages are frames of a length, a header in JSON and raw bytes.
+"""
+
+import struct
+import subprocess
+import threading
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from backend.engine.scoring.checkpoints import Family, Request
+from backend.engine.scoring.independent import Independent
+from backend.engine.scoring.lavis.worker import read_frame, write_frame
+from backend.engine.scoring.protocol import (
+    FloatArray,
+    ImageState,
+    ScorerInfo,
+    Session,
+    TokenReader,
+    Tokens,
+)
+from backend.engine.scoring.tokens import HubReader
+from backend.engine.scoring.work import Work
+from backend.errors import ModelUnavailable
+
+PREFIX = "lavis:"
+_ROOT = Path(__file__).resolve().parents[4]
+_PYTHON = _ROOT / ".venv-lavis" / "bin" / "python"
+_WORKER = Path(__file__).with_name("worker.py")
+
+
+class LavisWorker:
+    """The process and the talk with it: one question at a time, each with its answer."""
+
+    def __init__(self, model: str, kind: str, device: str, python: Path = _PYTHON) -> None:
+        if not python.is_file():
+            raise ModelUnavailable(
+                f"'{model}' needs the LAVIS environment, which does not exist. Create it with: "
+                "make lavis"
+            )
+        self._lock = threading.Lock()
+        self._process = subprocess.Popen(
+            # -P: this folder holds a `lavis.py` of its own, which must not hide the package.
+            [str(python), "-E", "-P", str(_WORKER), model.removeprefix(PREFIX), kind, device],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+        self._finish = weakref.finalize(self, _end, self._process)
+        self.about, _ = self.ask({"do": "hello"})
+
+    def ask(self, header: dict[str, Any], blobs: Sequence[bytes] = ()) -> tuple[Any, list[bytes]]:
+        """Raises ModelUnavailable with the worker's own words if it cannot."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        with self._lock:
+            try:
+                write_frame(self._process.stdin, header, blobs)
+                answer, arrays = read_frame(self._process.stdout)
+            except (OSError, EOFError, struct.error) as problem:
+                raise ModelUnavailable(
+                    f"The LAVIS process has ended (status {self._process.poll()}). Its output is "
+                    "above; the same command starts it again."
+                ) from problem
+        if "error" in answer:
+            raise ModelUnavailable(f"LAVIS: {answer['error']}")
+        return answer, arrays
+
+    def close(self) -> None:
+        self._finish()
+
+
+def _end(process: "subprocess.Popen[bytes]") -> None:
+    if process.stdin is not None:
+        process.stdin.close()  # the worker ends when nobody asks any more
+    try:
+        process.wait(5)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+@dataclass(eq=False)
+class LavisState:
+    """An image that the worker has encoded; it forgets it when nobody holds this any more."""
+
+    handle: int
+
+
+@dataclass
+class LavisScorer(Independent):
+    info: ScorerInfo
+    reader: TokenReader
+    worker: LavisWorker
+    _gone: list[int] = field(default_factory=list)
+
+    def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
+        states: list[ImageState] = []
+        for image in images:
+            forget = self._gone[:]
+            del self._gone[: len(forget)]
+            answer, _ = self.worker.ask(
+                {"do": "encode", "size": image.size, "forget": forget}, [image.tobytes()]
+            )
+            state = LavisState(int(answer["handle"]))
+            weakref.finalize(state, self._gone.append, state.handle)
+            states.append(state)
+        return states
+
+    def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
+        return None  # they stay in LAVIS's own process
+
+    def open_session(self) -> Session:
+        return LavisSession(self.worker)
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
+        return self.open_session().score([(s, self.reader.tokenise(c)) for s, c in requests])
+
+    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
+        return self.open_session().embed(self.reader.tokenise(captions))
+
+
+@dataclass
+class LavisSession:
+    """Equal texts of one image are asked for once a round; the rest is LAVIS's own way."""
+
+    worker: LavisWorker
+    live: int = 16
+    work: Work = field(default_factory=Work)
+    embedding_work: Work = field(default_factory=Work)
+
+    def score(self, requests: Sequence[tuple[LavisState, Sequence[Tokens]]]) -> list[FloatArray]:
+        distinct = [(state, list(dict.fromkeys(texts))) for state, texts in requests]
+        asked = [{"handle": state.handle, "texts": texts} for state, texts in distinct]
+        answer, _ = self.worker.ask({"do": "score", "requests": asked})
+        by_image = []
+        for (_, texts), (_, once), scores in zip(requests, distinct, answer["scores"], strict=True):
+            known = dict(zip(once, scores, strict=True))
+            by_image.append(np.array([known[text] for text in texts], np.float32))
+            self.work.sequences += len(once)
+        return by_image
+
+    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        answer, blobs = self.worker.ask({"do": "embed", "texts": list(texts)})
+        return np.frombuffer(blobs[0], np.float32).reshape(answer["shape"]).copy()
+
+    def replacement_gains(self, requests: Sequence[tuple[LavisState, Tokens]]) -> list[FloatArray]:
+        gains = []
+        for state, text in requests:
+            answer, blobs = self.worker.ask({"do": "gains", "handle": state.handle, "text": text})
+            gains.append(np.frombuffer(blobs[0], np.float32).reshape(answer["shape"]).copy())
+        return gains
+
+
+def load_lavis(request: Request) -> LavisScorer:
+    """Start the worker. Raises ModelUnavailable without its environment or its weights."""
+    model, kind, device, _ = request
+    chosen = kind or ("blip-itc" if "feature_extractor" in model else "blip-itm")
+    worker = LavisWorker(model, chosen, device)
+    about = worker.about
+    from transformers import BertTokenizerFast
+
+    tokenizer = BertTokenizerFast(vocab={word: i for i, word in enumerate(about["vocabulary"])})
+    reader = HubReader(tokenizer, int(about["context"]), int(about["rows"]))
+    info = ScorerInfo(
+        kind=chosen,
+        model=model,
+        revision=str(about["revision"]),
+        device=device,
+        context_words_note=f"at most {about['context']} tokens; the rest of a caption is not read",
+    )
+    return LavisScorer(info, reader, worker)
+
+
+FAMILY = Family(("blip-itm", "blip-itc"), load_lavis, named=lambda model: model.startswith(PREFIX))

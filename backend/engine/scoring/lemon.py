@@ -1,0 +1,244 @@
+"""LEMoN: do a pair's neighbours say the same? (Zhang et al. 2024, arXiv 2407.18941)
+
+On top of any scorer that embeds images and captions. With cosine distances d_X between images, d_Y
+between captions and d_mm between an image and a caption, and the dataset's other pairs (x_j, y_j):
+
+    d_1 = d_mm(x, y)
+    d_n = mean over x's k nearest images of
+          d_Y(y, y_j) · exp(-τ1n d_X(x, x_j) - τ2n d_mm(x_j, y_j))
+    d_m = mean over y's k nearest captions of
+          d_X(x, x_j) · exp(-τ1m d_Y(y, y_j) - τ2m d_mm(x_j, y_j))
+
+and s = -(d_1 + β d_n + γ d_m): higher is better, as everywhere here. A pair is never its own
+neighbour. Along a trajectory the image stays, so its neighbours are found once; a candidate's
+nearest captions are found for each candidate.
+"""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from backend.engine.scoring.cosine import CosineSession, gains_of
+from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.lemon_fit import fit_parameters
+from backend.engine.scoring.neighbours import LemonParameters, NeighbourBank
+from backend.engine.scoring.protocol import (
+    FloatArray,
+    ImageState,
+    PairSource,
+    ScorerInfo,
+    Session,
+    TokenReader,
+    Tokens,
+)
+from backend.engine.scoring.work import Work
+from backend.errors import ModelMismatch, SettingsError
+
+
+@dataclass(frozen=True)
+class LemonState:
+    """An image's vector [d], its pair's row in the bank (-1: none), its nearest images' rows."""
+
+    vector: torch.Tensor
+    own_row: int
+    near: NDArray[np.int64]
+
+
+@dataclass
+class LemonScorer:
+    """LEMoN on top of `base`, whose states must be embeddings. Needs a bank before it scores."""
+
+    base: DualEncoder
+    parameters: LemonParameters = field(default_factory=LemonParameters)
+    bank: NeighbourBank | None = None
+    _prepared_for: Hashable = None  #: `identity` of the pairs that the bank holds
+
+    def __post_init__(self) -> None:
+        if self.base.info.kind == "blip-itm":
+            raise ModelMismatch("LEMoN needs embeddings; with BLIP, build it on blip-itc.")
+        self._unfitted = self.parameters
+
+    @property
+    def info(self) -> ScorerInfo:
+        return replace(
+            self.base.info,
+            kind="lemon",
+            parameters=self.parameters.as_dict(),
+            compares_pairs=True,
+        )
+
+    @property
+    def reader(self) -> TokenReader:
+        return self.base.reader
+
+    def neighbours(self) -> NeighbourBank:
+        """The bank. Raises SettingsError if there is none, or too small a one."""
+        if self.bank is None or len(self.bank) < 3:
+            raise SettingsError(
+                "LEMoN compares a pair with the others in its dataset, and here there are none, or "
+                "too few. Score a dataset with it: python app.py score DATASET --scorer lemon."
+            )
+        return self.bank
+
+    def prepare(self, pairs: PairSource) -> None:
+        """Take all of them as neighbours, and fit the weights where their labels are given.
+
+        Raises TrainingError if there are too few labels.
+        """
+        if self._prepared_for == pairs.identity:
+            return
+        base = self.base.info
+        parts = list(pairs.vectors(f"{base.kind}-{base.revision}", self._embed))
+        keys = [key for part, _, _ in parts for key in part]
+        if not keys:
+            return
+        self.bank = NeighbourBank(
+            keys, np.concatenate([part[1] for part in parts]),
+            np.concatenate([part[2] for part in parts]),
+        )  # fmt: skip
+        labels = pairs.labels()
+        self.parameters = self._unfitted if labels is None else self._fitted(self.bank, labels)
+        self._prepared_for = pairs.identity
+
+    def _embed(
+        self, images: Sequence[Image.Image], captions: Sequence[str]
+    ) -> tuple[FloatArray, FloatArray]:
+        texts = self.base.text_embeddings(captions)
+        vectors = self.base.image_embeddings(self.base.encode_images(images))
+        return texts[:0] if vectors is None else vectors, texts
+
+    def _fitted(self, bank: NeighbourBank, labels: Mapping[int, bool]) -> LemonParameters:
+        rows = {bank.row_of(key): is_wrong for key, is_wrong in labels.items()}
+        rows.pop(-1, None)  # of pairs whose image cannot be read
+        return fit_parameters(
+            bank,
+            np.array(list(rows), np.int64),
+            np.array(list(rows.values()), np.bool_),
+            self._unfitted.neighbours,
+        )
+
+    @property
+    def prepared(self) -> tuple[NeighbourBank, LemonParameters]:
+        return self.neighbours(), self.parameters
+
+    def take_over(self, prepared: tuple[NeighbourBank, LemonParameters]) -> None:
+        self.bank, self.parameters = prepared
+
+    def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
+        return [self._state(vector, -1) for vector in self.base.encode_images(images)]
+
+    def of_pair(self, state: LemonState, key: int) -> LemonState:
+        """The same image as part of a pair that is in the bank: not its own neighbour."""
+        return self._state(state.vector, self.neighbours().row_of(key))
+
+    def image_embeddings(self, states: Sequence[LemonState]) -> FloatArray | None:
+        return self.base.image_embeddings([state.vector for state in states])
+
+    def _state(self, vector: torch.Tensor, own_row: int) -> LemonState:
+        near = np.zeros((1, 0), np.int64)
+        if self.bank is not None:
+            count = self.parameters.neighbours
+            near = self.bank.near_images(vector.numpy()[None], count, [own_row])
+        return LemonState(vector, own_row, near[0])
+
+    def open_session(self) -> Session:
+        session = self.base.open_session()
+        assert isinstance(session, CosineSession)
+        return LemonSession(session, self.neighbours(), self.parameters)
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
+        session = self.open_session()
+        return session.score(
+            [(state, self.reader.tokenise(captions)) for state, captions in requests]
+        )
+
+    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
+        return self.base.text_embeddings(captions)
+
+
+class LemonSession:
+    def __init__(
+        self, session: CosineSession, bank: NeighbourBank, parameters: LemonParameters
+    ) -> None:
+        self._session = session
+        self._bank = bank
+        self._parameters = parameters
+
+    @property
+    def work(self) -> Work:
+        return self._session.work
+
+    @property
+    def embedding_work(self) -> Work:
+        return self._session.embedding_work
+
+    @property
+    def live(self) -> int:
+        return self._session.live
+
+    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        return self._session.embed(texts)
+
+    def score(self, requests: Sequence[tuple[LemonState, Sequence[Tokens]]]) -> list[FloatArray]:
+        # The base learns all candidates in one call; its cosines are d_1 and not needed again.
+        self._session.score([(state.vector, texts) for state, texts in requests])
+        similarities = []
+        for state, texts in requests:
+            if not texts:
+                similarities.append(np.zeros(0, np.float32))
+                continue
+            vectors = self._session.embed(texts)
+            near = self._near_captions(vectors, state)
+            scores = lemon_scores(
+                torch.from_numpy(vectors), state, near, self._bank, self._parameters
+            )
+            similarities.append(scores.numpy().astype(np.float32))
+        return similarities
+
+    def replacement_gains(self, requests: Sequence[tuple[LemonState, Tokens]]) -> list[FloatArray]:
+        """With the neighbours of the text as it is: which they are has no gradient."""
+        with torch.enable_grad():
+            vectors, leaves, table = self._session.vectors_with_gradients(
+                [text for _, text in requests]
+            )
+            total = torch.zeros(())
+            for row, (state, _) in enumerate(requests):
+                vector = vectors[row : row + 1].cpu()
+                near = self._near_captions(vector.detach().numpy(), state)
+                total = (
+                    total + lemon_scores(vector, state, near, self._bank, self._parameters).sum()
+                )
+            return gains_of(total, leaves, table)
+
+    def _near_captions(self, vectors: FloatArray, state: LemonState) -> NDArray[np.int64]:
+        own_rows = [state.own_row] * len(vectors)
+        return self._bank.near_captions(vectors, self._parameters.neighbours, own_rows)
+
+
+def lemon_scores(
+    captions: torch.Tensor,
+    state: LemonState,
+    near_captions: NDArray[np.int64],
+    bank: NeighbourBank,
+    parameters: LemonParameters,
+) -> torch.Tensor:
+    """s of captions [n, d] for one image; near_captions: [n, k]. Shape [n]."""
+    p = parameters
+    image = state.vector.clone()
+    d_1 = 1 - captions @ image
+    image_gap = 1 - torch.from_numpy(bank.images[state.near]) @ image
+    image_weight = torch.exp(
+        -p.tau_1n * image_gap - p.tau_2n * torch.from_numpy(bank.mismatch[state.near])
+    )
+    d_n = ((1 - captions @ torch.from_numpy(bank.captions[state.near]).T) * image_weight).mean(1)
+    near = torch.from_numpy(bank.captions[near_captions])
+    caption_gap = 1 - (near * captions[:, None]).sum(2)
+    caption_weight = torch.exp(
+        -p.tau_1m * caption_gap - p.tau_2m * torch.from_numpy(bank.mismatch[near_captions])
+    )
+    d_m = ((1 - torch.from_numpy(bank.images[near_captions]) @ image) * caption_weight).mean(1)
+    return -(d_1 + p.beta * d_n + p.gamma * d_m)

@@ -1,0 +1,107 @@
+"""A scorer from a hub name or a directory. Every family of checkpoints is one module and one line.
+
+The list below is the registry: a new family is a module that ends with its `FAMILY`, named there; a
+score that stands on another scorer's embeddings is a function, named in `BUILT_ON_EMBEDDINGS`.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+
+from backend.engine import hub
+from backend.engine.scoring import blip, clip, open_clip_model, siglip
+from backend.engine.scoring.checkpoints import ADVICE, Family, Request
+from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.lavis import checkpoint as lavis_checkpoint
+from backend.engine.scoring.lavis import scorer as lavis
+from backend.engine.scoring.lemon import LemonScorer
+from backend.engine.scoring.protocol import Scorer
+from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
+
+PRECISIONS = ("float32", "bfloat16")
+FAMILIES: tuple[Family, ...] = (
+    clip.FAMILY,
+    blip.FAMILY,
+    siglip.FAMILY,
+    open_clip_model.FAMILY,
+    lavis_checkpoint.FAMILY,
+    lavis.FAMILY,
+)
+#: Scores that are made of the embeddings of any family that has some.
+BUILT_ON_EMBEDDINGS: dict[str, Callable[[DualEncoder], Scorer]] = {"lemon": LemonScorer}
+KINDS: tuple[str, ...] = (
+    *dict.fromkeys(kind for family in FAMILIES for kind in family.kinds),
+    *BUILT_ON_EMBEDDINGS,
+)
+
+
+def choose_device(device: str | None = None) -> str:
+    """`device` if it is given and there, otherwise cuda, mps, cpu in this order.
+
+    Raises SettingsError for a device that this machine does not have.
+    """
+    devices = ["cpu"]
+    if torch.backends.mps.is_available():
+        devices.insert(0, "mps")
+    if torch.cuda.is_available():
+        devices.insert(0, "cuda")
+    if device is None:
+        return devices[0]
+    if device.split(":")[0] not in devices:
+        raise SettingsError(f"There is no device '{device}' here; there are: {', '.join(devices)}.")
+    return device
+
+
+def choose_precision(device: str, precision: str | None = None) -> str:
+    """`precision` if it is given, otherwise bfloat16 where CUDA has it natively, else float32.
+
+    What bfloat16 changes is in BENCHMARKS.md ("Precision"). Raises SettingsError for any other.
+    """
+    if precision not in (None, *PRECISIONS):
+        raise SettingsError(f"There is no precision '{precision}'; use {' or '.join(PRECISIONS)}.")
+    return precision or ("bfloat16" if hub.native_bfloat16(device) else "float32")
+
+
+def load_scorer(
+    model: str,
+    kind: str | None = None,
+    device: str | None = None,
+    precision: str | None = None,
+) -> Scorer:
+    """Load `model`; `kind` is one of KINDS, None takes the checkpoint's own.
+
+    Raises ModelUnavailable if it cannot be loaded, ModelMismatch if it is something else or lacks
+    weights, SettingsError for a kind or a device that does not exist.
+    """
+    if kind is not None and kind not in KINDS:
+        raise SettingsError(f"There is no scorer '{kind}'; use one of: {', '.join(KINDS)}.")
+    where = choose_device(device)
+    request = Request(model, kind, where, choose_precision(where, precision))
+    family = _family_of(model)
+    if kind in BUILT_ON_EMBEDDINGS and family.embedding is not None:
+        base = family.load(request._replace(kind=family.embedding))
+        assert isinstance(base, DualEncoder)
+        return BUILT_ON_EMBEDDINGS[kind](base)
+    if kind is not None and kind not in family.kinds:
+        raise ModelMismatch(f"'{model}' can be {' or '.join(family.kinds)}, not {kind}. {ADVICE}")
+    return family.load(request)
+
+
+def _family_of(model: str) -> Family:
+    """By the name, or by what its config.json says. Raises ModelUnavailable, ModelMismatch."""
+    for family in FAMILIES:
+        if family.named(model):
+            return family
+    if Path(model).is_dir() and not (Path(model) / "config.json").is_file():
+        raise ModelUnavailable(f"The directory '{model}' holds no config.json. {ADVICE}")
+    from transformers import AutoConfig
+
+    model_type = hub.load(AutoConfig, model, advice=ADVICE).model_type
+    for family in FAMILIES:
+        if model_type in family.model_types:
+            return family
+    raise ModelMismatch(
+        f"'{model}' is a {model_type} model; scorers are CLIP, SigLIP or BLIP "
+        f"image-text retrieval models. {ADVICE}"
+    )

@@ -1,0 +1,77 @@
+"""The pairs that LEMoN compares a pair with, and the weights by which it does."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.scoring.protocol import FloatArray
+
+
+@dataclass(frozen=True)
+class LemonParameters:
+    """k and the six weights. The defaults are LEMoN_FIX; LEMoN_OPT fits the six to labels."""
+
+    neighbours: int = 30
+    beta: float = 5.0
+    gamma: float = 5.0
+    tau_1n: float = 0.1
+    tau_2n: float = 5.0
+    tau_1m: float = 0.1
+    tau_2m: float = 5.0
+
+    def as_dict(self) -> dict[str, float]:
+        return asdict(self)
+
+
+class NeighbourBank:
+    """The dataset's pairs as unit vectors, searched exactly (faiss, inner product).
+
+    `images` and `captions`: shape [pairs, d]; `keys`: what each pair is called outside, ascending.
+    """
+
+    def __init__(self, keys: Sequence[int], images: FloatArray, captions: FloatArray) -> None:
+        import faiss
+
+        self.keys = np.asarray(keys, np.int64)
+        if np.any(np.diff(self.keys) <= 0):
+            raise ValueError("keys must be ascending and unique")
+        self.images = np.ascontiguousarray(images, np.float32)
+        self.captions = np.ascontiguousarray(captions, np.float32)
+        self.mismatch = 1 - (self.images * self.captions).sum(1)  #: d_mm of every pair
+        self._by_image = faiss.IndexFlatIP(images.shape[1])
+        self._by_caption = faiss.IndexFlatIP(captions.shape[1])
+        self._by_image.add(self.images)
+        self._by_caption.add(self.captions)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def row_of(self, key: int) -> int:
+        """The pair's row, -1 if it is not among them."""
+        row = int(np.searchsorted(self.keys, key))
+        return row if row < len(self.keys) and self.keys[row] == key else -1
+
+    def near_images(
+        self, vectors: FloatArray, count: int, own_rows: Sequence[int]
+    ) -> NDArray[np.int64]:
+        """Rows of the nearest images, nearest first, without row own[i]; [n, ≤ count]."""
+        return self._near(self._by_image, vectors, count, own_rows)
+
+    def near_captions(
+        self, vectors: FloatArray, count: int, own_rows: Sequence[int]
+    ) -> NDArray[np.int64]:
+        return self._near(self._by_caption, vectors, count, own_rows)
+
+    def _near(
+        self, index: Any, vectors: FloatArray, count: int, own_rows: Sequence[int]
+    ) -> NDArray[np.int64]:
+        most = min(count, len(self) - 1)
+        _, neighbours = index.search(np.ascontiguousarray(vectors, np.float32), most + 1)
+        itself = np.asarray(own_rows, np.int64)[:, None]
+        # The pair itself moves to the end, then the last of each row is left out.
+        order = np.argsort(neighbours == itself, axis=1, kind="stable")
+        rows: NDArray[np.int64] = np.take_along_axis(neighbours, order, 1)[:, :most]
+        return rows

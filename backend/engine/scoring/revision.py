@@ -1,0 +1,52 @@
+"""Which weights exactly: the hub's commit, or a digest of the files in a directory."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from backend.engine.hub_cache import commit_of
+
+#: Read of each weights file: enough to tell trainings apart, cheap for files of gigabytes.
+_SAMPLE = 1 << 20
+
+
+def revision_of(model: str, commit: str | None = None) -> str:
+    """`commit` for a hub name; for a directory a digest of its configuration and weights.
+
+    Of each file its name, its size and its first and last megabyte count.
+    """
+    folder = Path(model)
+    if not folder.is_dir():
+        return (commit or commit_of(model) or "unknown")[:12]
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if (
+            path.suffix not in (".json", ".safetensors", ".bin", ".txt")
+            or path.name == "traced.json"
+        ):
+            continue
+        size = path.stat().st_size
+        digest.update(f"{path.name}:{size}\n".encode())
+        with path.open("rb") as file:
+            digest.update(file.read(_SAMPLE))
+            file.seek(max(0, size - _SAMPLE))
+            digest.update(file.read(_SAMPLE))
+    return digest.hexdigest()[:12]
+
+
+def weights_digest(model: Any) -> str:
+    """A digest of the loaded weights: their names, shapes and a few numbers of each."""
+    digest = hashlib.sha256()
+    for name, weight in model.state_dict().items():
+        digest.update(f"{name}:{tuple(weight.shape)}".encode())
+        digest.update(weight.flatten()[:64].float().numpy().tobytes())
+    return digest.hexdigest()[:12]
+
+
+def limits_of(model: str) -> str:
+    """What a model's own `traced.json` says that it cannot do; empty if it says nothing."""
+    path = Path(model) / "traced.json"
+    if not path.is_file():
+        return ""
+    return str(json.loads(path.read_text(encoding="utf-8")).get("limits", ""))

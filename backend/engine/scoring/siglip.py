@@ -1,0 +1,77 @@
+"""SigLIP through Hugging Face: s is the cosine of image and text embedding.
+
+SigLIP's own probability, sigmoid(scale · cosine + bias), rises with the cosine, so the order of
+captions is the same. Captions are padded to the model's length and the padding is attended to, as
+in its training.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import torch
+from torch.nn.functional import normalize
+
+from backend.engine import hub
+from backend.engine.model_fit import check_image_processor, check_tokenizer
+from backend.engine.scoring.checkpoints import ADVICE, Family, Request, info_of, load_weights
+from backend.engine.scoring.dual_encoder import DualEncoder, HubImages
+from backend.engine.scoring.protocol import ImageState, Session, Tokens
+from backend.engine.scoring.tokens import HubReader
+from backend.engine.scoring.towers.padded import PaddedSession, PaddedText, padded_to
+
+
+@dataclass
+class SiglipScorer(HubImages, DualEncoder):
+    """A `SiglipModel`. An image's state is its unit embedding, shape [d]."""
+
+    image_processor: Any
+
+    @cached_property
+    def tower(self) -> PaddedText:
+        text = self.model.config.text_config
+        tokenizer = self.reader.tokenizer  # type: ignore[attr-defined]
+        length = int(text.max_position_embeddings)
+        end, filler = int(tokenizer.eos_token_id), int(tokenizer.pad_token_id or 0)
+
+        def whole(tokens: Tokens) -> Sequence[int]:
+            return padded_to([*tokens[: length - 1], end], length, filler)
+
+        return PaddedText(
+            encode=lambda ids: self.model.text_model(input_ids=ids).pooler_output,
+            whole=whole,
+            embedding=self.model.text_model.embeddings.token_embedding,
+            own_token=0,
+            length=length,
+            width=int(text.hidden_size),
+        )
+
+    def open_session(self) -> Session:
+        tower = self.tower
+        return PaddedSession(tower, self.budget(20 * tower.width * 4), self.precision)
+
+    def _see(self, pixels: torch.Tensor) -> list[ImageState]:
+        seen = self.model.vision_model(pixel_values=pixels).pooler_output
+        return list(normalize(seen.float(), dim=-1).cpu())
+
+
+def load_siglip(request: Request) -> SiglipScorer:
+    """A `SiglipModel`, of SigLIP or SigLIP 2. Raises as `load_scorer` does."""
+    from transformers import AutoImageProcessor, AutoTokenizer, SiglipModel
+
+    model, _, device, precision = request
+    loaded = load_weights(model, SiglipModel, ("logit_scale", "logit_bias"))
+    image_processor = hub.load(AutoImageProcessor, model, advice=ADVICE)
+    tokenizer = hub.load(AutoTokenizer, model, advice=ADVICE)
+    text = loaded.config.text_config
+    check_tokenizer(model, tokenizer, int(text.vocab_size))
+    check_image_processor(model, image_processor, loaded.config.vision_config)
+    # One token behind a caption, none before: two places less than its length, as `HubReader` cuts.
+    reader = HubReader(tokenizer, int(text.max_position_embeddings) + 1, int(text.vocab_size))
+    info = info_of("siglip", model, device, precision, loaded, reader.context - 1)
+    return SiglipScorer(info, loaded.to(device), reader, image_processor)
+
+
+#: SigLIP 2 of fixed resolution calls itself siglip; its NaFlex models take patches of any shape.
+FAMILY = Family(("siglip",), load_siglip, model_types=("siglip",), embedding="siglip")

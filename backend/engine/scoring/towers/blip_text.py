@@ -1,0 +1,212 @@
+"""BLIP's text encoder over packed sequences, with an image's keys and values computed once.
+
+The same numbers as `BlipTextModel`, to rounding, with less to do:
+
+* sequences are packed, not padded (`packing`);
+* cross-attention's keys and values belong to the image, not to the caption: once an image and
+  layer, however many captions look at it;
+* all captions that look at one image do so in one attention call;
+* the first layer's projections are looked up by token and position;
+* the last layer is computed for the first token of each sequence, the only one that is read.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.nn import functional as F  # noqa: N812
+
+from backend.engine.scoring.towers.packing import Packing, ProjectionTable
+from backend.engine.scoring.towers.weights import Affine, Norm, affine, norm
+from backend.engine.scoring.work import Work
+
+#: Keys and values of one image in every layer, each [1, heads, patches, head width].
+ImageMemory = list[tuple[torch.Tensor, torch.Tensor]]
+
+
+@dataclass(frozen=True)
+class _Layer:
+    query_key_value: Affine
+    output: Affine
+    norm: Norm
+    image_query: Affine
+    image_key_value: Affine
+    image_output: Affine
+    image_norm: Norm
+    up: Affine
+    down: Affine
+    last_norm: Norm
+
+
+def _layer(layer: Any, dtype: torch.dtype) -> _Layer:
+    attention, image = layer.attention, layer.crossattention
+    return _Layer(
+        affine(attention.self.query, attention.self.key, attention.self.value, dtype=dtype),
+        affine(attention.output.dense, dtype=dtype),
+        norm(attention.output.LayerNorm, dtype),
+        affine(image.self.query, dtype=dtype),
+        affine(image.self.key, image.self.value, dtype=dtype),
+        affine(image.output.dense, dtype=dtype),
+        norm(image.output.LayerNorm, dtype),
+        affine(layer.intermediate.dense, dtype=dtype),
+        affine(layer.output.dense, dtype=dtype),
+        norm(layer.output.LayerNorm, dtype),
+    )
+
+
+class BlipText:
+    """The weights of a `BlipTextModel`, and what can be computed with them."""
+
+    def __init__(self, model: Any, dtype: torch.dtype) -> None:
+        self.embeddings = model.embeddings
+        self.layers = [_layer(layer, dtype) for layer in model.encoder.layer]
+        self.heads = int(model.config.num_attention_heads)
+        self.width = int(model.config.hidden_size)
+        self.dtype = dtype
+        self.device = model.embeddings.word_embeddings.weight.device
+        activation = model.config.hidden_act
+        if activation != "gelu":
+            raise ValueError(f"BLIP's text encoder uses gelu, not {activation}.")
+
+    @torch.no_grad()
+    def remember(self, patches: torch.Tensor) -> ImageMemory:
+        """Keys and values of an image's patch states [patches, width] in every layer."""
+        remembered = []
+        for layer in self.layers:
+            both = self._split(layer.image_key_value(patches), 1, len(patches)).contiguous()
+            remembered.append((both[0], both[1]))
+        return remembered
+
+    def bytes_an_image(self, patches: int) -> int:
+        return 2 * len(self.layers) * patches * self.width * self.dtype.itemsize
+
+    @property
+    def bytes_a_token(self) -> int:
+        return 20 * self.width * self.dtype.itemsize
+
+    def read(
+        self,
+        sequences: Sequence[Sequence[int]],
+        work: Work,
+        table: ProjectionTable,
+        images: Sequence[ImageMemory] = (),
+        image_of: Sequence[int] = (),
+    ) -> torch.Tensor:
+        """States of the first tokens, shape [sequences, width].
+
+        Sequences bear their special tokens and come in order of image (`image_of`, increasing) and,
+        within one, of length; without images, in order of length.
+        """
+        packing = Packing.of(sequences)
+        rows = table.rows(packing.ids, packing.positions, self._first_rows, work)
+        states, projected = rows[:, : self.width], rows[:, self.width :]
+        return self._through(states, projected, packing, work, images, image_of)
+
+    def read_embedded(
+        self,
+        words: torch.Tensor,
+        sequences: Sequence[Sequence[int]],
+        images: Sequence[ImageMemory] = (),
+        image_of: Sequence[int] = (),
+    ) -> torch.Tensor:
+        """`read` from the tokens' embeddings [tokens, width], through which gradients flow."""
+        packing = Packing.of(sequences)
+        positions = torch.from_numpy(packing.positions).to(self.device)
+        states = words + self.embeddings.position_embeddings(positions)
+        states = self.embeddings.LayerNorm(states).to(self.dtype)
+        projected = self.layers[0].query_key_value(states)
+        return self._through(states, projected, packing, Work(), images, image_of)
+
+    def _first_rows(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
+        """Embedding and first projections side by side, [tokens, 4 width]."""
+        words = self.embeddings.word_embeddings(ids.to(self.device))
+        places = self.embeddings.position_embeddings(positions.to(self.device))
+        states = self.embeddings.LayerNorm(words + places).to(self.dtype)
+        return torch.cat([states, self.layers[0].query_key_value(states)], 1)
+
+    def _through(
+        self,
+        states: torch.Tensor,
+        projected: torch.Tensor,
+        packing: Packing,
+        work: Work,
+        images: Sequence[ImageMemory],
+        image_of: Sequence[int],
+    ) -> torch.Tensor:
+        """All layers, from the first layer's states and its queries, keys and values."""
+        keys = image_of if images else [0] * len(packing.lengths)
+        runs, stretches = packing.runs(keys), packing.stretches(keys)
+        first = packing.first_tokens.to(self.device)
+        for number, layer in enumerate(self.layers):
+            last = number == len(self.layers) - 1
+            if number:
+                projected = layer.query_key_value(states) if not last else states
+            if not last:
+                context = self._attend(projected, runs)
+            else:
+                context, states = self._attend_last(states, layer, runs, first)
+            states = layer.norm(layer.output(context) + states)
+            if images:
+                query = layer.image_query(states)
+                seen = torch.empty_like(query)
+                for run in stretches:
+                    key, value = images[keys[run.first]][number]
+                    part = slice(run.first, run.last) if last else slice(run.start, run.stop)
+                    self._look(query[part], key, value, seen[part])
+                states = layer.image_norm(layer.image_output(seen) + states)
+            states = layer.last_norm(layer.down(F.gelu(layer.up(states))) + states)
+        self._count(work, packing, [image[0][0].shape[2] for image in images], keys)
+        return states
+
+    def _split(self, packed: torch.Tensor, texts: int, length: int) -> torch.Tensor:
+        """[tokens, n * width] to [n, texts, heads, length, head width]."""
+        parts = packed.shape[-1] // self.width
+        shaped = packed.view(texts, length, parts, self.heads, self.width // self.heads)
+        return shaped.permute(2, 0, 3, 1, 4)
+
+    def _attend(self, projected: torch.Tensor, runs: Sequence[Any]) -> torch.Tensor:
+        context = projected.new_empty(len(projected), self.width)
+        for run in runs:
+            part = slice(run.start, run.stop)
+            query, key, value = self._split(projected[part], run.last - run.first, run.length)
+            attended = F.scaled_dot_product_attention(query, key, value)
+            self._split(context[part], run.last - run.first, run.length)[0].copy_(attended)
+        return context
+
+    def _attend_last(
+        self, states: torch.Tensor, layer: _Layer, runs: Sequence[Any], first: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """The last layer's self-attention for first tokens only, and their states before it."""
+        width = self.width
+        last = states[first]
+        queries = layer.query_key_value.rows(0, width)(last)
+        projected = layer.query_key_value.rows(width, 3 * width)(states)
+        context = torch.empty_like(queries)
+        for run in runs:
+            texts = run.last - run.first
+            key, value = self._split(projected[run.start : run.stop], texts, run.length)
+            (query,) = self._split(queries[run.first : run.last], texts, 1)
+            attended = F.scaled_dot_product_attention(query, key, value)
+            self._split(context[run.first : run.last], texts, 1)[0].copy_(attended)
+        return context, last
+
+    def _look(
+        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor
+    ) -> None:
+        """All tokens [n, width] that look at one image, as one row of queries; into `seen`."""
+        (shaped,) = self._split(query, 1, len(query))
+        attended = F.scaled_dot_product_attention(shaped, key, value)
+        self._split(seen, 1, len(query))[0].copy_(attended)
+
+    def _count(
+        self, work: Work, packing: Packing, patches: Sequence[int], keys: Sequence[int]
+    ) -> None:
+        lengths = packing.lengths
+        work.sequences += len(lengths)
+        work.tokens += int(lengths.sum())
+        work.attended += int((lengths**2).sum())
+        work.attended_last += int(lengths.sum())
+        if patches:
+            work.seen += sum(int(n) * patches[key] for n, key in zip(lengths, keys, strict=True))
+            work.seen_last += sum(patches[key] for key in keys)

@@ -1,0 +1,99 @@
+"""Sequences that begin alike share their beginnings.
+
+In a causal tower a token sees only what stands before it, so its states are those of its *prefix*:
+the same for every sequence that begins so. The tree holds a node a distinct prefix; a sequence is a
+path from the root. What a round of questions does not touch, nor the round before it, is forgotten:
+a candidate shares its beginning with the candidates of the step before up to the later of the two
+deletions, and nothing with older ones that those do not have.
+
+>>> tree = PrefixTree(8)
+>>> end, new = tree.insert((5, 6, 7)); len(new)
+3
+>>> end, new = tree.insert((5, 6, 8)); len(new)
+1
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+_ROOT = -1
+Slots = NDArray[np.int64]
+
+
+class PrefixTree:
+    """Nodes live in numbered slots, which are used again when their node is forgotten."""
+
+    def __init__(self, context: int, capacity: int = 512) -> None:
+        self.context = context
+        self.round = 0
+        self._child: dict[tuple[int, int], int] = {}
+        self._free: list[int] = []
+        self.token = np.zeros(0, np.int64)
+        self.parent = np.zeros(0, np.int64)
+        self.depth = np.zeros(0, np.int64)
+        self._used = np.zeros(0, np.int64)
+        #: Slots from the first token to the node itself, then -1.
+        self.path = np.zeros((0, context), np.int64)
+        self._resize(capacity)
+
+    def _resize(self, capacity: int) -> None:
+        old = self.capacity
+        grown = capacity - old
+        none = np.zeros(grown, np.int64)
+        self.token = np.concatenate([self.token, none])
+        self.parent = np.concatenate([self.parent, none])
+        self.depth = np.concatenate([self.depth, none])
+        self._used = np.concatenate([self._used, none])
+        self.path = np.concatenate([self.path, np.full((grown, self.context), -1, np.int64)])
+        self._free = [*range(capacity - 1, old - 1, -1), *self._free]
+
+    @property
+    def capacity(self) -> int:
+        return len(self.token)
+
+    def __len__(self) -> int:
+        return len(self._child)
+
+    def insert(self, tokens: Sequence[int]) -> tuple[int, list[int]]:
+        """The slot of the last token, and the slots of prefixes that were not there, in order."""
+        node, new = _ROOT, []
+        for depth, token in enumerate(tokens):
+            child = self._child.get((node, token))
+            if child is None:
+                child = self._add(node, token, depth)
+                new.append(child)
+            self._used[child] = self.round
+            node = child
+        return node, new
+
+    def _add(self, parent: int, token: int, depth: int) -> int:
+        if not self._free:
+            self._resize(2 * self.capacity)
+        slot = self._free.pop()
+        self._child[parent, token] = slot
+        self.token[slot], self.parent[slot], self.depth[slot] = token, parent, depth
+        self.path[slot] = -1
+        if depth:
+            self.path[slot, :depth] = self.path[parent, :depth]
+        self.path[slot, depth] = slot
+        return slot
+
+    def next_round(self) -> None:
+        """Forget what neither this round nor the one before it has touched."""
+        oldest = self.round - 1
+        kept = {}
+        for (parent, token), slot in self._child.items():
+            if self._used[slot] >= oldest:
+                kept[parent, token] = slot
+            else:
+                self._free.append(slot)
+        self._child = kept
+        self.round += 1
+
+    def drop(self, slots: Sequence[int]) -> None:
+        """Take back nodes that were inserted but could not be computed."""
+        gone = set(slots)
+        self._child = {key: slot for key, slot in self._child.items() if slot not in gone}
+        self._free.extend(gone)

@@ -1,0 +1,174 @@
+"""Bags of similar pictures (SR, Algorithms 1 and 2, and B.2).
+
+A bag holds pictures that a caption must tell apart. Pictures are compared by a *multimodal* vector,
+the picture's own beside the mean of its captions':
+
+    m_i = (z_i || t_i) / sqrt(2)        z_i, t_i unit vectors
+
+The paper does not normalise t_i, which then weighs less the more its captions differ; we do. What
+the paper leaves out: two pictures of a bag are never near duplicates, which no caption tells apart.
+
+    candidate bag of i    i and its nearest pictures; alpha = their mean cosine with i
+    curated bags          by alpha descending, each that shares no picture with those before
+    training bags         each epoch in a random order, each picture at most once
+"""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.floating]
+
+#: Pictures whose vectors are this near each other show the same.
+NEAR_DUPLICATE = 0.98
+#: Neighbours among which a bag's pictures are looked for, as published.
+NEIGHBOURS = 200
+#: A bag of one says nothing, and nobody looks through more.
+SMALLEST, LARGEST = 2, 50
+_ROWS = 1024
+
+
+@dataclass(frozen=True)
+class Bag:
+    """`members`: rows of pictures, the query first, then nearest first. `alpha`: the mean cosine of
+    the others with the query; higher is harder."""
+
+    members: tuple[int, ...]
+    alpha: float
+
+
+def unit(vectors: ArrayLike) -> NDArray[np.float32]:
+    """Rows scaled to length 1, float32 [n, d]; a row of zeros stays as it is."""
+    rows = np.asarray(vectors, np.float32)
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
+
+
+def multimodal(pictures: ArrayLike, captions: ArrayLike) -> NDArray[np.float32]:
+    """m [n, 2d] of pictures [n, d] and the mean vectors of their captions [n, d']."""
+    return np.hstack([unit(pictures), unit(captions)]) / np.float32(np.sqrt(2))
+
+
+def nearest(
+    vectors: NDArray[np.float32], count: int = NEIGHBOURS, rows: Sequence[int] | None = None
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The `count` nearest other rows of each row (or of `rows`), and their cosines: [n, count].
+
+    Exact, nearest first, ties by the smaller row; fewer columns where there are fewer vectors. The
+    n x n matrix is never held.
+    """
+    import faiss
+
+    asked = np.arange(len(vectors)) if rows is None else np.asarray(rows, np.int64)
+    count = max(0, min(count, len(vectors) - 1))
+    places = np.zeros((len(asked), count), np.int64)
+    cosines = np.zeros((len(asked), count))
+    if not count:
+        return places, cosines
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(np.ascontiguousarray(vectors))
+    for first in range(0, len(asked), _ROWS):
+        part = asked[first : first + _ROWS]
+        _, neighbours = index.search(np.ascontiguousarray(vectors[part]), count + 1)
+        for row, (itself, near) in enumerate(zip(part, neighbours, strict=True), first):
+            others = near[near != itself][:count]
+            # float32 sums differ between batches: what is kept is computed again, and ordered.
+            exact = vectors[others].astype(np.float64) @ vectors[itself].astype(np.float64)
+            order = np.lexsort((others, -exact))
+            places[row], cosines[row] = others[order], exact[order]
+    return places, cosines
+
+
+def candidate_bags(
+    vectors: NDArray[np.float32], pictures: NDArray[np.float32], size: int
+) -> list[Bag]:
+    """Algorithm 1: a bag for each picture that has enough others beside it, in the order of rows.
+
+    `vectors` [n, d]: unit vectors m by which pictures are near each other; `pictures` [n, d']: unit
+    vectors of the pictures alone, by which near duplicates are known. Raises ValueError for a size
+    that is invalid.
+    """
+    _check(size)
+    bags: dict[int, Bag] = {}
+    rows, count = list(range(len(vectors))), NEIGHBOURS
+    while rows:
+        places, cosines = nearest(vectors, count, rows)
+        again = []
+        for row, near, cosine in zip(rows, places, cosines, strict=True):
+            chosen = _distinct(row, near, pictures, size)
+            if len(chosen) == size - 1:
+                alpha = float(np.mean(cosine[chosen]))
+                bags[row] = Bag((row, *(int(near[place]) for place in chosen)), alpha)
+            elif count < len(vectors) - 1:
+                again.append(row)  # a picture with hundreds of near duplicates: look further
+        rows, count = again, count * 8
+    return [bags[row] for row in sorted(bags)]
+
+
+def curated_bags(candidates: Sequence[Bag]) -> list[Bag]:
+    """Algorithm 2: the hardest first, each that shares no picture with those taken; ties by the
+    smallest picture.
+
+    >>> curated_bags([Bag((0, 1), 0.5), Bag((1, 2), 0.9), Bag((3, 0), 0.5)])
+    [Bag(members=(1, 2), alpha=0.9), Bag(members=(3, 0), alpha=0.5)]
+    """
+    taken: set[int] = set()
+    bags = []
+    for bag in sorted(candidates, key=lambda bag: (-bag.alpha, bag.members[0])):
+        if taken.isdisjoint(bag.members):
+            taken.update(bag.members)
+            bags.append(bag)
+    return bags
+
+
+def training_bags(
+    near: NDArray[np.int64], size: int, rng: random.Random
+) -> Iterator[tuple[int, ...]]:
+    """One epoch of training bags (B.2): pictures in a random order, each with its first `size` - 1
+    neighbours that no bag holds yet. `near` [n, k]: neighbours of each picture, nearest first, as
+    `nearest` gives them. Pictures that are left without enough free neighbours sit the epoch out.
+    """
+    _check(size)
+    order = list(range(len(near)))
+    rng.shuffle(order)
+    free = np.ones(len(near), np.bool_)
+    for row in order:
+        if not free[row]:
+            continue
+        others = near[row][free[near[row]]][: size - 1]
+        if len(others) == size - 1:
+            bag = (row, *others.tolist())
+            free[list(bag)] = False
+            yield bag
+
+
+def random_bags(count: int, size: int, rng: random.Random) -> list[Bag]:
+    """`count` pictures sampled at random into disjoint bags: what mined bags are compared with."""
+    _check(size)
+    order = list(range(count))
+    rng.shuffle(order)
+    ends = range(size, count + 1, size)
+    return [Bag(tuple(order[end - size : end]), 0.0) for end in ends]
+
+
+def _distinct(
+    row: int, near: NDArray[np.int64], pictures: NDArray[np.float32], size: int
+) -> list[int]:
+    """Places in `near` of the first pictures that are near duplicates of none in the bag."""
+    chosen: list[int] = []
+    kept = [pictures[row]]
+    for place, other in enumerate(near):
+        if len(chosen) == size - 1:
+            break
+        if max(float(image @ pictures[other]) for image in kept) < NEAR_DUPLICATE:
+            chosen.append(place)
+            kept.append(pictures[other])
+    return chosen
+
+
+def _check(size: int) -> None:
+    if not SMALLEST <= size <= LARGEST:
+        raise ValueError(f"A bag holds {SMALLEST} to {LARGEST} pictures, not {size}.")

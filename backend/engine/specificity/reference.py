@@ -1,0 +1,88 @@
+"""What captions say, against references and against what is there.
+
+CIDEr-D is pycocoevalcap's own (its `cider` needs no Java; only its tokeniser would: ours lowers
+case and drops punctuation, as that one does for plain English). CHAIR is over a vocabulary of
+objects (Rohrbach et al., 2018).
+"""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from backend.errors import ModelUnavailable
+
+_WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+
+
+def words_of(caption: str) -> list[str]:
+    """Lower-case words without punctuation.
+
+    >>> words_of("A dog's kite, two-coloured!")
+    ['a', "dog's", 'kite', 'two-coloured']
+    """
+    return _WORD.findall(caption.lower())
+
+
+def cider_d(captions: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
+    """CIDEr-D of each caption against its references, in the published scale (10 is the most).
+
+    Document frequencies are those of the references given: figures of two sets do not compare.
+    """
+    try:
+        from pycocoevalcap.cider.cider_scorer import CiderScorer
+    except ImportError as problem:
+        raise ModelUnavailable(
+            "CIDEr needs pycocoevalcap: pip install -r requirements-training.txt"
+        ) from problem
+    scorer = CiderScorer(n=4, sigma=6.0)
+    for caption, known in zip(captions, references, strict=True):
+        scorer += (" ".join(words_of(caption)), [" ".join(words_of(text)) for text in known])
+    _, scores = scorer.compute_score()
+    return [float(score) for score in np.asarray(scores)]
+
+
+def distinct_words(captions: Sequence[str]) -> int:
+    """How many different words the captions use together.
+
+    >>> distinct_words(["A dog.", "a cat"])
+    3
+    """
+    return len({word for caption in captions for word in words_of(caption)})
+
+
+@dataclass(frozen=True)
+class Chair:
+    """`of_objects` (CHAIR_I): the share of mentioned objects that are not there; `of_captions`
+    (CHAIR_S): the share of captions with at least one. Lower is better."""
+
+    of_objects: float
+    of_captions: float
+    mentioned: int
+
+
+def chair(
+    captions: Sequence[str],
+    objects: Sequence[Collection[str]],
+    object_of: Mapping[str, str],
+) -> Chair:
+    """`object_of`: every word that names an object (plurals, synonyms), to the object; `there`: the
+    objects of each caption's picture. An object that is mentioned twice in a caption counts once.
+
+    >>> chair(["a dog and a cat", "a puppy"], [{"dog"}, {"dog"}],
+    ...       {"dog": "dog", "puppy": "dog", "cat": "cat"})
+    Chair(of_objects=0.3333333333333333, of_captions=0.5, mentioned=3)
+    """
+    mentioned = false = captions_with = 0
+    for caption, known in zip(captions, objects, strict=True):
+        named = {object_of[word] for word in words_of(caption) if word in object_of}
+        absent = len(named.difference(known))
+        mentioned += len(named)
+        false += absent
+        captions_with += absent > 0
+    return Chair(
+        false / mentioned if mentioned else 0.0,
+        captions_with / len(captions) if captions else 0.0,
+        mentioned,
+    )

@@ -1,0 +1,97 @@
+"""What the verdicts so far say: precision of the flagged, calibration, errors as they came."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+#: Pairs at least this probable count as flagged.
+FLAGGED = 0.5
+_BINS = 10
+_POINTS = 200
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A verdict that says right or wrong, in the order in which they were given."""
+
+    p_error: float | None
+    is_error: bool
+
+
+@dataclass(frozen=True)
+class CalibrationBin:
+    """Decided pairs of similar probability: mean probability, share wrong, how many."""
+
+    probability: float
+    share_wrong: float
+    pairs: int
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95 % interval of the share that is wrong (Wilson, 1927).
+
+        >>> tuple(round(end, 2) for end in CalibrationBin(0.7, 0.8, 10).interval)
+        (0.49, 0.94)
+        """
+        from scipy.stats import binomtest
+
+        test = binomtest(round(self.share_wrong * self.pairs), self.pairs)
+        ends = test.proportion_ci(method="wilson")
+        return float(ends.low), float(ends.high)
+
+
+def precision_of_flagged(decided: Sequence[Decided]) -> tuple[float | None, int]:
+    """Share of errors among decided pairs that were flagged, and how many those are."""
+    flagged = [pair for pair in decided if pair.p_error is not None and pair.p_error >= FLAGGED]
+    if not flagged:
+        return None, 0
+    return sum(pair.is_error for pair in flagged) / len(flagged), len(flagged)
+
+
+def calibration(decided: Sequence[Decided]) -> list[CalibrationBin]:
+    """In order of probability, bins of equally many pairs; fewer bins for few pairs."""
+    known = sorted((pair.p_error, pair.is_error) for pair in decided if pair.p_error is not None)
+    count = min(_BINS, len(known) // 5)
+    edges = [round(k * len(known) / count) for k in range(count + 1)] if count else []
+    bins = []
+    for first, last in itertools.pairwise(edges):
+        part = known[first:last]
+        bins.append(
+            CalibrationBin(
+                sum(p for p, _ in part) / len(part),
+                sum(wrong for _, wrong in part) / len(part),
+                len(part),
+            )
+        )
+    return bins
+
+
+def errors_found(decided: Sequence[Decided]) -> list[tuple[int, int]]:
+    """(pairs decided, errors among them) along the way, at most a few hundred points."""
+    curve, errors = [(0, 0)], 0
+    every = max(1, len(decided) // _POINTS)
+    for number, pair in enumerate(decided, 1):
+        errors += pair.is_error
+        if number % every == 0 or number == len(decided):
+            curve.append((number, errors))
+    return curve
+
+
+def suspects_hit(
+    marked: Iterable[tuple[set[tuple[int, int]], Sequence[tuple[int, int, float]]]],
+) -> tuple[int, float, float] | None:
+    """(pairs, top-1 hit rate, chance) of suspect words against marked ones; None without any.
+
+    `marked`: for each pair the marked spans, and (start, end, suspicion) of every word.
+    """
+    hits, chances = [], []
+    for spans, words in marked:
+        known = [(start, end) in spans for start, end, _ in words]
+        if not any(known):
+            continue
+        top = max(range(len(words)), key=lambda i: words[i][2])
+        hits.append(known[top])
+        chances.append(sum(known) / len(known))
+    if not hits:
+        return None
+    return len(hits), sum(hits) / len(hits), sum(chances) / len(chances)

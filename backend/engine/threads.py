@@ -1,0 +1,63 @@
+"""How many threads compute, and what they do while they wait.
+
+OpenMP's threads spin while they wait for each other. On an idle machine that saves microseconds;
+next to another busy program they burn the very cores that it needs, and two programs scoring
+concurrently took several times as long as one after the other. So waiting threads sleep, and a
+model too small to gain from a second thread gets one.
+
+Nothing here imports torch: `let_waiting_threads_sleep` must come first. Environment variables
+override both (`OMP_WAIT_POLICY`, `GOMP_SPINCOUNT`, `KMP_BLOCKTIME`; `OMP_NUM_THREADS`).
+"""
+
+import os
+from collections.abc import MutableMapping
+
+#: Below this number of parameters a second thread costs more than it gains.
+SMALL = 20_000_000
+_WAITING = {
+    "OMP_WAIT_POLICY": "PASSIVE",  # any OpenMP
+    "GOMP_SPINCOUNT": "0",  # GNU's, beside torch on Linux
+    "KMP_BLOCKTIME": "0",  # Intel's and LLVM's, milliseconds
+}
+
+
+def let_waiting_threads_sleep(environment: MutableMapping[str, str] = os.environ) -> None:
+    """Before torch is imported: OpenMP reads these when it is loaded."""
+    for name, value in _WAITING.items():
+        environment.setdefault(name, value)
+
+
+def cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def others_load(own_threads: int) -> float:
+    """The number of other runnable threads on this machine (one-minute mean), at least 0."""
+    try:
+        return max(0.0, os.getloadavg()[0] - own_threads)
+    except OSError:  # not known on this system
+        return 0.0
+
+
+def threads_for(parameters: int, available: int, load: float, chosen: str | None = None) -> int:
+    """Threads for one model's products.
+
+    `available`: cores; `load`: of other programs; `chosen`: OMP_NUM_THREADS, which
+    takes precedence.
+
+    >>> threads_for(3_500_000, 8, 0.0), threads_for(220_000_000, 8, 0.0)
+    (1, 8)
+    >>> threads_for(220_000_000, 8, 6.2), threads_for(220_000_000, 2, 30.0)
+    (2, 1)
+    >>> threads_for(220_000_000, 8, 0.0, "3")
+    3
+    """
+    first = (chosen or "").split(",")[0].strip()
+    if first.isdecimal() and int(first) > 0:
+        return int(first)
+    if parameters < SMALL:
+        return 1
+    return max(1, available - round(load))

@@ -1,0 +1,158 @@
+"""Many trajectories at once: one call of the scorer a round, whoever asks.
+
+Every live pair is a generator that waits for an answer. A round collects the questions of all of
+them, puts them to the scorer's session together, and hands the answers back; a finished pair makes
+room for the next. Small models are busy with full batches this way, and large ones see no
+difference.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from backend.engine.captions import Caption
+from backend.engine.scoring.protocol import (
+    BoolArray,
+    FloatArray,
+    ImageState,
+    Scorer,
+    Session,
+    TokenReader,
+    Tokens,
+)
+from backend.engine.trajectories.exploring import (
+    AskGains,
+    AskScores,
+    Explorer,
+    Exploring,
+    SearchResult,
+)
+from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
+
+
+@dataclass
+class _Pair:
+    index: int
+    state: ImageState
+    caption: Caption
+    words_read: int
+    explorer: Explorer
+    asked: AskScores | AskGains
+    answer: FloatArray | None = None
+
+
+def run_trajectories(
+    scorer: Scorer,
+    pairs: Iterable[tuple[ImageState, Caption]],
+    exploring: Exploring | None = None,
+    live: int | None = None,
+    session: Session | None = None,
+) -> Iterator[tuple[int, Trajectory]]:
+    """(index, trajectory) of each pair, as they finish, not in order.
+
+    `pairs` is read only as pairs finish, so it may encode images as it goes. `live` pairs are in
+    flight at a time, by default as many as the session says fit into memory.
+    """
+    exploring = exploring or Exploring()
+    session = session or scorer.open_session()
+    live = live or session.live
+    allowed = (
+        scorer.reader.replaceable(exploring.whole_words)
+        if exploring.kind.replaces_tokens
+        else np.zeros(0, np.bool_)
+    )
+    waiting = enumerate(pairs)
+    running: list[_Pair] = []
+    while True:
+        while len(running) < live and (following := next(waiting, None)) is not None:
+            index, (state, caption) = following
+            words_read = scorer.reader.words_read(caption.text)
+            explorer = start_explorer(scorer, caption, words_read, exploring, allowed)
+            running.append(_Pair(index, state, caption, words_read, explorer, next(explorer)))
+        if not running:
+            return
+        _answer(session, running)
+        done: list[tuple[_Pair, SearchResult]] = []
+        still: list[_Pair] = []
+        for pair in running:
+            try:
+                assert pair.answer is not None
+                pair.asked = pair.explorer.send(pair.answer)
+                still.append(pair)
+            except StopIteration as finished:
+                done.append((pair, finished.value))
+        running = still
+        yield from _finish(scorer, session, done, exploring)
+
+
+def start_explorer(
+    scorer: Scorer, caption: Caption, words_read: int, exploring: Exploring, allowed: BoolArray
+) -> Explorer:
+    """The generator of one pair. `allowed`: which tokens may replace another."""
+    start = exploring.kind.start
+    return start(caption, words_read, scorer.reader, allowed, exploring)
+
+
+def _answer(session: Session, running: list[_Pair]) -> None:
+    scored = [(pair, pair.asked) for pair in running if isinstance(pair.asked, AskScores)]
+    answers = session.score([(pair.state, asked.texts) for pair, asked in scored]) if scored else []
+    for (pair, _), answer in zip(scored, answers, strict=True):
+        pair.answer = answer
+    moved = [(pair, pair.asked) for pair in running if isinstance(pair.asked, AskGains)]
+    if moved:
+        gains = session.replacement_gains([(pair.state, asked.text) for pair, asked in moved])
+        for (pair, _), answer in zip(moved, gains, strict=True):
+            pair.answer = answer
+
+
+def _finish(
+    scorer: Scorer, session: Session, done: list[tuple[_Pair, SearchResult]], exploring: Exploring
+) -> Iterator[tuple[int, Trajectory]]:
+    """Add to what the explorers found c_t = cos(x_t, x_0), where c_0 is 1, and the second opinion
+    of a model that has one."""
+    if not done:
+        return
+    auxiliary = bool(scorer.info.auxiliary) and exploring.auxiliary
+    images = scorer.image_embeddings([pair.state for pair, _ in done]) if auxiliary else None
+    alone = [
+        _single_deletions(pair, scorer.reader) if images is not None else [] for pair, _ in done
+    ]
+    every = [
+        *(text for _, result in done for text in result.texts),
+        *(text for texts in alone for text in texts),
+    ]
+    place = {text: row for row, text in enumerate(dict.fromkeys(every))}
+    vectors = session.embed(list(place))
+    for number, (pair, result) in enumerate(done):
+        rows = vectors[[place[text] for text in result.texts]]
+        similarities = np.clip(rows @ rows[0], -1.0, 1.0).astype(np.float32)
+        similarities[0] = 1.0
+        yield (
+            pair.index,
+            Trajectory(
+                caption=pair.caption,
+                scores=np.array(result.scores, np.float32),
+                similarities=similarities,
+                removed=tuple(result.changed),
+                first_step_scores=result.first,
+                truncated=pair.words_read < len(pair.caption),
+                captions=None if exploring.deletes_words else tuple(result.captions),
+                auxiliary=(
+                    None
+                    if images is None
+                    else AuxiliaryScores(
+                        rows @ images[number],
+                        vectors[[place[text] for text in alone[number]]] @ images[number],
+                    )
+                ),
+            ),
+        )
+
+
+def _single_deletions(pair: _Pair, reader: TokenReader) -> list[Tokens]:
+    """x_0 without word i, as the model reads it, for each of the words that it reads."""
+    behind = range(pair.words_read, len(pair.caption))
+    return reader.tokenise(
+        [pair.caption.without((word, *behind)) for word in range(pair.words_read)]
+    )

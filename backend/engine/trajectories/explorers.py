@@ -1,0 +1,10 @@
+"""The explorers that there are, by the names people give: the registry, a line each."""
+
+from backend.engine.trajectories import elimination, gcd
+from backend.engine.trajectories.exploring import ExplorerKind
+
+EXPLORERS: dict[str, ExplorerKind] = {
+    "elimination": elimination.ELIMINATION,
+    "gcd": gcd.GCD,
+    "fast-gcd": gcd.FAST_GCD,
+}

@@ -1,0 +1,141 @@
+"""Explorers that replace tokens along the gradient of s (TRACED §3.2, Algorithms 3 and 4).
+
+To first order, exchanging token w_j by v changes s by ∇_{e(w_j)} s · (e(v) - e(w_j)). GCD takes
+the K best v of every position and tries N of these exchanges, sampled at random; Fast GCD first
+finds the position whose deletion raises s most, and tries all K there. Either way the best
+candidate becomes the next caption, also when it is worse than the one before (Algorithm 1).
+
+Special tokens are never drawn; with `whole_words` only words are. What is sampled for a pair
+depends on the run's seed and the caption alone, not on what is computed beside it.
+"""
+
+import zlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.captions import Caption
+from backend.engine.scoring.protocol import BoolArray, FloatArray, TokenReader, Tokens
+from backend.engine.trajectories.edited_text import EditedText, best_by_word
+from backend.engine.trajectories.exploring import (
+    AskGains,
+    AskScores,
+    Explorer,
+    ExplorerKind,
+    Exploring,
+    SearchResult,
+)
+
+
+def greedy_coordinate_descent(
+    caption: Caption,
+    words_read: int,
+    reader: TokenReader,
+    allowed: BoolArray,
+    exploring: Exploring,
+) -> Explorer:
+    """GCD (Algorithm 3): N candidates a step, drawn from the K best of every position."""
+    rng = np.random.default_rng((exploring.seed, zlib.crc32(caption.text.encode())))
+    text = EditedText(caption, reader)
+    now = text.tokens
+    scores = [float((yield AskScores([now]))[0])]
+    first = np.full(words_read, scores[0], np.float32)
+    result = SearchResult([now], [], scores, [], first)
+    for step in range(exploring.steps if text.editable else 0):
+        top = best_replacements((yield AskGains(now)), now, allowed, exploring)
+        drawn = _draw(top, exploring.candidates, rng)
+        candidates = [_exchanged(now, j, v) for j, v in drawn]
+        candidate_scores = yield AskScores(candidates)
+        if step == 0:
+            where = [text.word_of[j] for j, _ in drawn]
+            first[:] = best_by_word(
+                candidate_scores, where, words_read, scores[0], exploring.direction
+            )
+        best = exploring.best(candidates, candidate_scores)
+        now = _take(result, text, reader, now, *drawn[best], float(candidate_scores[best]))
+    return result
+
+
+def fast_greedy_coordinate_descent(
+    caption: Caption,
+    words_read: int,
+    reader: TokenReader,
+    allowed: BoolArray,
+    exploring: Exploring,
+) -> Explorer:
+    """Fast GCD (Algorithm 4): all K replacements of the token whose deletion raises s most."""
+    text = EditedText(caption, reader)
+    now = text.tokens
+    scores = [float((yield AskScores([now]))[0])]
+    first = np.full(words_read, scores[0], np.float32)
+    result = SearchResult([now], [], scores, [], first)
+    for step in range(exploring.steps if text.editable else 0):
+        shorter = [now[:j] + now[j + 1 :] for j in range(len(now))]
+        deleted = yield AskScores(shorter)
+        if step == 0:
+            first[:] = text.by_word(deleted, words_read, scores[0], exploring.direction)
+        j = exploring.best(shorter, deleted)
+        gains = yield AskGains(now)
+        top = best_replacements(gains[j : j + 1], now[j : j + 1], allowed, exploring)[0]
+        candidates = [_exchanged(now, j, int(v)) for v in top]
+        candidate_scores = yield AskScores(candidates)
+        best = exploring.best(candidates, candidate_scores)
+        now = _take(result, text, reader, now, j, int(top[best]), float(candidate_scores[best]))
+    return result
+
+
+def best_replacements(
+    gains: FloatArray, now: Tokens, allowed: BoolArray, exploring: Exploring
+) -> NDArray[np.int64]:
+    """The K tokens of highest gain at each position, shape [positions, K], best first.
+
+    A token is no replacement of itself. Fewer than K if the vocabulary has fewer.
+    """
+    signed = gains.astype(np.float32) if exploring.direction == "maximise" else -gains
+    usable = np.where(allowed[None, :], signed, -np.inf)
+    usable[np.arange(len(now)), list(now)] = -np.inf
+    # A token that is not allowed itself takes no place from those that are.
+    most = min(exploring.top, int(allowed.sum()) - int(allowed[list(now)].any()))
+    part = np.argpartition(-usable, most - 1, axis=1)[:, :most]
+    # Sorted by gain, then by number: partitions come in no particular order.
+    order = np.lexsort((part, -np.take_along_axis(usable, part, 1)), axis=1)
+    ranked: NDArray[np.int64] = np.take_along_axis(part, order, 1)
+    return ranked
+
+
+def _draw(top: NDArray[np.int64], count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
+    """`count` exchanges (position, token): position uniform, then token uniform among its K."""
+    positions = rng.integers(0, len(top), count)
+    places = rng.integers(0, top.shape[1], count)
+    return [(int(j), int(top[j, k])) for j, k in zip(positions, places, strict=True)]
+
+
+def _exchanged(now: Tokens, j: int, v: int) -> Tokens:
+    return (*now[:j], v, *now[j + 1 :])
+
+
+def _take(
+    result: SearchResult,
+    text: EditedText,
+    reader: TokenReader,
+    now: Tokens,
+    j: int,
+    v: int,
+    score: float,
+) -> Tokens:
+    """Go one step: note the new caption and return its tokens."""
+    following = _exchanged(now, j, v)
+    text.edit(j, reader.decode((v,)))
+    result.texts.append(following)
+    result.captions.append(str(text))
+    result.scores.append(score)
+    result.changed.append(text.word_of[j])
+    return following
+
+
+FAST_GCD = ExplorerKind(
+    fast_greedy_coordinate_descent, ("steps", "top", "whole_words"), replaces_tokens=True
+)
+GCD = ExplorerKind(
+    greedy_coordinate_descent, (*FAST_GCD.parameters, "candidates", "seed"), replaces_tokens=True
+)

@@ -1,0 +1,349 @@
+"""Enrich the captions of a queue in bulk; the enrichments wait for a curator.
+
+As in `correct_queue`, every pair is one transaction (its enrichments and the attempt), and a
+model's answers are cached: if interrupted, the same command resumes and pays for nothing twice.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from backend.engine import memory
+from backend.engine.captions import Caption
+from backend.engine.correction import boosting
+from backend.engine.correction.boosting import Boost, Booster, Doubt, Doubts, Guarded
+from backend.engine.correction.striking import without
+from backend.engine.correction.suggestion import CorrectionContext, Suggestion
+from backend.engine.detection.localisation import suspect_words
+from backend.engine.expectation import with_expectations
+from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
+from backend.engine.phrases.nonce import Nonces
+from backend.engine.phrases.spans import Phrase
+from backend.errors import BudgetSpent, SettingsError
+from backend.jobs.classifiers import listened_to, probabilities, word_weights
+from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.nonce_pools import nonce_pools
+from backend.jobs.reports import BoostReport, DryRun, DryRunQuestion
+from backend.jobs.specificity import Judge
+from backend.jobs.stored_suggestions import to_save
+from backend.jobs.stored_trajectories import exploring_of
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.verdicts import RIGHT_NOW
+from db.queries import pairs as pair_queries
+from db.queries import queue as queue_queries
+from db.queries import specificity as specificity_queries
+from db.queries import suggestions as suggestion_queries
+from db.queries.pairs import PairRow
+from db.queries.queue import QueueFilter, QueueRow
+from db.queries.suggestions import Attempt
+
+#: Captions more likely wrong than this are not blended with others.
+WRONG_FROM = 0.5
+_PAGE = 24
+_CHARACTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 800
+
+#: The phrases of (case, caption) with their attribution; None if it cannot be computed.
+Attribute = Callable[[CorrectionContext, str], Sequence[PhraseScore]]
+
+
+def boost(
+    store: Store,
+    engine: Engine,
+    filter: QueueFilter,
+    booster: Booster,
+    limit: int | None = None,
+    progress: Progress = no_progress,
+) -> BoostReport:
+    """Ask for richer captions of every scored pair that the filter lets through, in its order.
+
+    Stops early, and reports it, if the budget is spent. Raises ModelUnavailable if a model is
+    unreachable and SettingsError if specificity has not been measured; finished work is kept.
+    """
+    work = BoostWork(store, engine, filter.dataset_id, booster)
+    outcomes: Counter[str] = Counter()
+    done, struck, stopped = 0, 0, ""
+    with store.reading() as session:
+        total = queue_queries.count(session, filter)
+    total = min(total, limit) if limit is not None else total
+    try:
+        for row, context in work.waiting(filter, limit):
+            outcome, taken_out = (
+                (context, 0) if isinstance(context, str) else work.pair(row, context)
+            )
+            outcomes[outcome] += 1
+            struck += taken_out
+            done += 1
+            progress(done, total, "Enriching")
+    except BudgetSpent as problem:
+        stopped = str(problem)
+    spending = engine.spending
+    return BoostReport(
+        filter.dataset_id, done, dict(outcomes), struck, spending.requests, spending.kept,
+        spending.tokens_in, spending.tokens_out, spending.cost, stopped,
+    )  # fmt: skip
+
+
+def dry_run(
+    store: Store, engine: Engine, filter: QueueFilter, booster: Booster, shown: int = 3
+) -> DryRun:
+    """The exact first requests, without sending them. Holistic requests depend on the answers and
+    are not shown."""
+    work = BoostWork(store, engine, filter.dataset_id, booster)
+    questions: list[DryRunQuestion] = []
+    for row, context in work.waiting(filter, None):
+        if isinstance(context, str):
+            continue
+        asked = []
+        captions = boosting.distinct(work.captions(row))
+        if len(captions) > 1:
+            asked.append(boosting.blend_question(captions))
+        if booster.sees is not None and {"visual", "holistic"} & set(booster.kinds):
+            asked.append(boosting.visual_question(context.image))
+        questions += [
+            DryRunQuestion(row.pair_id, row.external_id, q.system, q.user, len(q.image or b""))
+            for q in asked
+        ]
+        if len(questions) >= shown:
+            break
+    with store.reading() as session:
+        total = queue_queries.count(session, filter)
+    characters = sum(len(question.system) + len(question.user) for question in questions)
+    pictures = sum(question.image_bytes > 0 for question in questions)
+    each = characters / _CHARACTERS_A_TOKEN + pictures * _TOKENS_A_PICTURE
+    return DryRun(work.name, total, round(each / max(1, len(questions))), tuple(questions[:shown]))
+
+
+@dataclass(frozen=True)
+class Considered:
+    """A proposal and its outcome. `offer` None: refused by the guard; `reason`: why a proposal that
+    passed is not offered either; `ranks`: of its picture, (before, after, of)."""
+
+    boost: Boost
+    guarded: Guarded
+    suggestion: Suggestion | None = None
+    ranks: tuple[int, ...] = ()
+    reason: str = ""
+
+
+class BoostWork:
+    """State shared by all pairs of one command."""
+
+    def __init__(self, store: Store, engine: Engine, dataset_id: int, booster: Booster) -> None:
+        self.store, self.engine, self.booster = store, engine, booster
+        self.dataset_id = dataset_id
+        with store.reading() as session:
+            if not specificity_queries.is_measured(session, dataset_id):
+                raise SettingsError(
+                    "Specificity has not been measured yet. Run: python app.py score NAME "
+                    "--specificity"
+                )
+        self.corrector = PairCorrector(store, engine, dataset_id, None)
+        self.judge = Judge(store, engine, dataset_id)
+        scorer = engine.scorer
+        self._nonces = Nonces(scorer.reader, nonce_pools(engine))
+        kinds = ",".join(kind[0] for kind in booster.kinds)
+        self.name = f"{booster.proposer(booster.kinds[-1])[:50]} ({kinds})"
+
+    def waiting(
+        self, filter: QueueFilter, limit: int | None
+    ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
+        """Pairs of the queue, each with its context or with the reason for skipping it."""
+        after, seen = None, 0
+        while limit is None or seen < limit:
+            size = _PAGE if limit is None else min(_PAGE, limit - seen)
+            with self.store.reading() as session:
+                page = queue_queries.page(session, filter, after, size)
+                known = suggestion_queries.attempted(
+                    session, [row.pair_id for row in page.rows], self.name, self.corrector.run.id
+                )
+            yield from ((row, "asked before") for row in page.rows if row.pair_id in known)
+            new = [row for row in page.rows if row.pair_id not in known]
+            yield from self.corrector.contexts(new)
+            seen += len(page.rows)
+            if page.next_cursor is None:
+                return
+            after = page.next_cursor
+
+    def captions(self, row: QueueRow) -> list[str]:
+        """The human captions of the pair's picture, its own first: with corrections applied, and
+        without those that were dropped or look wrong."""
+        with self.store.reading() as session:
+            others = pair_queries.of_picture(session, self.dataset_id, row.image_path)
+        of_pair = [other for other in others if other.id == row.pair_id]
+        rest = [other for other in others if other.id != row.pair_id and _is_trusted(other)]
+        return [other.corrected_caption or other.caption for other in (*of_pair, *rest)]
+
+    def pair(self, row: QueueRow, context: CorrectionContext) -> tuple[str, int]:
+        """Ask, guard, judge and commit; returns (outcome, phrases removed)."""
+        considered, outcome, why = self.considered(row, context)
+        suggestions = [
+            (
+                proposal.suggestion,
+                {**self._from(proposal.boost, proposal.guarded), "ranks": list(proposal.ranks)},
+            )
+            for proposal in considered
+            if proposal.suggestion is not None and not proposal.reason
+        ]
+        struck = sum(len(proposal.guarded.struck) for proposal in considered)
+        with self.store.writing() as session:
+            suggestion_queries.save_suggestions(
+                session,
+                [
+                    to_save(row.pair_id, suggestion, self.corrector.run.id, where, kind="boost")
+                    for suggestion, where in suggestions
+                ],
+            )
+            suggestion_queries.save_attempt(
+                session, Attempt(row.pair_id, self.name, self.corrector.run.id, outcome, why)
+            )
+        memory.give_back()
+        return outcome, struck
+
+    def considered(
+        self, row: QueueRow, context: CorrectionContext
+    ) -> tuple[list["Considered"], str, str]:
+        """Ask, guard and judge without writing: every proposal, the outcome, and its reason."""
+        if row.p_error is not None and row.p_error > WRONG_FROM and row.decision is None:
+            return [], "looks wrong", ""
+        captions = self.captions(row)
+        made = boosting.make(context.image, captions, self.booster)
+        outcome = made.failed[0][1] if made.failed else "nothing to blend"
+        why = "; ".join(f"{kind}: {message}" for kind, _, message in made.failed)
+        considered = []
+        for boost in made.made:
+            guarded = self.guarded(context, boost, captions)
+            if not guarded.caption:
+                outcome, why = "refused by the guard", guarded.refused
+                considered.append(Considered(boost, guarded))
+                continue
+            suggestion, ranks, reason = self.judged(row, context, boost, guarded)
+            if reason:
+                outcome, why = "no better", reason
+            considered.append(Considered(boost, guarded, suggestion, ranks, reason))
+        if any(boost.suggestion is not None and not boost.reason for boost in considered):
+            outcome = "offered"
+        return considered, outcome, why
+
+    def guarded(self, context: CorrectionContext, boost: Boost, captions: Sequence[str]) -> Guarded:
+        reader = self.engine.scorer.reader
+        with self.engine.lock:
+            read = reader.words_read(boost.caption)
+            return boosting.guard(boost, captions, self.doubts_of(context), read)
+
+    def doubts_of(self, context: CorrectionContext) -> Doubts:
+        """The phrases of a caption, judged against the picture of the case."""
+        return lambda text, phrases: doubts(
+            self.engine, self.corrector, context, text, phrases, self._attribute, self.judge.scale
+        )
+
+    def _attribute(self, context: CorrectionContext, text: str) -> Sequence[PhraseScore]:
+        scorer = self.engine.scorer
+        scores = attribute_phrases(scorer, [(context.state, Caption.parse(text))], self._nonces)
+        return next(scores)[1]
+
+    def judged(
+        self, row: QueueRow, context: CorrectionContext, boost: Boost, guarded: Guarded
+    ) -> tuple[Suggestion, tuple[int, ...], str]:
+        """The suggestion, its picture's ranks (before, after, of), and why it is not offered."""
+        suggestions = self.corrector.judged(
+            context, {guarded.caption: self.booster.proposer(boost.kind)}
+        )
+        suggestion = suggestions[0]
+        with self.engine.lock:
+            ranks = self.judge.ranks_of(row.pair_id, [row.caption, guarded.caption])
+        if not ranks:
+            return suggestion, (), "its picture has no vector"
+        (before, rank, of), (after, new_rank, _) = ranks
+        why = boosting.keeps(context.p_error, suggestion.p_after, after - before, rank - new_rank)
+        return suggestion, (rank, new_rank, of), why
+
+    def _from(self, boost: Boost, guarded: Guarded) -> dict[str, Any]:
+        model = self.booster.sees if boost.kind == "visual" else self.booster.blends
+        return {
+            "model": getattr(model or self.booster.sees, "name", ""),
+            "boost": boost.kind,
+            "prompt": boosting.VERSIONS[boost.kind],
+            "sources": list(boost.sources),
+            "struck": [[w.start, w.end, w.why] for w in guarded.struck],
+            "anchored": round(guarded.anchored, 3),
+            "notes": list(guarded.notes),
+        }
+
+
+def doubts(
+    engine: Engine,
+    corrector: PairCorrector,
+    context: CorrectionContext,
+    text: str,
+    phrases: Sequence[Phrase],
+    attribute: Attribute,
+    scale: float,
+) -> list[Doubt]:
+    """Evidence against these phrases from the picture: their attribution in logits (`scale`: of s),
+    the suspicion of their words, and the drop in probability of error without each."""
+    if not phrases:
+        return []
+    support = {
+        (score.phrase.start, score.phrase.end): None if score.pas is None else scale * score.pas
+        for score in attribute(context, text)
+    }
+    shorter = [without(text, phrase.start, phrase.end) for phrase in phrases]
+    trajectories = engine.trajectories(
+        [(context.state, variant) for variant in (text, *shorter)],
+        exploring=exploring_of(corrector.run),
+    )
+    reader = listened_to(engine, corrector.classifier)
+    with engine.lock:
+        trajectories = with_expectations(reader, [context.image] * len(trajectories), trajectories)
+    p = np.array(probabilities(corrector.classifier, trajectories) if corrector.classifier else
+                 np.zeros(len(trajectories)))  # fmt: skip
+    suspects = suspect_words(
+        trajectories[0],
+        float(p[0]) if corrector.classifier else None,
+        word_weights(corrector.classifier),
+    )
+    doubts = []
+    for phrase, after in zip(phrases, p[1:], strict=True):
+        inside = [w.score for w in suspects if w.start < phrase.end and w.end > phrase.start]
+        doubts.append(
+            Doubt(
+                phrase.start, phrase.end, support.get((phrase.start, phrase.end)),
+                max(inside, default=0.0), float(p[0] - after),
+            )
+        )  # fmt: skip
+    return doubts
+
+
+def _is_trusted(pair: PairRow) -> bool:
+    if pair.decision == "drop":
+        return False
+    decided = pair.decision in RIGHT_NOW
+    return decided or pair.p_error is None or pair.p_error <= WRONG_FROM
+
+
+def booster(
+    engine: Engine, kinds: Sequence[str], llm: str | None = None, llm_url: str | None = None
+) -> Booster:
+    """The models that write richer captions: the session's vision-language model, and a language
+    model (default: the same). Raises SettingsError, ModelUnavailable."""
+    unknown = [kind for kind in kinds if kind not in boosting.KINDS]
+    if unknown or not kinds:
+        raise SettingsError(
+            f"There is no kind '{''.join(unknown[:1])}'; there are {', '.join(boosting.KINDS)}."
+        )
+    corrector = engine.corrector
+    sees = blends = corrector.model if corrector is not None else None
+    if llm is not None:
+        settings = replace(engine.settings, corrector=llm, corrector_url=llm_url)
+        blends = Engine(settings, spending=engine.spending).language_model()
+    if (sees is None and set(kinds) != {"blend"}) or blends is None:
+        raise SettingsError(
+            "Name a vision-language model: --vlm NAME. Blends alone need only a language model: "
+            "--llm."
+        )
+    return Booster(sees, blends, tuple(kinds))  # type: ignore[arg-type]  # checked above

@@ -1,0 +1,64 @@
+"""Load stored classifiers and apply them."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from backend.engine.detection.classifier import Classifier
+from backend.engine.detection.features import feature_matrix
+from backend.engine.detection.localisation import DEFAULT, WordWeights
+from backend.engine.expectation import listening
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.loaded_models import Engine
+from backend.store import Store
+from db.queries import classifiers as queries
+
+if TYPE_CHECKING:
+    from backend.engine.correction.captioner import Captioner
+
+
+def classifier_in_use(store: Store, dataset_id: int) -> Classifier | None:
+    """The classifier behind the dataset's probabilities, None if there is none yet."""
+    with store.reading() as session:
+        row = queries.active(session, dataset_id)
+        if row is None:
+            return None
+        payload = queries.get_payload(session, row.id)
+    return Classifier.from_bytes(payload)
+
+
+def stored_classifier(store: Store, classifier_id: int) -> tuple[queries.ClassifierRow, Classifier]:
+    """A classifier and its database row, by id."""
+    with store.reading() as session:
+        row = queries.get_classifier(session, classifier_id)
+        payload = queries.get_payload(session, classifier_id)
+    return row, Classifier.from_bytes(payload)
+
+
+def probabilities(classifier: Classifier, trajectories: Sequence[Trajectory]) -> list[float]:
+    """p_error of each trajectory, in order; higher is worse."""
+    if not trajectories:
+        return []
+    heard = listening(trajectories, classifier.captioner)
+    return [float(p) for p in classifier.predict(feature_matrix(heard))]
+
+
+def word_weights(classifier: Classifier | None) -> WordWeights:
+    """The weights of the suspect-word features on this classifier's dataset."""
+    return classifier.words if classifier is not None else DEFAULT
+
+
+def listened_to(engine: Engine, classifier: Classifier | None) -> "Captioner | None":
+    """The session's captioner if the classifier was trained with its evidence: new captions judged
+    by this classifier need it too."""
+    if classifier is None or not classifier.captioner:
+        return None
+    captioner = engine.captioner
+    return captioner if captioner and captioner.identity == classifier.captioner else None
+
+
+def judging(
+    classifier: Classifier | None,
+) -> Callable[[Sequence[Trajectory]], list[float]] | None:
+    """`probabilities` bound to this classifier, for judging suggestions; None without one."""
+    return partial(probabilities, classifier) if classifier is not None else None

@@ -1,0 +1,337 @@
+"""Correct the pairs of a queue in bulk; suggestions wait for a curator.
+
+Every pair is one transaction: its suggestions and the attempt. If interrupted, the same command
+resumes; a model's answers are cached, so none is paid for twice.
+
+Only a *rule* may accept a suggestion without a person. The author of the verdict is then the rule
+itself ("rule: p <= 0.2 and gain >= 0.1"), and neither training nor the Progress page counts it as a
+human verdict.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from backend.datasets.containers import locate
+from backend.datasets.images import load_image
+from backend.engine.correction import judge, prompting
+from backend.engine.correction.language_model_suggestions import Corrector, Proposal, propose
+from backend.engine.correction.ranking import SMALLEST_GAIN
+from backend.engine.correction.suggestion import CorrectionContext, Suggestion
+from backend.engine.detection.classifier import Classifier
+from backend.engine.detection.localisation import suspect_words
+from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
+from backend.jobs.classifiers import classifier_in_use, judging, listened_to, word_weights
+from backend.jobs.dataset_pairs import prepare_scorer
+from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
+from backend.jobs.session_run import scored_by_this_model
+from backend.jobs.stored_suggestions import in_order, to_save
+from backend.jobs.stored_trajectories import exploring_of, to_trajectory
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from db.authors import RULE
+from db.errors import VersionConflict
+from db.queries import datasets as dataset_queries
+from db.queries import queue as queue_queries
+from db.queries import suggestions as suggestion_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries import verdicts as verdict_queries
+from db.queries.queue import QueueFilter, QueueRow
+from db.queries.runs import RunRow
+from db.queries.suggestions import Attempt
+
+#: Name of attempts without a vision-language model.
+MODEL_FREE = "model-free v1"
+_PAGE = 24
+#: Rough estimates for dry runs: characters of English per token, tokens per picture.
+_CHARACTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 800
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Accept a suggestion whose probability of error is at most `p` and whose s has risen by at
+    least `gain`."""
+
+    p: float
+    gain: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.p <= 1:
+            raise SettingsError(f"A probability is between 0 and 1, not {self.p:g}.")
+        if self.gain <= 0:
+            raise SettingsError("A gain of 0 or less would accept captions that are no better.")
+
+    @property
+    def author(self) -> str:
+        return f"{RULE}p <= {self.p:g} and gain >= {self.gain:g}"
+
+    def accepts(self, suggestion: suggestion_queries.SuggestionRow) -> bool:
+        return (
+            suggestion.p_after is not None
+            and suggestion.p_after <= self.p
+            and suggestion.s_after - suggestion.s_before >= self.gain
+        )
+
+
+def correct(
+    store: Store,
+    engine: Engine,
+    filter: QueueFilter,
+    corrector: Corrector | None = None,
+    rule: Rule | None = None,
+    limit: int | None = None,
+    at_once: int = 1,
+    progress: Progress = no_progress,
+) -> CorrectionReport:
+    """Ask for a correction of every scored pair that the filter lets through, in its order.
+
+    `corrector` None: the proposers without a vision-language model. `limit`: maximum number of
+    pairs. `at_once`: concurrent requests; more than one only for models behind a server. Stops
+    early, and reports it, if the budget is spent. Raises ModelUnavailable if the model is
+    unreachable; finished work is kept.
+    """
+    work = PairCorrector(store, engine, filter.dataset_id, corrector)
+    counts: Counter[str] = Counter()
+    accepted = done = 0
+    stopped = ""
+    with store.reading() as session:
+        total = queue_queries.count(session, filter)
+    total = min(total, limit) if limit is not None else total
+    for rows in _pages(store, filter, limit):
+        try:
+            for row, outcome in work.page(rows, at_once):
+                counts[outcome] += 1
+                done += 1
+                if rule is not None and row.decision is None:
+                    accepted += _accept(store, row, work.run, rule)
+                progress(done, total, "Correcting")
+        except BudgetSpent as problem:
+            stopped = str(problem)
+            break
+    spending = corrector.model.spending if corrector is not None else None
+    return CorrectionReport(
+        dataset_id=filter.dataset_id,
+        proposer=work.proposer,
+        looked_at=done,
+        outcomes=dict(counts),
+        accepted=accepted,
+        rule=rule.author if rule is not None else None,
+        requests=spending.requests if spending else 0,
+        answers_kept=spending.kept if spending else 0,
+        tokens_in=spending.tokens_in if spending else 0,
+        tokens_out=spending.tokens_out if spending else 0,
+        cost=spending.cost if spending else 0.0,
+        stopped=stopped,
+    )
+
+
+def dry_run(
+    store: Store, engine: Engine, filter: QueueFilter, corrector: Corrector, shown: int = 3
+) -> DryRun:
+    """The exact requests for the first pairs, without sending them."""
+    work = PairCorrector(store, engine, filter.dataset_id, corrector)
+    contexts = (
+        (row, context)
+        for rows in _pages(store, filter, None)
+        for row, context in work.contexts(work.not_yet(rows))
+        if isinstance(context, CorrectionContext)
+    )
+    asked = [
+        (row, prompting.question(context, corrector.mode))
+        for row, context in islice(contexts, shown)
+    ]
+    with store.reading() as session:
+        total = queue_queries.count(session, filter)
+    characters = sum(len(question.system) + len(question.user) for _, question in asked)
+    each = characters / max(1, len(asked)) / _CHARACTERS_A_TOKEN + _TOKENS_A_PICTURE
+    questions = tuple(
+        DryRunQuestion(
+            row.pair_id, row.external_id, question.system, question.user, len(question.image or b"")
+        )
+        for row, question in asked
+    )
+    return DryRun(corrector.proposer, total, round(each), questions)
+
+
+# --------------------------------------------------------------------------------------- the work
+
+
+class PairCorrector:
+    """State shared by all pairs of one command."""
+
+    def __init__(
+        self, store: Store, engine: Engine, dataset_id: int, corrector: Corrector | None
+    ) -> None:
+        self.store, self.engine, self.corrector = store, engine, corrector
+        self.run: RunRow = scored_by_this_model(store, engine, dataset_id)
+        prepare_scorer(store, engine, dataset_id)
+        self.classifier: Classifier | None = classifier_in_use(store, dataset_id)
+        with store.reading() as session:
+            self.root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        self.proposer = corrector.proposer if corrector is not None else MODEL_FREE
+
+    def page(self, rows: Sequence[QueueRow], at_once: int) -> Iterator[tuple[QueueRow, str]]:
+        """(pair, outcome) of a page, each as soon as it is committed."""
+        waiting = self.not_yet(rows)
+        asked = {row.pair_id for row in waiting}
+        yield from ((row, "asked before") for row in rows if row.pair_id not in asked)
+        opened = list(self.contexts(waiting))
+        yield from ((row, context) for row, context in opened if isinstance(context, str))
+        contexts = [
+            (row, context) for row, context in opened if isinstance(context, CorrectionContext)
+        ]
+        if self.corrector is None:
+            for row, context in contexts:
+                yield row, self._suggest(row, context, None)
+            return
+        for row, context, proposal in _asked(contexts, self.corrector, at_once):
+            yield row, self._suggest(row, context, proposal)
+
+    def not_yet(self, rows: Sequence[QueueRow]) -> list[QueueRow]:
+        """The pairs that this proposer has not yet attempted under this run."""
+        with self.store.reading() as session:
+            known = suggestion_queries.attempted(
+                session, [row.pair_id for row in rows], self.proposer, self.run.id
+            )
+        return [row for row in rows if row.pair_id not in known]
+
+    def contexts(
+        self, rows: Sequence[QueueRow]
+    ) -> Iterator[tuple[QueueRow, CorrectionContext | str]]:
+        """Each pair with its context, or with the reason why it cannot be corrected."""
+        with self.store.reading() as session:
+            stored = trajectory_queries.trajectories_of(
+                session, self.run.id, [row.pair_id for row in rows]
+            )
+        for row in rows:
+            if row.pair_id not in stored:
+                yield row, "not scored"
+                continue
+            image = self._image(row)
+            if image is None:
+                yield row, "image unreadable"
+                continue
+            trajectory = to_trajectory(row.caption, stored[row.pair_id])
+            with self.engine.lock:
+                state = self.engine.scorer.of_pair(self.engine.encode([image])[0], row.pair_id)
+            suspects = suspect_words(trajectory, row.p_error, word_weights(self.classifier))
+            yield row, CorrectionContext(image, state, trajectory, suspects, row.p_error)
+
+    def _image(self, row: QueueRow) -> Image.Image | None:
+        try:
+            return load_image(locate(self.root, row.image_path))
+        except (ImageError, UnsafePath, OSError):
+            return None
+
+    def _suggest(self, row: QueueRow, context: CorrectionContext, proposal: Proposal | None) -> str:
+        """Judge and commit the proposals; returns the outcome."""
+        if proposal is None:
+            with self.engine.lock:
+                proposals = judge.proposals_of([context], self.engine.captioner)[0]
+                suggestions = self._judged(context, proposals, keep=False)
+            outcome = "offered" if suggestions else "no better"
+        elif proposal.caption is None:
+            suggestions, outcome = [], proposal.outcome
+        else:
+            with self.engine.lock:
+                suggestions = self._judged(context, {proposal.caption: self.proposer}, keep=True)
+            better = (
+                bool(suggestions)
+                and suggestions[0].s_after > suggestions[0].s_before + SMALLEST_GAIN
+            )
+            outcome = "offered" if better else "no better"
+        detail = proposal.reason if proposal is not None else ""
+        with self.store.writing() as session:
+            suggestion_queries.save_suggestions(
+                session,
+                [to_save(row.pair_id, o, self.run.id, self._from(proposal)) for o in suggestions],
+            )
+            suggestion_queries.save_attempt(
+                session, Attempt(row.pair_id, self.proposer, self.run.id, outcome, detail)
+            )
+        return outcome
+
+    def judged(self, context: CorrectionContext, proposals: dict[str, str]) -> list[Suggestion]:
+        """Each proposal with its scores, whether or not it improves on the caption."""
+        with self.engine.lock:
+            return self._judged(context, proposals, keep=True)
+
+    def _judged(
+        self, context: CorrectionContext, proposals: dict[str, str], keep: bool
+    ) -> list[Suggestion]:
+        return judge.judge(
+            self.engine.scorer, context, proposals, judging(self.classifier),
+            exploring=exploring_of(self.run), keep=keep,
+            listened_to=listened_to(self.engine, self.classifier),
+        )  # fmt: skip
+
+    def _from(self, proposal: Proposal | None) -> dict[str, Any] | None:
+        if proposal is None or self.corrector is None:
+            return None
+        return {
+            "model": self.corrector.model.name,
+            "mode": self.corrector.mode,
+            "prompt": prompting.VERSIONS[self.corrector.mode],
+            "repaired": proposal.repaired,
+            "steps": [[step.word, step.seen, step.wrong] for step in proposal.steps],
+        }
+
+
+def _asked(
+    contexts: Sequence[tuple[QueueRow, CorrectionContext]], corrector: Corrector, at_once: int
+) -> Iterator[tuple[QueueRow, CorrectionContext, Proposal]]:
+    """Answers in the order of the pairs, up to the budget's end."""
+    with ThreadPoolExecutor(max(1, at_once)) as pool:
+        futures = [pool.submit(propose, context, corrector) for _, context in contexts]
+        try:
+            for (row, context), future in zip(contexts, futures, strict=True):
+                yield row, context, future.result()
+        finally:
+            for future in futures:
+                future.cancel()
+
+
+def _pages(store: Store, filter: QueueFilter, limit: int | None) -> Iterator[Sequence[QueueRow]]:
+    after, seen = None, 0
+    while limit is None or seen < limit:
+        size = _PAGE if limit is None else min(_PAGE, limit - seen)
+        with store.reading() as session:
+            page = queue_queries.page(session, filter, after, size)
+        if page.rows:
+            yield page.rows
+        seen += len(page.rows)
+        if page.next_cursor is None:
+            return
+        after = page.next_cursor
+
+
+def _accept(store: Store, row: QueueRow, run: RunRow, rule: Rule) -> int:
+    """1 if the best suggestion satisfies the rule and the pair is still undecided."""
+    with store.reading() as session:
+        suggestions = suggestion_queries.list_suggestions(session, row.pair_id, run.id)
+    chosen = next(
+        (
+            suggestion
+            for suggestion in in_order(row.caption, suggestions)
+            if rule.accepts(suggestion)
+        ),
+        None,
+    )
+    if chosen is None or chosen.caption == row.caption:
+        return 0
+    try:
+        with store.writing() as session:
+            verdict_queries.add_verdict(
+                session, row.pair_id, row.verdict_version, "correction", chosen.caption, chosen.id,
+                author=rule.author,
+            )  # fmt: skip
+    except VersionConflict:
+        return 0
+    return 1

@@ -1,0 +1,162 @@
+"""Which models belong to a dataset: those that it was last scored with.
+
+A model given on the command line applies to that command, and becomes the dataset's own once the
+dataset has been scored with it. Models from environment and configuration files are for datasets
+that have none yet.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from sqlalchemy.orm import Session
+
+from backend.engine.presets import EMBEDDED
+from backend.jobs.stored_trajectories import exploring_of
+from backend.loaded_models import Engine
+from backend.settings import Settings
+from backend.store import Store
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries import settings as setting_queries
+
+#: Settings that a dataset remembers; the first ones belong to one model and go with it.
+_OF_THE_MODEL = ("model", "kind", "captioner", "precision", "lemon")
+_OF_EXPLORING = ("explorer", "unit", "direction", "steps", "top", "candidates", "whole_words",
+                 "seed")  # fmt: skip
+REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING)
+#: Whether pictures are scored that the model does not know.
+ANYWAY = "anyway"
+_DEFAULT = "default_model"
+
+K = TypeVar("K")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class DatasetEngines:
+    """The engine of each dataset; the session's engine for datasets without a model of their
+    own."""
+
+    def __init__(self, store: Store, session_engine: Engine) -> None:
+        self._store, self.of_session = store, session_engine
+
+    def of_dataset(self, dataset_id: int, model: str | None = None) -> Engine:
+        """`model`: a model to use instead, in the form accepted by `--model`."""
+        settings = self.of_session.settings
+        if model:
+            return self.of_session.beside(settings.chosen(model))
+        return self.of_session.beside(settings_for(self._store, settings, dataset_id))
+
+    def of_pair(self, pair_id: int) -> Engine:
+        """Raises NotFound."""
+        with self._store.reading() as session:
+            dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
+        return self.of_dataset(dataset_id)
+
+    def bound(
+        self,
+        function: Callable[Concatenate[Store, Engine, K, P], R],
+        engine_of: Callable[[K], Engine],
+    ) -> Callable[Concatenate[K, P], R]:
+        """`function` with store and engine bound; its next argument determines the engine."""
+
+        def filled(subject: K, *arguments: P.args, **named: P.kwargs) -> R:
+            return function(self._store, engine_of(subject), subject, *arguments, **named)
+
+        filled.__doc__ = function.__doc__
+        return filled
+
+
+def settings_for(store: Store, settings: Settings, dataset_id: int) -> Settings:
+    """The session's settings with the dataset's own models. Raises NotFound."""
+    with store.reading() as session:
+        stored = dict(dataset_queries.get_dataset(session, dataset_id).models)
+        stored = stored or _of_last_run(session, dataset_id)
+    return with_models(settings, stored)
+
+
+def with_models(settings: Settings, stored: Mapping[str, Any]) -> Settings:
+    """Options take precedence over what the dataset remembers; another model brings its own
+    captioner, precision and kind of score."""
+    chosen = {key for key, origin in settings.origins.items() if origin == "option"}
+    if "model" in chosen and model_name(settings.model) != stored.get("model"):
+        chosen |= set(_OF_THE_MODEL)
+    values = {key: stored[key] for key in REMEMBERED if key in stored and key not in chosen}
+    model = values.pop("model", None)
+    if model is None:
+        return settings.chosen(settings.model, **values)
+    others: dict[str, Any] = dict.fromkeys({"kind", "captioner", "precision"} - chosen)
+    others |= values
+    return replace(settings.chosen(model), **others)
+
+
+def remember(store: Store, engine: Engine, dataset_id: int, anyway: bool) -> None:
+    """From now on the dataset is scored with this engine's models."""
+    settings = engine.settings
+    stored = {key: getattr(settings, key) for key in REMEMBERED}
+    stored |= {"model": model_name(settings.model)}
+    with store.writing() as session:
+        if anyway or was_scored_anyway(session, dataset_id, settings):
+            stored[ANYWAY] = True
+        if dict(dataset_queries.get_dataset(session, dataset_id).models) != stored:
+            dataset_queries.remember_models(session, dataset_id, stored)
+
+
+def was_scored_anyway(session: Session, dataset_id: int, settings: Settings) -> bool:
+    """Whether somebody has had the dataset's pictures scored by this model, known to it or not."""
+    stored = dataset_queries.get_dataset(session, dataset_id).models
+    return bool(stored.get(ANYWAY)) and stored.get("model") == model_name(settings.model)
+
+
+def model_name(model: str) -> str:
+    """The stored name of a model; the embedded one gets a name that is valid on any machine."""
+    return "embedded" if _is_embedded(model) else model
+
+
+def _is_embedded(model: str) -> bool:
+    path = Path(model)
+    return (path.parent.name, path.name) == (EMBEDDED.parent.name, EMBEDDED.name)
+
+
+def _of_last_run(session: Session, dataset_id: int) -> dict[str, Any]:
+    """Models of a dataset's last run, for datasets that do not remember their models; {} if there
+    is no run, or if its model directory no longer exists."""
+    run = run_queries.latest_run(session, dataset_id, "score")
+    if run is None or (Path(run.model).is_absolute() and not Path(run.model).exists()
+                       and not _is_embedded(run.model)):  # fmt: skip
+        return {}
+    if _is_embedded(run.model):
+        return {"model": "embedded", "kind": None if run.scorer_kind == "blip-itm"
+                else run.scorer_kind}  # fmt: skip
+    exploring = exploring_of(run)
+    return {
+        "model": run.model,
+        "kind": run.scorer_kind,
+        "precision": run.parameters.get("precision", "float32"),
+        "explorer": exploring.name,
+        **{key: getattr(exploring, key) for key in _OF_EXPLORING if key != "explorer"},
+    }
+
+
+# ------------------------------------------------------------------------ the default
+
+
+def default_model(store: Store) -> str:
+    """The model for datasets that have none yet; "embedded" unless another has been set."""
+    with store.reading() as session:
+        return str(setting_queries.get_setting(session, _DEFAULT, "embedded"))
+
+
+def set_default_model(store: Store, model: str) -> None:
+    with store.writing() as session:
+        setting_queries.set_setting(session, _DEFAULT, model)
+
+
+def with_default(store: Store, settings: Settings) -> Settings:
+    """The settings, with the stored default model unless one was given."""
+    if "model" in settings.origins:
+        return settings
+    return settings.chosen(default_model(store))

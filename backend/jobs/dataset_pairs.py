@@ -1,0 +1,104 @@
+"""All pairs of a dataset, for a scorer that compares pairs with each other (LEMoN).
+
+Vectors are kept beside the store in parts, so that a kill costs one part at most and a second run
+none.
+"""
+
+import zipfile
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from backend.engine.scoring.protocol import Embed, FloatArray
+from backend.jobs.image_batches import open_pictures
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.verdicts import RIGHT_OR_WRONG, is_wrong
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from db.queries.pairs import PairRow
+
+#: Pairs whose vectors are written together.
+PART = 512
+
+Part = tuple[list[int], FloatArray, FloatArray]
+
+
+def prepare_scorer(
+    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+) -> None:
+    """Make the session's scorer ready for pairs of this dataset: nothing to do for most.
+
+    With the setting `lemon = "opt"` LEMoN's weights are fitted to the pairs that have verdicts,
+    which raises TrainingError if there are too few.
+    """
+    if engine.scorer.info.compares_pairs:
+        engine.scorer.prepare(DatasetPairs(store, engine, dataset_id, progress))
+
+
+class DatasetPairs:
+    """A `PairSource` whose keys are the ids of the pairs."""
+
+    def __init__(
+        self, store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+    ) -> None:
+        self._store, self._engine, self._dataset_id = store, engine, dataset_id
+        self._progress = progress
+        with store.reading() as session:
+            self._root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+            self._total = pair_queries.counts(session, dataset_id).total
+
+    @property
+    def identity(self) -> Hashable:
+        return self._store.identity, self._dataset_id, self._total
+
+    def vectors(self, model: str, embed: Embed) -> Iterator[Part]:
+        beside = self._engine.settings.data_directory / "neighbours" / self._store.identity
+        folder = beside / f"{self._dataset_id}-{model}"
+        folder.mkdir(parents=True, exist_ok=True)
+        after = done = 0
+        while True:
+            with self._store.reading() as session:
+                pairs = pair_queries.pairs_after(session, self._dataset_id, after, PART)
+            if not pairs:
+                return
+            path = folder / f"{pairs[0].id}-{pairs[-1].id}.npz"
+            yield _read(path) or self._embedded(pairs, path, embed)
+            after = pairs[-1].id
+            done += len(pairs)
+            self._progress(done, self._total, "Embedding the neighbours")
+
+    def _embedded(self, pairs: Sequence[PairRow], path: Path, embed: Embed) -> Part:
+        opened = open_pictures(self._root, [pair.image_path for pair in pairs])
+        images = {n: image for n, image in opened.items() if not isinstance(image, str)}
+        readable = [pair for pair in pairs if pair.image_path in images]
+        with self._engine.lock:
+            by_image, captions = embed(list(images.values()), [pair.caption for pair in readable])
+        place = {name: row for row, name in enumerate(images)}
+        vectors = by_image[[place[pair.image_path] for pair in readable]]
+        keys = [pair.id for pair in readable]
+        beside = path.with_suffix(".part")
+        with beside.open("wb") as file:
+            np.savez(file, keys=np.array(keys, np.int64), images=vectors, captions=captions)
+        beside.replace(path)
+        return keys, vectors, captions
+
+    def labels(self) -> Mapping[int, bool] | None:
+        if self._engine.settings.lemon != "opt":
+            return None
+        with self._store.reading() as session:
+            return {
+                pair.id: is_wrong(pair.judgement)
+                for pair in pair_queries.iterate_pairs(session, self._dataset_id)
+                if pair.judgement in RIGHT_OR_WRONG
+            }
+
+
+def _read(path: Path) -> Part | None:
+    try:
+        with np.load(path, allow_pickle=False) as part:
+            return part["keys"].tolist(), part["images"], part["captions"]
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return None  # not there, or written by halves

@@ -1,0 +1,221 @@
+"""Stage of scoring: probability of error and suspect words of every pair, from its trajectory."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from pathlib import Path
+
+import numpy as np
+from sqlalchemy.orm import Session
+
+from backend.engine.detection.classifier import Classifier
+from backend.engine.detection.cold_start import captioner_of, cold_start
+from backend.engine.detection.localisation import VISIBLE, WordWeights, suspect_words
+from backend.engine.expectation import listening
+from backend.engine.noise.word_kinds import kind_of
+from backend.engine.statistics.disagreement import rank_disagreement
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.classifiers import probabilities, stored_classifier
+from backend.jobs.noisy_copies import TrajectoryCache
+from backend.jobs.stored_trajectories import (
+    AT_ONCE,
+    exploring_of,
+    scored_batches,
+    scored_pairs,
+    to_row,
+)
+from backend.loaded_models import Engine
+from backend.progress import Progress
+from backend.store import Store
+from db.queries import classifiers as classifier_queries
+from db.queries import datasets as dataset_queries
+from db.queries import detections as detection_queries
+from db.queries import pairs as pair_queries
+from db.queries import signals as signal_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.detections import DetectionRow
+from db.queries.pairs import PairRow
+from db.queries.runs import RunRow
+
+#: Pairs that a cold start trains on; more brings little and costs a score each.
+COLD_START_PAIRS = 2000
+
+
+def detect(
+    store: Store, engine: Engine, run: RunRow, root: Path, progress: Progress
+) -> dict[str, object]:
+    """Probability of error and suspect words of every pair.
+
+    A dataset without a classifier of its own gets one by cold start; later pairs are judged by the
+    classifier in use, so that a curator's adopted one is never replaced behind their back.
+    """
+    dataset_id = run.dataset_id or 0
+    with store.reading() as session:
+        active = classifier_queries.active(session, dataset_id)
+        drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
+        judged = active is not None and trajectory_queries.is_all_judged(session, run.id)
+    if not drawn:
+        return {}
+    if active is not None and (judged or active.report.get("run") == run.id):
+        report = dict(active.report)
+    else:
+        progress(0, 0, "Training the detector on injected noise")
+        pairs, trajectories = scored_pairs(store, run, drawn)
+        trajectories = listening(trajectories, captioner_of(trajectories))
+        keyed = [(pair.id, pair.image_path) for pair in pairs]
+        cache = TrajectoryCache(store, run.id, engine, root, keyed, exploring_of(run))
+        result = cold_start(
+            [pair.caption for pair in pairs],
+            trajectories,
+            cache.score,
+            groups=[pair.image_path for pair in pairs],
+            maximum_pairs=COLD_START_PAIRS,
+            progress=progress,
+            detector=engine.settings.detector,
+        )
+        report = {**result.report, "run": run.id, "verdicts": 0}
+        with store.writing() as session:
+            row = classifier_queries.add_classifier(
+                session,
+                dataset_id,
+                name="Cold start",
+                kind=result.classifier.kind,
+                basis="injected",
+                payload=result.classifier.to_bytes(),
+                report=report,
+            )
+            classifier_queries.activate(session, row.id)
+            # With the classifier: these are judged by others that had not seen them, and a program
+            # that is killed here could not find out any more by which.
+            _judge(
+                session, run, row.id, result.classifier.words, pairs, trajectories,
+                result.p_error.tolist(),
+            )  # fmt: skip
+    judge_rest(store, run)
+    return report
+
+
+def judge_rest(store: Store, run: RunRow) -> None:
+    """Judge, by the classifier in use, what it has not judged yet of this run's trajectories.
+
+    Somebody may adopt another while this goes on: then it is the other that judges, everything, so
+    that no page ever shows one classifier's name beside another's numbers. Nothing is done if the
+    classifier in use belongs to another run.
+    """
+    dataset_id = run.dataset_id or 0
+    used: tuple[int, Classifier] | None = None
+    after = 0
+    while True:
+        with store.reading() as session:
+            active = classifier_queries.active(session, dataset_id)
+            if active is None or active.report.get("run") != run.id:
+                return
+            if used is None or used[0] != active.id:
+                payload = classifier_queries.get_payload(session, active.id)
+                used, after = (active.id, Classifier.from_bytes(payload)), 0
+            waiting = detection_queries.unjudged(session, run.id, active.id, after, AT_ONCE)
+        if not waiting:
+            return
+        pairs, trajectories = scored_pairs(store, run, waiting)
+        p_errors = probabilities(used[1], trajectories)
+        with store.writing() as session:
+            dataset_queries.lock(session, dataset_id)  # nobody adopts another meanwhile
+            still = classifier_queries.active(session, dataset_id)
+            if still is not None and still.id == used[0]:
+                _judge(session, run, used[0], used[1].words, pairs, trajectories, p_errors)
+        after = waiting[-1]
+
+
+def measure_disagreement(store: Store, dataset_id: int) -> None:
+    """How far the scorers that have scored the dataset differ about each pair; nothing for one."""
+    with store.reading() as session:
+        runs = signal_queries.scoring_runs(session, dataset_id)
+        if len(runs) < 2:
+            return
+        scores = [signal_queries.first_scores(session, run) for run in runs]
+    # Two numbers a pair and scorer: even of many millions all fit into memory.
+    common = reduce(np.intersect1d, (ids for ids, _ in scores))
+    if not len(common):
+        return
+    disagreement = rank_disagreement([s_0[np.searchsorted(ids, common)] for ids, s_0 in scores])
+    for first in range(0, len(common), 5000):
+        part = slice(first, first + 5000)
+        with store.writing() as session:
+            signal_queries.save_disagreement(
+                session, dict(zip(common[part].tolist(), disagreement[part].tolist(), strict=True))
+            )
+
+
+def _judge(
+    session: Session,
+    run: RunRow,
+    classifier_id: int,
+    words: WordWeights,
+    pairs: Sequence[PairRow],
+    trajectories: Sequence[Trajectory],
+    p_errors: Sequence[float],
+) -> None:
+    """Write p_error and suspect words; s_0 and gain as well where another run was shown before."""
+    pair_queries.lock_pairs(session, [pair.id for pair in pairs])
+    shown = [
+        to_row(pair.id, t)
+        for pair, t in zip(pairs, trajectories, strict=True)
+        if (pair.s_0, pair.gain) != (float(t.scores[0]), float(t.scores.max()) - float(t.scores[0]))
+    ]
+    trajectory_queries.save_trajectories(session, run.id, shown)
+    batch = [
+        (
+            pair,
+            DetectionRow(
+                pair.id,
+                p_error,
+                _suspects(trajectory, p_error, words),
+                run.id,
+                classifier_id,
+            ),
+        )
+        for pair, trajectory, p_error in zip(pairs, trajectories, p_errors, strict=True)
+    ]
+    detection_queries.save_detections(session, [row for _, row in batch])
+    signal_queries.save_suspect_words(
+        session, {pair.id: _most_suspect(pair.caption, row) for pair, row in batch}
+    )
+
+
+def renew_suspects(store: Store, run: RunRow, classifier_id: int) -> None:
+    """Suspect words of all pairs that this classifier has judged, by its own weights and the
+    probabilities that it has given; what an earlier one had marked is no longer shown. Ends where
+    another is adopted meanwhile. Idempotent: done again after a kill, it changes nothing more."""
+    _, classifier = stored_classifier(store, classifier_id)
+    for pairs, trajectories in scored_batches(store, run):
+        with store.writing() as session:
+            dataset_queries.lock(session, run.dataset_id or 0)
+            active = classifier_queries.active(session, run.dataset_id or 0)
+            if active is None or active.id != classifier_id:
+                return
+            known = detection_queries.detections_of(session, [pair.id for pair in pairs])
+            rows = [
+                (pair, replace(row, suspects=_suspects(trajectory, row.p_error, classifier.words)))
+                for pair, trajectory in zip(pairs, trajectories, strict=True)
+                if (row := known.get(pair.id)) is not None and row.classifier_id == classifier_id
+            ]
+            pair_queries.lock_pairs(session, [pair.id for pair, _ in rows])
+            detection_queries.save_detections(session, [row for _, row in rows])
+            signal_queries.save_suspect_words(
+                session, {pair.id: _most_suspect(pair.caption, row) for pair, row in rows}
+            )
+
+
+def _suspects(
+    trajectory: Trajectory, p_error: float | None, words: WordWeights
+) -> tuple[tuple[int, int, float], ...]:
+    return tuple((s.start, s.end, s.score) for s in suspect_words(trajectory, p_error, words))
+
+
+def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | None]:
+    """The word by which a pair is found beside others, and its kind; None if none is suspect."""
+    start, end, score = max(row.suspects, key=lambda span: span[2], default=(0, 0, 0.0))
+    if score < VISIBLE:
+        return None, None
+    word = caption[start:end].lower()
+    return word, kind_of(word)

@@ -1,0 +1,201 @@
+"""Distil a corrector: what people accepted, and if asked a teacher, train a small model.
+
+A share of the accepted corrections is held out, by picture; on it the student is asked before and
+after its training, and the teacher beside it.
+"""
+
+import dataclasses
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from backend.engine.correction import prompting
+from backend.engine.correction.fine_tuning import (
+    Example,
+    Recipe,
+    answer_of,
+    fine_tune,
+    write_instructions,
+)
+from backend.engine.correction.language_model_suggestions import Corrector, propose
+from backend.engine.correction.modes import Mode
+from backend.engine.correction.ranking import words_changed
+from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.language_models import ChatModel
+from backend.engine.language_models.local import LocalVisionLanguageModel
+from backend.errors import SettingsError, TrainingError
+from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.reports import CorrectorFigures, DistillationReport
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from db.authors import is_rule
+from db.queries import pairs as pair_queries
+from db.queries import queue as queue_queries
+from db.queries.queue import QueueFilter, QueueRow
+
+FEWEST = 20
+#: For each correction at most so many captions that people found right, to be left as they are.
+RIGHT_FOR_EACH = 0.5
+_PAGE = 100
+
+
+@dataclass(frozen=True)
+class _Lesson:
+    """A case, and the caption that it should become."""
+
+    context: CorrectionContext
+    wanted: str
+    held_out: bool
+
+
+def distill(
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    student: LocalVisionLanguageModel,
+    out: Path,
+    teacher: ChatModel | None = None,
+    mode: Mode = "words",
+    taught: int = 0,
+    held_out: float = 0.2,
+    recipe: Recipe = Recipe(),  # noqa: B008  (frozen)
+    progress: Progress = no_progress,
+) -> DistillationReport:
+    """`taught`: so many undecided pairs, most likely wrong first, whose corrections the teacher
+    gives. Raises TrainingError with fewer than FEWEST accepted corrections."""
+    if mode == "reasoning":
+        raise SettingsError("The student learns answers without reasoning: use another mode.")
+    if taught and teacher is None:
+        raise SettingsError("Name a teacher to learn from: --teacher NAME.")
+    bench = PairCorrector(store, engine, dataset_id, None)
+    lessons = list(_accepted(bench, dataset_id, held_out))
+    corrections = sum(lesson.wanted != lesson.context.caption.text for lesson in lessons)
+    if corrections < FEWEST or not any(lesson.held_out for lesson in lessons):
+        raise TrainingError(
+            f"{corrections} corrections were accepted by people; at least {FEWEST} are needed, of "
+            "which some are held out."
+        )
+    learnt = [
+        _example(lesson.context, lesson.wanted, mode) for lesson in lessons if not lesson.held_out
+    ]
+    from_teacher = 0
+    if teacher is not None and taught:
+        from_teacher_examples = list(_taught(bench, dataset_id, Corrector(teacher, mode), taught))
+        learnt += from_teacher_examples
+        from_teacher = len(from_teacher_examples)
+    out.mkdir(parents=True, exist_ok=True)
+    write_instructions(learnt, out)
+    exam = [
+        lesson
+        for lesson in lessons
+        if lesson.held_out and lesson.wanted != lesson.context.caption.text
+    ]
+    before = _examined(bench, exam, Corrector(student, mode))
+    losses = fine_tune(student, learnt, out, recipe, progress)
+    # Answers that the untrained student has given must not be taken for those of the trained one.
+    kept = dataclasses.replace(student.kept, folder=None)
+    trained = LocalVisionLanguageModel(
+        str(out / "model"), student.model, student.processor, kept, student.spending
+    )
+    after = _examined(bench, exam, Corrector(trained, mode))
+    return DistillationReport(
+        dataset_id=dataset_id,
+        examples=len(learnt),
+        from_teacher=from_teacher,
+        held_out=len(exam),
+        losses=tuple(losses),
+        untrained=before,
+        student=after,
+        teacher=_examined(bench, exam, Corrector(teacher, mode)) if teacher is not None else None,
+        model=out / "model",
+    )
+
+
+def _accepted(bench: PairCorrector, dataset_id: int, held_out: float) -> Iterator[_Lesson]:
+    """Corrections that people accepted, then captions that they found right."""
+    corrected = 0
+    for row in _decided(bench.store, dataset_id, "correction"):
+        for _, context in bench.contexts([row]):
+            if isinstance(context, CorrectionContext) and row.corrected_caption:
+                corrected += 1
+                yield _Lesson(context, row.corrected_caption, _is_held_out(row, held_out))
+    for number, row in enumerate(_decided(bench.store, dataset_id, "correct")):
+        if number >= RIGHT_FOR_EACH * corrected:
+            return
+        for _, context in bench.contexts([row]):
+            if isinstance(context, CorrectionContext):
+                yield _Lesson(context, row.caption, _is_held_out(row, held_out))
+
+
+def _decided(store: Store, dataset_id: int, decision: str) -> Iterator[QueueRow]:
+    """Pairs with that verdict by a person, in the order of import."""
+    filter = QueueFilter(dataset_id, decision=decision, order="position", descending=False)
+    after = None
+    while True:
+        with store.reading() as session:
+            page = queue_queries.page(session, filter, after, _PAGE)
+            pairs = pair_queries.pairs_of(session, [row.pair_id for row in page.rows])
+        # What a rule has decided is nobody's judgement, and a boost corrects nothing.
+        left_out = {p.id for p in pairs if is_rule(p.decided_by) or p.judgement != decision}
+        yield from (row for row in page.rows if row.pair_id not in left_out)
+        if page.next_cursor is None:
+            return
+        after = page.next_cursor
+
+
+def _is_held_out(row: QueueRow, share: float) -> bool:
+    """By picture, the same every time: no picture is learnt from and examined on."""
+    drawn = int.from_bytes(hashlib.blake2b(row.image_path.encode(), digest_size=4).digest(), "big")
+    return drawn < share * 2**32
+
+
+def _taught(
+    bench: PairCorrector, dataset_id: int, teacher: Corrector, limit: int
+) -> Iterator[Example]:
+    """The teacher's own answers about undecided pairs, where it gave one."""
+    filter = QueueFilter(dataset_id, review="unreviewed", order="p_error")
+    with bench.store.reading() as session:
+        rows = queue_queries.page(session, filter, None, limit).rows
+    for _, context in bench.contexts(rows):
+        if isinstance(context, CorrectionContext):
+            proposal = propose(context, teacher)
+            if proposal.outcome in ("corrected", "unchanged"):
+                yield _example(context, proposal.caption or context.caption.text, teacher.mode)
+
+
+def _example(context: CorrectionContext, wanted: str, mode: Mode) -> Example:
+    return Example(prompting.question(context, mode), answer_of(wanted))
+
+
+def _examined(
+    bench: PairCorrector, lessons: Sequence[_Lesson], corrector: Corrector
+) -> CorrectorFigures:
+    """What the model makes of captions that people have corrected."""
+    readable = same = 0
+    gains: list[float] = []
+    changed: list[int] = []
+    for lesson in lessons:
+        proposal = propose(lesson.context, corrector)
+        readable += proposal.outcome in ("corrected", "unchanged")
+        if proposal.caption is None:
+            continue
+        same += " ".join(proposal.caption.lower().split()) == " ".join(
+            lesson.wanted.lower().split()
+        )
+        with bench.engine.lock:
+            (scores,) = bench.engine.scorer.score([(lesson.context.state, [proposal.caption])])
+        gains.append(float(scores[0]) - float(lesson.context.trajectory.scores[0]))
+        changed.append(words_changed(lesson.context.caption, proposal.caption))
+    count = max(1, len(lessons))
+    return CorrectorFigures(
+        corrector.model.name,
+        readable / count,
+        len(gains) / count,
+        same / count,
+        float(np.mean(gains)) if gains else None,
+        float(np.mean(changed)) if changed else None,
+    )

@@ -1,0 +1,215 @@
+"""Download the images of a table of URLs (such as LAION's) into an imagefolder.
+
+The only place that fetches URLs from a dataset, and only on an explicit command. Processed rows are
+logged one by one, so that the same command resumes where it stopped.
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from backend.datasets.columns import CAPTION_NAMES
+from backend.datasets.export_images import ENDING_OF
+from backend.datasets.fetching import Fetcher, FetchError, Limits
+from backend.datasets.images import ImageLimits, decode, opened_image
+from backend.datasets.tables import TableRow, row_count, rows_of
+from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, SettingsError
+from backend.progress import Progress, no_progress
+
+_ADDRESS_NAMES = ("url", "image_url", "image_link", "link", "src")
+_WORKERS = 16
+_AT_ONCE = 64
+_A_FOLDER = 10_000
+#: Keys of our lines; table columns with these names are renamed.
+_OURS = ("file_name", "reason", "row", "url", "caption")
+
+
+@dataclass(frozen=True)
+class DownloadReport:
+    """`failed` rows are listed with their reasons in failures.jsonl."""
+
+    folder: str
+    rows: int
+    written: int
+    failed: int
+    already_there: int
+
+
+def download(
+    table: Path,
+    out: Path,
+    limits: Limits = Limits(),  # noqa: B008  (frozen)
+    at_most: int | None = None,
+    url_column: str | None = None,
+    caption_column: str | None = None,
+    progress: Progress = no_progress,
+) -> DownloadReport:
+    """Fetch the image of every row of `table` (Parquet, CSV, TSV, JSONL) into `out`.
+
+    Raises DatasetNotFound, DatasetFormatError, and SettingsError if `out` holds something else.
+    """
+    if not table.is_file():
+        raise DatasetNotFound(f"There is no file '{table}'.")
+    out.mkdir(parents=True, exist_ok=True)
+    _check_folder(out, table)
+    done, failed = out / "metadata.jsonl", out / "failures.jsonl"
+    known = {row for path in (done, failed) for row in _rows_in(path)}
+    total = row_count(table)
+    total = at_most if total is None else min(total, at_most or total)
+    fetcher = Fetcher(limits, _WORKERS)
+    rows = _wanted(table, url_column, caption_column)
+    counts = {"rows": 0, "written": 0, "failed": 0, "already_there": 0}
+    try:
+        with (
+            ThreadPoolExecutor(_WORKERS) as pool,
+            done.open("ab") as good,
+            failed.open("ab") as bad,
+        ):
+            numbered = islice(rows, at_most)
+            while batch := list(islice(numbered, _AT_ONCE)):
+                counts["rows"] += len(batch)
+                new = [row for row in batch if row["row"] not in known]
+                counts["already_there"] += len(batch) - len(new)
+                for line in pool.map(lambda row: _line(fetcher, limits, out, row), new):
+                    wrong = "reason" in line
+                    counts["failed" if wrong else "written"] += 1
+                    (bad if wrong else good).write(_encoded(line))
+                for file in (good, bad):
+                    file.flush()
+                    os.fsync(file.fileno())
+                progress(counts["rows"], total or 0, "Downloading")
+    finally:
+        fetcher.close()
+    return DownloadReport(str(out), **counts)
+
+
+def _check_folder(out: Path, table: Path) -> None:
+    """Check that a partial download in the folder comes from the same table."""
+    mark = out / "download.json"
+    wanted = {"table": str(table.resolve())}
+    if mark.is_file():
+        if json.loads(mark.read_text("utf-8")) != wanted:
+            raise SettingsError(f"{out} holds the download of another table. Choose a new folder.")
+    elif any(out.iterdir()):
+        raise SettingsError(f"{out} holds other files. Choose an empty or a new folder.")
+    else:
+        mark.write_text(json.dumps(wanted), encoding="utf-8")
+
+
+def _rows_in(path: Path) -> Iterator[int]:
+    """Rows already processed; a partial last line left by a kill is truncated."""
+    if not path.is_file():
+        return
+    whole = 0
+    with path.open("rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                break
+            whole += len(line)
+            yield int(json.loads(line)["row"])
+    if whole != path.stat().st_size:
+        os.truncate(path, whole)
+
+
+def _wanted(
+    table: Path, url_column: str | None, caption_column: str | None
+) -> Iterator[dict[str, Any]]:
+    """Each row's number, URL, caption and other columns; for an unreadable row its number and the
+    reason."""
+    names: tuple[str, str] | None = None
+    for row in rows_of(table):
+        if row.values is None:
+            yield {"row": row.number, "url": "", "reason": row.problem or "the row cannot be read"}
+            continue
+        if names is None:
+            names = (
+                _column(row.values, url_column, _ADDRESS_NAMES, "address", "--url-column"),
+                _column(row.values, caption_column, CAPTION_NAMES, "caption", "--caption-column"),
+            )
+        try:
+            yield _values(row, *names)
+        except Exception as problem:  # a bad cell of any type affects only its row
+            yield {"row": row.number, "url": "", "reason": f"the row is invalid: {problem}"}
+
+
+def _values(row: TableRow, url_name: str, caption_name: str) -> dict[str, Any]:
+    values = row.values or {}
+    url, caption = values.get(url_name), values.get(caption_name)
+    others: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in (url_name, caption_name) and _is_json(value):
+            while name in _OURS or name in others:
+                name = f"source_{name}"
+            others[name] = None if isinstance(value, float) and not math.isfinite(value) else value
+    return {
+        **others,
+        "row": row.number,
+        "url": "" if url is None else str(url).strip(),
+        "caption": "" if caption is None else str(caption),
+    }
+
+
+def _column(
+    values: dict[str, Any], given: str | None, usual: tuple[str, ...], what: str, option: str
+) -> str:
+    lower = {name.strip().lower(): name for name in reversed(list(values))}
+    column = given if given in values else next((lower[n] for n in usual if n in lower), None)
+    if column is None or (given is not None and given not in values):
+        raise DatasetFormatError(
+            f"The table has no column with the {what}. Its columns: {', '.join(values)}. "
+            f"Name it with {option}."
+        )
+    return column
+
+
+def _line(fetcher: Fetcher, limits: Limits, out: Path, row: dict[str, Any]) -> dict[str, Any]:
+    """The row's line: with `file_name` if its image is on the disk now, else with a `reason`."""
+    if "reason" in row:
+        return row
+    try:
+        data = fetcher.fetch(row["url"])
+        ending = _ending(data, limits)
+    except (FetchError, ImageError) as problem:
+        return {"row": row["row"], "url": row["url"], "reason": str(problem)}
+    except Exception as problem:  # errors of servers or decoders affect only their row
+        reason = f"unexpected: {type(problem).__name__}: {problem}"[:300]
+        return {"row": row["row"], "url": row["url"], "reason": reason}
+    return {"file_name": _kept(out, row["row"], data, ending), **row}
+
+
+def _kept(out: Path, row: int, data: bytes, ending: str) -> str:
+    """Write the image; returns its path relative to `out`. Raises OSError, which is not the row's
+    fault."""
+    name = f"images/{row // _A_FOLDER:05d}/{row:09d}{ending}"
+    target = out / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_suffix(".part")
+    part.write_bytes(data)
+    os.replace(part, target)
+    return name
+
+
+def _ending(data: bytes, limits: Limits) -> str:
+    """The file extension for the image. Raises ImageError if the bytes are not a valid image."""
+    allowed = ImageLimits(limits.pixels, limits.bytes, limits.seconds)
+    with opened_image(data, "the image", allowed) as image:
+        decode(image)
+        return ENDING_OF.get(image.format or "", ".img")
+
+
+def _encoded(line: dict[str, Any]) -> bytes:
+    """A line of JSON; lone surrogates, which UTF-8 cannot encode, are JSON-escaped."""
+    return (json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace")
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a value can be stored as JSON; integers up to 64 bits."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return -(2**63) <= value < 2**64
+    return value is None or isinstance(value, str | float | bool)

@@ -1,0 +1,415 @@
+"""Export: decide for each pair whether it stays, count, then write atomically."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from backend.datasets.card import dataset_card
+from backend.datasets.containers import ImageFile, locate
+from backend.datasets.export_row import ExportRow
+from backend.datasets.writing import FORMATS, write_dataset
+from backend.errors import ExportError, SettingsError, UnsafePath
+from backend.jobs.reports import ExportChoice, ExportCounts, ExportReport, TwoStage
+from backend.jobs.two_stage_selection import Chosen, check_two_stage, choose
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.verdicts import ENRICHED
+from backend.version import VERSION
+from db.queries import classifiers as classifier_queries
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from db.queries import picture_quality as quality_queries
+from db.queries import runs as run_queries
+from db.queries import suggestions as suggestion_queries
+from db.queries.pairs import PairRow
+
+_ALLOWED = {
+    "abstract": ("leave out", "tag", "keep"),
+    "dropped": ("leave out", "tag"),
+    "unsure": ("keep", "leave out"),
+    "generic": ("tag", "leave out"),
+    "captions": ("decided", "enriched"),
+}
+#: Pairs whose enrichments are looked up together.
+_AT_ONCE = 1000
+
+
+@dataclass(frozen=True)
+class Enrichment:
+    """A richer caption of a pair. `kind`: blend, visual or holistic; `accepted`: by a curator, else
+    only suggested."""
+
+    caption: str
+    kind: str
+    accepted: bool
+
+
+@dataclass(frozen=True)
+class ExportDecision:
+    """The decision on one pair. `left_out_because` is empty for a pair that stays."""
+
+    caption: str
+    #: Origin of the caption: human, corrected, or the kind of an enrichment.
+    kind: str = "human"
+    tags: tuple[str, ...] = ()
+    left_out_because: str = ""
+
+
+def check_choice(choice: ExportChoice) -> None:
+    """Raise SettingsError for an unknown choice, listing the valid ones."""
+    for name, allowed in _ALLOWED.items():
+        if getattr(choice, name) not in allowed:
+            raise SettingsError(
+                f"'{getattr(choice, name)}' is not a choice for {name}; use one of: "
+                + ", ".join(allowed) + "."
+            )  # fmt: skip
+    if choice.drop_above is not None and not 0 <= choice.drop_above <= 1:
+        raise SettingsError(f"The threshold {choice.drop_above} is not between 0 and 1.")
+    if choice.two_stage is not None:
+        check_two_stage(choice.two_stage)
+    if choice.specificity_below is not None and not choice.specificity_below <= 0:
+        raise SettingsError(
+            f"Specificity is a log-probability, at most 0, not {choice.specificity_below:g}."
+        )
+
+
+def decide_export(
+    choice: ExportChoice,
+    caption: str,
+    decision: str | None,
+    corrected_caption: str | None,
+    p_error: float | None,
+    specificity: float | None = None,
+    not_selected: str = "",
+    enrichment: Enrichment | None = None,
+) -> ExportDecision:
+    """Apply `choice` to one pair: the single rule behind counts, files and card.
+
+    A verdict always overrides the threshold: a curator has looked, the detector only estimates.
+    `not_selected`: why a two-stage selection leaves the pair out; a verdict and the threshold take
+    precedence. `enrichment`: the accepted or suggested one.
+
+    >>> decide_export(ExportChoice(drop_above=0.9), "A dog", None, None, 0.95).left_out_because
+    'probability of error above 0.9'
+    >>> decide_export(ExportChoice(drop_above=0.9), "A dog", "correct", None, 0.95).left_out_because
+    ''
+    """
+    if decision is None and corrected_caption is not None:
+        # Edited in bulk: not reviewed, and the suggestions are based on another text.
+        caption, enrichment = corrected_caption, None
+    if decision == "correction":
+        accepted = enrichment.kind if enrichment is not None and enrichment.accepted else ""
+        return ExportDecision(corrected_caption or caption, accepted or "corrected")
+    generic = (
+        choice.specificity_below is not None
+        and specificity is not None
+        and specificity < choice.specificity_below
+    )
+    if decision == "correct":
+        return _kept(choice, caption, generic, enrichment)
+    if decision == "drop":
+        if choice.dropped == "tag":
+            return ExportDecision(caption, tags=("wrong",))
+        return ExportDecision(caption, left_out_because="decided: wrong, drop")
+    if decision == "abstract":
+        if choice.abstract == "leave out":
+            return ExportDecision(caption, left_out_because="decided: abstract")
+        return ExportDecision(caption, tags=("abstract",) if choice.abstract == "tag" else ())
+    if decision == "unsure" and choice.unsure == "leave out":
+        return ExportDecision(caption, left_out_because="decided: unsure")
+    if decision is None and choice.decided_only:
+        return ExportDecision(caption, left_out_because="not decided yet")
+    if (
+        decision is None
+        and choice.drop_above is not None
+        and p_error is not None
+        and p_error > choice.drop_above
+    ):
+        return ExportDecision(
+            caption, left_out_because=f"probability of error above {choice.drop_above:g}"
+        )
+    tagged = choice.two_stage is not None and choice.two_stage.tag
+    if decision is None and not_selected and not tagged:
+        return ExportDecision(caption, left_out_because=not_selected)
+    if decision == "unsure":
+        enrichment = None  # never enrich a caption that may be wrong
+    decided = _kept(choice, caption, generic, enrichment)
+    if decision is None and tagged and not decided.left_out_because:
+        return replace(decided, tags=(*decided.tags, "left" if not_selected else "selected"))
+    return decided
+
+
+def _kept(
+    choice: ExportChoice, caption: str, generic: bool, enrichment: Enrichment | None
+) -> ExportDecision:
+    """A caption that nobody called wrong or abstract."""
+    if choice.captions == "enriched" and enrichment is not None and not enrichment.accepted:
+        return ExportDecision(enrichment.caption, enrichment.kind)
+    if generic and choice.generic == "leave out":
+        return ExportDecision(
+            caption, left_out_because=f"specificity below {choice.specificity_below:g}"
+        )
+    return ExportDecision(caption, tags=("generic",) if generic else ())
+
+
+def facts(store: Store, dataset_id: int) -> dict[str, Any]:
+    """Lines for the card: the origin of the captions and the models that judged them."""
+    with store.reading() as session:
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        run = run_queries.latest_run(session, dataset_id, "score")
+        classifier = classifier_queries.active(session, dataset_id)
+    facts: dict[str, Any] = {"Source": dataset.name}
+    if run is not None:
+        facts["Model"] = f"{Path(run.model).name} ({run.scorer_kind}, revision {run.revision})"
+        facts["Explorer"] = f"{run.explorer}, by {run.parameters.get('unit', 'word')}"
+    if classifier is not None:
+        facts["Detector"] = f"{classifier.name} ({classifier.kind}), trained on {classifier.basis}"
+    return facts
+
+
+def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
+    """What an export would do, without writing anything."""
+    check_choice(choice)
+    tally = _Tally()
+    chosen = _chosen(store, dataset_id, choice)
+    for pair, enrichment in _pairs(store, dataset_id, choice):
+        tally.add(pair.judgement, _decide(choice, pair, chosen, enrichment))
+    return tally.counts()
+
+
+def export(
+    store: Store,
+    dataset_id: int,
+    choice: ExportChoice,
+    out: Path,
+    format: str,
+    facts: dict[str, Any],
+    overwrite: bool = False,
+    progress: Progress = no_progress,
+) -> ExportReport:
+    """Write the remaining pairs and the dataset card.
+
+    `facts` are lines for the card (model, detector, …). Raises ExportError if nothing would stay,
+    if the target exists, or if the number written is not the number counted.
+    """
+    if format not in FORMATS:
+        raise SettingsError(
+            f"'{format}' is not an export format; use one of: {', '.join(FORMATS)}."
+        )
+    counts = count(store, dataset_id, choice)
+    if not counts.total and choice.only is not None:
+        raise ExportError(f"These select no pair of the dataset: {choice.only.words}.")
+    if not counts.kept:
+        raise ExportError(
+            "These choices would leave nothing. Raise the threshold, or keep more verdicts."
+        )
+    with store.reading() as session:
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        pictures = quality_queries.all_issues(session, dataset_id)
+    _check_images(store, out)
+    root = Path(dataset.root)
+    card = dataset_card(
+        name=dataset.name,
+        created=datetime.now(UTC),
+        version=VERSION,
+        facts={**facts, **_choice_in_words(choice)},
+        counts=counts,
+    )
+    written = 0
+    chosen = _chosen(store, dataset_id, choice)
+
+    def rows() -> Iterator[ExportRow]:
+        nonlocal written
+        for pair, enrichment in _pairs(store, dataset_id, choice):
+            decided = _decide(choice, pair, chosen, enrichment)
+            if decided.left_out_because:
+                continue
+            written += 1
+            if written % 50 == 0:
+                progress(written, counts.kept, "Writing")
+            yield ExportRow(
+                id=pair.external_id,
+                image_path=_image(root, pair.image_path),
+                caption=decided.caption,
+                original_caption=pair.caption,
+                caption_kind=decided.kind,
+                split=pair.split,
+                verdict=pair.judgement,
+                note=pair.note or None,
+                picture=" ".join(pictures.get(pair.id, ())) or None,
+                p_error=pair.p_error,
+                s_0=pair.s_0,
+                icc=pair.icc,
+                support=pair.support,
+                weakest=pair.weakest,
+                specificity=pair.specificity,
+                tags=decided.tags,
+                extra=pair.extra,
+            )
+
+    write_dataset(
+        rows(), out, format=format, card=card, overwrite=overwrite, source_root=root,
+        expected=counts.kept,
+    )  # fmt: skip
+    progress(written, counts.kept, "Written")
+    card = (out / "README.md").read_text(encoding="utf-8")
+    return ExportReport(out.resolve(), format, counts, written, card)
+
+
+def _chosen(store: Store, dataset_id: int, choice: ExportChoice) -> Chosen | None:
+    """The result of the two-stage selection, if there is one."""
+    return choose(store, dataset_id, choice.two_stage) if choice.two_stage is not None else None
+
+
+def _decide(
+    choice: ExportChoice, pair: PairRow, chosen: Chosen | None, enrichment: Enrichment | None
+) -> ExportDecision:
+    reason = chosen.reason_of(pair.id) if chosen is not None else ""
+    return decide_export(
+        choice,
+        pair.caption,
+        pair.decision,
+        pair.corrected_caption,
+        pair.p_error,
+        pair.specificity,
+        reason,
+        enrichment,
+    )
+
+
+def _image(root: Path, name: str) -> ImageFile:
+    try:
+        return locate(root, name)
+    except UnsafePath as problem:
+        raise ExportError(f"{problem} Nothing was kept.") from problem
+
+
+class _Tally:
+    """Running counts; kept plus left out equals the total by construction."""
+
+    def __init__(self) -> None:
+        self.kept = self.corrected = self.tagged = self.enriched = 0
+        self.left_out: Counter[str] = Counter()
+        self.by_decision: Counter[str] = Counter()
+
+    def add(self, judgement: str | None, decided: ExportDecision) -> None:
+        self.by_decision[judgement or "undecided"] += 1
+        if decided.left_out_because:
+            self.left_out[decided.left_out_because] += 1
+            return
+        self.kept += 1
+        self.corrected += decided.kind == "corrected"
+        self.enriched += decided.kind not in ("human", "corrected")
+        self.tagged += bool(decided.tags)
+
+    def counts(self) -> ExportCounts:
+        return ExportCounts(
+            total=self.kept + self.left_out.total(),
+            kept=self.kept,
+            corrected=self.corrected,
+            tagged=self.tagged,
+            left_out=dict(self.left_out),
+            by_decision=dict(self.by_decision),
+            enriched=self.enriched,
+        )
+
+
+def _pairs(
+    store: Store, dataset_id: int, choice: ExportChoice
+) -> Iterator[tuple[PairRow, Enrichment | None]]:
+    """The requested pairs, each with its accepted or suggested enrichment."""
+    with store.reading() as session:
+        pairs = (
+            pair
+            for pair in pair_queries.iterate_pairs(session, dataset_id)
+            if choice.only is None or pair.id in choice.only.pair_ids
+        )
+        while batch := list(islice(pairs, _AT_ONCE)):
+            enrichments = _enrichments(store, choice, batch)
+            yield from ((pair, enrichments.get(pair.id)) for pair in batch)
+
+
+def _enrichments(
+    store: Store, choice: ExportChoice, pairs: Sequence[PairRow]
+) -> dict[int, Enrichment]:
+    wanted = choice.captions == "enriched"
+    pair_ids = [pair.id for pair in pairs if wanted and pair.decision in (None, "correct")]
+    accepted = {pair.id: pair for pair in pairs if pair.judgement == ENRICHED}
+    enrichments: dict[int, Enrichment] = {}
+    if not pair_ids and not accepted:
+        return enrichments
+    with store.reading() as session:
+        for pair_id, row in suggestion_queries.open_enrichments(session, pair_ids).items():
+            enrichments[pair_id] = Enrichment(row.caption, _kind_of(row.provenance), False)
+        origins = suggestion_queries.accepted_enrichments(session, list(accepted))
+    for pair_id, pair in accepted.items():
+        caption = pair.corrected_caption or pair.caption
+        enrichments[pair_id] = Enrichment(caption, _kind_of(origins.get(pair_id)), True)
+    return enrichments
+
+
+def _kind_of(provenance: dict[str, Any] | None) -> str:
+    """The kind of an enrichment; a generic name if the store does not record it."""
+    return str((provenance or {}).get("boost") or ENRICHED)
+
+
+def _check_images(store: Store, out: Path) -> None:
+    """Raise ExportError if the folder `out` contains images of any dataset in the store."""
+    if not out.exists():
+        return
+    out = out.resolve()
+    with store.reading() as session:
+        for dataset in dataset_queries.list_datasets(session):
+            root = Path(dataset.root).resolve()
+            if root.is_relative_to(out):
+                folder = ""
+            elif out.is_relative_to(root):
+                folder = out.relative_to(root).as_posix()
+            else:
+                continue
+            if pair_queries.has_images_below(session, dataset.id, folder):
+                raise ExportError(
+                    f"The images of the dataset '{dataset.name}' are in {out}. Choose another "
+                    "folder. Nothing was written."
+                )
+
+
+def _selection_in_words(choice: TwoStage | None) -> dict[str, str]:
+    if choice is None:
+        return {}
+    words = f"the {choice.align:.0%} with the highest match, then {choice.keep:.0%} by {choice.by}"
+    if choice.split:
+        words += f", of the split '{choice.split}'"
+    if choice.least_phrases:
+        words += f", captions with fewer than {choice.least_phrases} phrases last"
+    words += "; marked by tags" if choice.tag else ""
+    return {"Undecided pairs selected in two stages (our reading of CPI)": words}
+
+
+def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
+    threshold = "none" if choice.drop_above is None else f"{choice.drop_above:g}"
+    only = {"Only these pairs of the dataset": choice.only.words} if choice.only else {}
+    return {
+        **only,
+        **_selection_in_words(choice.two_stage),
+        "Undecided pairs left out above a probability of error of": threshold,
+        "Pairs decided abstract": choice.abstract,
+        "Pairs decided wrong (drop)": choice.dropped,
+        "Pairs decided unsure": choice.unsure,
+        **(
+            {f"Generic captions (specificity below {choice.specificity_below:g})": choice.generic}
+            if choice.specificity_below is not None
+            else {}
+        ),
+        "Only decided pairs": "yes" if choice.decided_only else "no",
+        "Captions": (
+            "as decided, but with suggested enrichments, which nobody has checked, where no "
+            "verdict says otherwise (`caption_kind`)"
+            if choice.captions == "enriched"
+            else "as decided"
+        ),
+    }

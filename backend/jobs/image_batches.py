@@ -1,0 +1,80 @@
+"""Images of many pairs, decoded ahead of the model and encoded once each."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+from PIL import Image
+
+from backend.datasets.containers import locate
+from backend.datasets.images import load_image
+from backend.engine.scoring.protocol import ImageState
+from backend.errors import ImageError, UnsafePath
+from backend.loaded_models import Engine
+from db.queries.pairs import PairRow
+
+#: Pictures decoded together; more would only cost memory.
+_WORKERS = 4
+
+
+def open_picture(root: Path, name: str) -> Image.Image | str:
+    """The image, or a message if it cannot be read."""
+    try:
+        return load_image(locate(root, name))
+    except (ImageError, UnsafePath) as problem:
+        return str(problem)
+    except OSError as problem:
+        return f"'{name}' cannot be opened: {problem.strerror or problem}."
+
+
+def open_ahead(
+    root: Path, batches: Iterable[Sequence[PairRow]]
+) -> Iterator[tuple[Sequence[PairRow], dict[str, Image.Image | str]]]:
+    """(pairs, their pictures by name), batch by batch.
+
+    While a batch is processed, the pictures of the next one are decoded, so that no model waits.
+    """
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        waiting: deque[tuple[Sequence[PairRow], dict[str, Future[Image.Image | str]]]] = deque()
+        for batch in batches:
+            names = dict.fromkeys(pair.image_path for pair in batch)
+            waiting.append((batch, {n: pool.submit(open_picture, root, n) for n in names}))
+            if len(waiting) > 1:
+                yield _opened(*waiting.popleft())
+        while waiting:
+            yield _opened(*waiting.popleft())
+
+
+def _opened(
+    batch: Sequence[PairRow], futures: dict[str, Future[Image.Image | str]]
+) -> tuple[Sequence[PairRow], dict[str, Image.Image | str]]:
+    return batch, {name: future.result() for name, future in futures.items()}
+
+
+def encode_images(
+    engine: Engine, root: Path, names: Sequence[str]
+) -> tuple[dict[str, ImageState], dict[str, str]]:
+    """States of the readable images by name, and error messages for the others.
+
+    Equal names are opened and encoded once.
+    """
+    return encode_opened(engine, open_pictures(root, names))
+
+
+def open_pictures(root: Path, names: Sequence[str]) -> dict[str, Image.Image | str]:
+    """Each distinct name with its image, or with the reason why it cannot be read."""
+    distinct = list(dict.fromkeys(names))
+    with ThreadPoolExecutor(_WORKERS) as pool:
+        opened = list(pool.map(lambda name: open_picture(root, name), distinct))
+    return dict(zip(distinct, opened, strict=True))
+
+
+def encode_opened(
+    engine: Engine, opened: Mapping[str, Image.Image | str]
+) -> tuple[dict[str, ImageState], dict[str, str]]:
+    """`encode_images` for what `open_ahead` has opened."""
+    images = {n: image for n, image in opened.items() if not isinstance(image, str)}
+    problems = {n: message for n, message in opened.items() if isinstance(message, str)}
+    states = engine.encode(list(images.values())) if images else []
+    return dict(zip(images, states, strict=True)), problems

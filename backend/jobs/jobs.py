@@ -1,0 +1,413 @@
+"""The long-running jobs as one object: `workspace.jobs`."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from backend.bound import bound
+from backend.datasets.typed_path import typed_path
+from backend.engine.correction import boosting
+from backend.errors import SettingsError, TracedError, explain
+from backend.jobs import (
+    boost_captions,
+    correct_queue,
+    estimate,
+    export_dataset,
+    export_scores,
+    import_dataset,
+    known_pictures,
+    model_download,
+    near_duplicates,
+    picture_map,
+    picture_quality,
+    retrain,
+    score_dataset,
+    specificity,
+    support,
+)
+from backend.jobs.dataset_models import DatasetEngines
+from backend.jobs.estimate import Estimate
+from backend.jobs.model_manager import Models
+from backend.jobs.ray_cluster import Cluster
+from backend.jobs.reports import (
+    ClassifierView,
+    CorrectionReport,
+    DryRun,
+    ExportChoice,
+    ExportReport,
+    ImportReport,
+    JobView,
+    ScoreReport,
+    Selection,
+    TwoStage,
+)
+from backend.jobs.runner import JobRunner
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.settings import Settings
+from backend.store import Store
+from db.queries import classifiers as classifier_queries
+from db.queries import datasets as dataset_queries
+from db.queries import jobs as job_queries
+from db.queries import pairs as pair_queries
+from db.queries.jobs import JobRow
+from db.queries.queue import QueueFilter
+
+#: How often an interrupted job is restarted: it may be what crashes the program.
+MOST_ATTEMPTS = 3
+#: Validates the arguments of a background job and returns replacements for them. May raise.
+Guard = Callable[[str, dict[str, Any]], dict[str, Any]]
+#: (dataset, queue as text, name of a saved view): the pairs that these select when an export runs.
+#: `Review.select_pairs` in a workspace: queues are defined one level above.
+SelectPairs = Callable[[int, str, str | None], Selection | None]
+
+
+class Jobs:
+    """Each job, run directly with a progress callback, or in the background with `start`.
+
+    Bound here, documented there: `measure_support` in `backend.jobs.support`, `measure_pictures` in
+    `backend.jobs.picture_quality`, `find_near_duplicates` in `backend.jobs.near_duplicates`,
+    `draw_map` in `backend.jobs.picture_map`, `measure_specificity` in `backend.jobs.specificity`,
+    `boost`, `boost_dry_run` and `booster` in `backend.jobs.boost_captions`, `train` and `adopt` in
+    `backend.jobs.retrain`, `check_score_file` and `write_scores` in `backend.jobs.export_scores`.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        engines: DatasetEngines,
+        settings: Settings,
+        select_pairs: SelectPairs,
+    ) -> None:
+        self._store = store
+        self._engines = engines
+        self._settings = settings
+        self.guard: Guard | None = None
+        self._select_pairs = select_pairs
+        self.models = Models(store, engines)
+        of_dataset, of_queue = engines.of_dataset, self._engine_of_queue
+        self.measure_support = engines.bound(support.measure_support, of_dataset)
+        self.measure_specificity = engines.bound(specificity.measure_specificity, of_dataset)
+        self.measure_pictures = bound(picture_quality.measure_pictures, store)
+        self.find_near_duplicates = engines.bound(near_duplicates.find_near_duplicates, of_dataset)
+        self.draw_map = engines.bound(picture_map.draw_map, of_dataset)
+        self.boost = engines.bound(boost_captions.boost, of_queue)
+        self.boost_dry_run = engines.bound(boost_captions.dry_run, of_queue)
+        self.booster = bound(boost_captions.booster, engines.of_session)
+        self.train = engines.bound(retrain.train_candidate, of_dataset)
+        self.adopt = bound(retrain.adopt, store)
+        self.export_counts = bound(export_dataset.count, store)
+        self.check_score_file = export_scores.check
+        self.write_scores = bound(export_scores.write, store)
+
+    def _engine_of_queue(self, filter: QueueFilter) -> Engine:
+        return self._engines.of_dataset(filter.dataset_id)
+
+    def score(
+        self,
+        dataset_id: int,
+        progress: Progress = no_progress,
+        suggestions: bool = True,
+        cluster: Cluster | None = None,
+        model: str | None = None,
+        download: bool = False,
+        anyway: bool = False,
+    ) -> ScoreReport:
+        """See `backend.jobs.score_dataset.score_dataset`; with the dataset's own model, or with
+        `model` (a preset, a hub name, a directory), which becomes its own. `download`: download it
+        first."""
+        if model and download:
+            model_download.download(model, progress)
+        engine = self._engines.of_dataset(dataset_id, model)
+        return score_dataset.score_dataset(
+            self._store, engine, dataset_id, progress, suggestions, cluster, anyway
+        )
+
+    def estimate(
+        self,
+        dataset_id: int,
+        progress: Progress = no_progress,
+        model: str | None = None,
+        anyway: bool = False,
+    ) -> Estimate:
+        """See `backend.jobs.estimate.estimate`; what `score` would take with the same arguments."""
+        engine = self._engines.of_dataset(dataset_id, model)
+        return estimate.estimate(self._store, engine, dataset_id, progress, anyway)
+
+    def import_dataset(
+        self,
+        path: str | Path,
+        name: str | None = None,
+        progress: Progress = no_progress,
+        **columns: Any,
+    ) -> ImportReport:
+        """See `backend.jobs.import_dataset.import_dataset`."""
+        fetched = self._settings.data_directory / "fetched"
+        return import_dataset.import_dataset(
+            self._store, path, name, progress, fetched=fetched, **columns
+        )
+
+    def _estimate_job(
+        self, dataset_id: int, progress: Progress, **arguments: Any
+    ) -> dict[str, Any]:
+        report = self.estimate(dataset_id, progress, **arguments)
+        return _figures(report) | {"seconds": report.seconds}
+
+    def _import_job(self, progress: Progress, **arguments: Any) -> dict[str, Any]:
+        """An import, and whether the dataset needs another model than it would be scored with."""
+        report = self.import_dataset(progress=progress, **arguments)
+        engine = self._engines.of_dataset(report.dataset_id)
+        try:
+            seen = known_pictures.recognise(self._store, engine, report.dataset_id)
+        except TracedError:  # what is wrong with the model, scoring says
+            return _figures(report)
+        refusal = known_pictures.refusal(seen) if seen.is_refused else ""
+        return _figures(report) | {"asks_for_model": refusal}
+
+    def correct(
+        self,
+        filter: QueueFilter,
+        rule: correct_queue.Rule | None = None,
+        limit: int | None = None,
+        at_once: int = 1,
+        progress: Progress = no_progress,
+    ) -> CorrectionReport:
+        """See `backend.jobs.correct_queue.correct`; with the session's corrector, if it has one."""
+        engine = self._engine_of_queue(filter)
+        return correct_queue.correct(
+            self._store,
+            engine,
+            filter,
+            engine.corrector,
+            rule,
+            limit,
+            at_once,
+            progress,
+        )
+
+    def dry_run(self, filter: QueueFilter, shown: int = 3) -> DryRun:
+        """What would be sent to the session's corrector."""
+        engine = self._engine_of_queue(filter)
+        if engine.corrector is None:
+            raise SettingsError("Name a vision-language model: --vlm NAME. Nothing else is sent.")
+        return correct_queue.dry_run(self._store, engine, filter, engine.corrector, shown)
+
+    def enrich(self, pair_id: int) -> str:
+        """Ask the session's model for richer captions of one pair; returns the outcome in a word or
+        two."""
+        with self._store.reading() as session:
+            dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
+        queue = QueueFilter(dataset_id, among=(pair_id,))
+        report = self.boost(queue, self.booster(boosting.KINDS))
+        return report.stopped or next(iter(report.outcomes), "nothing to enrich")
+
+    def classifiers(self, dataset_id: int) -> list[ClassifierView]:
+        """All classifiers of a dataset, newest first."""
+        with self._store.reading() as session:
+            rows = classifier_queries.list_classifiers(session, dataset_id)
+        return [
+            ClassifierView(r.id, r.name, r.kind, r.basis, r.active, r.created_at, r.report)
+            for r in rows
+        ]
+
+    def export(
+        self,
+        dataset_id: int,
+        choice: ExportChoice,
+        out: str | Path,
+        format: str = "imagefolder",
+        overwrite: bool = False,
+        progress: Progress = no_progress,
+    ) -> ExportReport:
+        """See `backend.jobs.export_dataset.export`."""
+        facts = export_dataset.facts(self._store, dataset_id)
+        target = typed_path(out)
+        return export_dataset.export(
+            self._store, dataset_id, choice, target, format, facts, overwrite, progress
+        )
+
+    def _export_job(
+        self,
+        dataset_id: int,
+        progress: Progress,
+        choice: ExportChoice,
+        queue: str = "",
+        view: str | None = None,
+        **arguments: Any,
+    ) -> ExportReport:
+        """An export whose pairs are selected when it runs: a queue as text survives a restart,
+        and a million ids need not be stored."""
+        if queue or view is not None:
+            only = self._select_pairs(dataset_id, queue, view)
+            choice = dataclasses.replace(choice, only=only)
+        return self.export(dataset_id, choice, progress=progress, **arguments)
+
+    # ---------------------------------------------------------------- in the background
+
+    @cached_property
+    def background(self) -> JobRunner:
+        """The runner of this process; created on first use, because it marks the unfinished jobs of
+        an earlier process."""
+        return JobRunner(self._store)
+
+    def job(self, job_id: int) -> JobView:
+        """Raises NotFound."""
+        with self._store.reading() as session:
+            return _views([job_queries.get_job(session, job_id)], session)[0]
+
+    def running(self) -> list[JobView]:
+        """Background jobs queued or running, of all servers on this database, oldest first."""
+        with self._store.reading() as session:
+            return _views(job_queries.running_jobs(session), session)
+
+    def recent(self, limit: int = 10) -> list[JobView]:
+        """The newest `limit` background jobs and all unfinished ones, newest first."""
+        with self._store.reading() as session:
+            return _views(job_queries.recent_jobs(session, limit), session)
+
+    def cancel(self, job_id: int) -> None:
+        """Stop a job at its next step; committed results are kept. Raises NotFound."""
+        self.background.cancel(job_id)
+
+    def retry(self, job_id: int) -> int:
+        """Restart a failed or cancelled job with the same arguments; returns the new job's id.
+        Raises NotFound, and SettingsError for a job that succeeded or is still running."""
+        with self._store.reading() as session:
+            job = job_queries.get_job(session, job_id)
+        if job.status not in ("failed", "cancelled"):
+            raise SettingsError(f"Job {job_id} is {job.status}: there is nothing to retry.")
+        by = self._start(job.kind, job.dataset_id, _restored(job.arguments))
+        self.background.continued(job_id, by)
+        return by
+
+    def start(self, kind: str, dataset_id: int | None = None, **arguments: Any) -> int:
+        """Start `import`, `score`, `support`, `specificity`, `quality`, `duplicates`, `map`,
+        `train`, `adopt`, `export`, `estimate`, or `download` and `probe` of a model in the
+        background; its job id."""
+        return self._start(kind, dataset_id, arguments)
+
+    def _start(
+        self, kind: str, dataset_id: int | None, arguments: dict[str, Any], attempts: int = 0
+    ) -> int:
+        works = {
+            "import": lambda progress: self._import_job(progress, **arguments),
+            "score": lambda progress: self.score(dataset_id or 0, progress, **arguments),
+            "support": lambda progress: self.measure_support(dataset_id or 0, progress),
+            "specificity": lambda progress: self.measure_specificity(dataset_id or 0, progress),
+            "quality": lambda progress: self.measure_pictures(dataset_id or 0, progress),
+            "duplicates": lambda progress: self.find_near_duplicates(
+                dataset_id or 0, progress, **arguments
+            ),
+            "map": lambda progress: self.draw_map(dataset_id or 0, progress),
+            "train": lambda progress: self.train(dataset_id or 0, progress),
+            "adopt": lambda progress: {"pairs": self.adopt(progress=progress, **arguments)},
+            "export": lambda progress: self._export_job(dataset_id or 0, progress, **arguments),
+            "estimate": lambda progress: self._estimate_job(dataset_id or 0, progress, **arguments),
+            "download": lambda progress: model_download.download(arguments["model"], progress),
+            "probe": lambda progress: self.models.probe(arguments["model"], progress),
+        }
+        if kind not in works:
+            raise SettingsError(f"There is no job '{kind}'.")
+        if self.guard is not None:
+            arguments |= self.guard(kind, arguments)
+        if kind == "import":
+            import_dataset.check_source(arguments["path"])
+        return self.background.start(
+            kind,
+            dataset_id,
+            lambda progress: _figures(works[kind](progress)),
+            _figures(arguments),
+            attempts,
+            _uses(kind, dataset_id, arguments),
+        )
+
+    def resume(self) -> list[str]:
+        """Resume the jobs interrupted with the previous process, each as a new job; returns one
+        sentence per job on what was interrupted and what happens to it."""
+        return [self._resume(job) for job in self.background.interrupted]
+
+    def _resume(self, job: JobRow) -> str:
+        by, why_not = None, ""
+        if job.attempts >= MOST_ATTEMPTS:
+            why_not = f"It was interrupted {job.attempts + 1} times and will not be started again."
+        else:
+            try:
+                by = self._start(
+                    job.kind, job.dataset_id, _restored(job.arguments), job.attempts + 1
+                )
+            except TracedError as problem:
+                why_not = explain(problem)
+        self.background.continued(job.id, by, why_not)
+        where = f" at {job.done:,} of {job.total:,}" if job.total else ""
+        what = f"{job.kind} (job {job.id})"
+        return f"{what} was interrupted{where}; " + (
+            f"job {by} has taken it over." if by is not None else why_not
+        )
+
+
+def _uses(kind: str, dataset_id: int | None, arguments: Mapping[str, Any]) -> frozenset[str]:
+    """Resources used exclusively by the job. Models serve one job at a time, and a dataset is
+    ranked by one job; imports, exports, duplicates and maps need neither."""
+    if kind == "import":
+        return frozenset({f"import of {arguments['path']}"})
+    if kind == "export":
+        return frozenset({f"export to {arguments['out']}"})
+    if kind == "download":
+        return frozenset({f"download of {arguments['model']}"})
+    if kind in ("probe", "estimate"):
+        return frozenset({"models"})
+    if kind in ("duplicates", "map"):  # by vectors that are there
+        return frozenset({f"{kind} of {dataset_id}"})
+    ranking = f"ranking of {dataset_id}"
+    return frozenset({ranking} if kind == "adopt" else {ranking, "models"})
+
+
+def _restored(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """A job's arguments as they were before they became JSON."""
+    restored = dict(arguments)
+    if "choice" in restored:
+        given = dict(restored["choice"])
+        if given.get("two_stage"):
+            given["two_stage"] = TwoStage(**given["two_stage"])
+        restored["choice"] = ExportChoice(**given)
+    return restored
+
+
+def _views(jobs: Sequence[JobRow], session: Session) -> list[JobView]:
+    """Stored jobs as pages see them; the names of their datasets are read at once."""
+    ids = {job.dataset_id for job in jobs if job.dataset_id is not None}
+    names = dataset_queries.names_of(session, ids) if ids else {}
+    return [_view(job, names) for job in jobs]
+
+
+def _view(job: JobRow, names: Mapping[int, str]) -> JobView:
+    """A stored job as pages see it."""
+    subject = str(job.arguments.get("path", "") or job.arguments.get("model", ""))
+    if job.dataset_id is not None:
+        subject = names.get(job.dataset_id, "")
+    elif job.status == "done":
+        subject = str(job.result.get("name", ""))
+    return JobView(
+        job.id, job.kind, subject, job.dataset_id, job.status, job.is_cancelling, job.done,
+        job.total, job.message, job.result, job.created_at, job.updated_at,
+    )  # fmt: skip
+
+
+def _figures(result: Any) -> dict[str, Any]:
+    """A job's result as plain JSON values."""
+    plain = dataclasses.asdict(result) if dataclasses.is_dataclass(result) else dict(result)  # type: ignore[arg-type]
+    return {key: _plain(value) for key, value in plain.items()}
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        value = dataclasses.asdict(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(item) for item in value]
+    return value if isinstance(value, bool | int | float | str) or value is None else str(value)

@@ -1,0 +1,110 @@
+"""Whether a dataset's model can know its pictures, before hours are spent on numbers that mean
+nothing."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from backend.engine.familiarity import Familiarity
+from backend.errors import UnknownPictures
+from backend.jobs.dataset_models import model_name, was_scored_anyway
+from backend.jobs.image_batches import open_pictures
+from backend.loaded_models import Engine
+from backend.store import Store
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+
+#: Pictures looked at.
+SAMPLE = 60
+#: A dataset is refused where more of them than this are unknown: one in a hundred of those that the
+#: model does know is taken for another.
+MOST_UNKNOWN = 0.1
+
+
+@dataclass(frozen=True)
+class Recognition:
+    """`unknown` of the `sampled` pictures that are still to be scored are nothing that `model` was
+    trained on."""
+
+    model: str
+    sampled: int
+    unknown: int
+
+    @property
+    def is_refused(self) -> bool:
+        return self.unknown > MOST_UNKNOWN * self.sampled
+
+
+def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> Recognition:
+    """Look at a sample of the pictures that have no trajectory of the run (0: of all).
+
+    Nothing is looked at for a model that knows any picture, or where somebody has decided to score
+    the dataset anyway.
+    """
+    model = engine.settings.model
+    known = Familiarity.of_model(model)
+    if known is None:
+        return Recognition(model, 0, 0)
+    with store.reading() as session:
+        if was_scored_anyway(session, dataset_id, engine.settings):
+            return Recognition(model, 0, 0)
+        root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        waiting = pair_queries.unscored_by_image(session, dataset_id, run_id)
+        names = sampled(name for _, name in waiting)
+    opened = open_pictures(root, names).values()
+    images = [image for image in opened if isinstance(image, Image.Image)]
+    with engine.lock:
+        unknown = int(known.unknown(engine.scorer, images).sum())
+    return Recognition(model, len(images), unknown)
+
+
+def sampled(names: Iterator[str], size: int = SAMPLE) -> list[str]:
+    """At most `size` of the names at random, each once; equal names follow one another."""
+    rng = random.Random(0)
+    chosen: list[str] = []
+    count, last = 0, None
+    for name in names:
+        if name == last:
+            continue
+        last, count = name, count + 1
+        if len(chosen) < size:
+            chosen.append(name)
+        elif (place := rng.randrange(count)) < size:
+            chosen[place] = name
+    return chosen
+
+
+def check_pictures(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> None:
+    """Raises UnknownPictures."""
+    seen = recognise(store, engine, dataset_id, run_id)
+    if seen.is_refused:
+        raise UnknownPictures(refusal(seen))
+
+
+def check_picture(engine: Engine, image: Image.Image) -> None:
+    """One picture, in the playground. Raises UnknownPictures."""
+    known = Familiarity.of_model(engine.settings.model)
+    if known is None:
+        return
+    with engine.lock:
+        if known.unknown(engine.scorer, [image])[0]:
+            raise UnknownPictures(
+                f"It is nothing that {_named(engine.settings.model)} was trained on: its scores "
+                "would mean nothing."
+            )
+
+
+def refusal(seen: Recognition) -> str:
+    """What was looked at, and what came of it."""
+    return (
+        f"{seen.unknown} of {seen.sampled} pictures looked at are nothing that "
+        f"{_named(seen.model)} was trained on: its scores would mean nothing."
+    )
+
+
+def _named(model: str) -> str:
+    name = model_name(model)
+    return "the embedded model" if name == "embedded" else f"'{Path(name).name}'"

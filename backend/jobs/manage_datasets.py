@@ -1,0 +1,114 @@
+"""Preview a deletion, delete and rename datasets, and set their guidelines."""
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+from backend.errors import SettingsError
+from backend.jobs.reports import Deletion
+from backend.store import Store
+from db.queries import datasets as dataset_queries
+from db.queries import jobs as job_queries
+from db.queries import pairs as pair_queries
+from db.queries import verdict_history
+from db.queries.verdict_history import Act
+
+#: A few pages; anything longer belongs in a linked document.
+LONGEST_GUIDELINES = 20_000
+
+
+def what_goes(store: Store, dataset_id: int) -> Deletion:
+    """What deleting the dataset would remove. Its images are never touched."""
+    with store.reading() as session:
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        counts = pair_queries.counts(session, dataset_id)
+        acts = verdict_history.count_acts(session, dataset_id)
+    return Deletion(
+        dataset_id, dataset.name, dataset.root, counts.total, counts.scored, counts.reviewed, acts
+    )
+
+
+def delete_dataset(store: Store, dataset_id: int, folder: Path) -> Deletion:
+    """Delete the dataset and everything known about it; its images stay.
+
+    If there are verdicts, their history is first written to a new JSON lines file in `folder`
+    (`Deletion.verdict_file`): nothing is deleted unless that file is complete. Raises
+    SettingsError while a job works on the dataset, or if the file cannot be written; NotFound.
+    """
+    going = what_goes(store, dataset_id)
+    with store.writing() as session:
+        job_queries.fail_stale_jobs(session)
+    part: Path | None = None
+    target = _free(folder, going.name)
+    try:
+        with store.writing(large=True) as session:
+            working = [
+                job for job in job_queries.running_jobs(session) if job.dataset_id == dataset_id
+            ]
+            if working:
+                raise SettingsError(
+                    f"A job ({working[0].kind}) is working on '{going.name}'. Wait for it to end, "
+                    "or cancel it, and then delete the dataset."
+                )
+            verdict_history.lock_dataset_pairs(session, dataset_id)
+            acts = verdict_history.count_acts(session, dataset_id)
+            if acts:
+                part = target.with_name(f".{target.name}.part")
+                _write(part, verdict_history.iterate_acts(session, dataset_id))
+                os.replace(part, target)
+            dataset_queries.delete_dataset(session, dataset_id)
+    except OSError as problem:
+        raise SettingsError(
+            f"The verdicts cannot be saved in {target}: {problem.strerror or problem}. Nothing was "
+            "deleted. Name another folder with --keep."
+        ) from problem
+    finally:
+        if part is not None and part.is_file():
+            part.unlink()
+    return Deletion(
+        going.dataset_id, going.name, going.root, going.pairs, going.scored, going.reviewed, acts,
+        str(target) if acts else "",
+    )  # fmt: skip
+
+
+def rename_dataset(store: Store, dataset_id: int, name: str) -> None:
+    """Raises SettingsError if the name is empty or taken, NotFound."""
+    name = name.strip()
+    if not name:
+        raise SettingsError("A dataset needs a name.")
+    with store.writing() as session:
+        dataset_queries.rename_dataset(session, dataset_id, name)
+
+
+def set_guidelines(store: Store, dataset_id: int, text: str) -> None:
+    """Keep the dataset's guidelines (Markdown). Raises SettingsError if they are too long or cannot
+    be stored, NotFound."""
+    text = text.replace("\r\n", "\n").strip()
+    if len(text) > LONGEST_GUIDELINES:
+        raise SettingsError(
+            f"Guidelines have at most {LONGEST_GUIDELINES:,} characters; these have {len(text):,}."
+        )
+    with store.writing() as session:
+        dataset_queries.set_guidelines(session, dataset_id, text)
+
+
+def _write(path: Path, acts: Iterable[Act]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        for act in acts:
+            values = {**asdict(act), "created_at": act.created_at.isoformat()}
+            file.write(json.dumps(values, ensure_ascii=False) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _free(folder: Path, name: str) -> Path:
+    """An unused file name made of the dataset's name and the time."""
+    plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:80]
+    stem = f"{plain}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
+    numbers = (f"-{number}" if number else "" for number in range(10_000))
+    files = (folder / f"{stem}{number}.verdicts.jsonl" for number in numbers)
+    return next(file for file in files if not file.exists())

@@ -1,0 +1,235 @@
+"""Download a model from the hub and remove it again, only on explicit request.
+
+The files go to the standard Hugging Face cache. Each is written to a temporary name until it is
+complete and its checksum verified, so that an interrupted download resumes, and files under their
+final names can be trusted.
+"""
+
+import hashlib
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from backend.engine.hub_cache import HUB_NAME, commit_of, folder_of, needed, snapshot_of
+from backend.engine.presets import pinned, preset_of
+from backend.errors import ModelUnavailable, NotFound, TracedError
+from backend.progress import Progress, no_progress
+
+#: Suffix of incomplete files.
+PART = ".part"
+_STEP = 1 << 20
+
+
+@dataclass(frozen=True)
+class DownloadReport:
+    """`models`: (hub name, commit) now in the cache; `downloaded`: bytes transferred by this
+    call."""
+
+    models: tuple[tuple[str, str], ...]
+    downloaded: int
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """`checksum`: SHA-256 for files in large file storage, else the git blob digest."""
+
+    name: str
+    size: int
+    checksum: str
+    is_large: bool
+
+
+def repositories_of(model: str) -> tuple[str, ...]:
+    """The hub names behind what `--model` takes: a preset, an open_clip name, a hub name.
+
+    Raises NotFound for what cannot be downloaded.
+
+    >>> repositories_of("thorough")
+    ('Salesforce/blip-itm-base-coco', 'Salesforce/blip-image-captioning-base')
+    """
+    preset = preset_of(model)
+    if preset is not None and preset.is_embedded:
+        raise NotFound("The embedded model comes with the program: there is nothing to download.")
+    if preset is not None and model == preset.name:
+        return tuple(checkpoint.name for checkpoint in preset.checkpoints)
+    if model.startswith("open_clip:"):
+        from backend.engine.scoring.open_clip_model import hub_name_of
+
+        if name := hub_name_of(model):
+            return (name,)
+    elif HUB_NAME.fullmatch(model) and not Path(model).exists():
+        return (model,)
+    raise NotFound(f"'{model}' is not a model of the hub, so there is nothing to download.")
+
+
+def download(model: str, progress: Progress = no_progress) -> DownloadReport:
+    """Download everything that `model` needs, except what is already in the cache.
+
+    Raises NotFound and ModelUnavailable.
+    """
+    names = repositories_of(model)
+    done = sum(_download(name, progress) for name in names)
+    return DownloadReport(tuple((name, commit_of(name)) for name in names), done)
+
+
+def remove(model: str) -> int:
+    """Delete a model from this machine; returns the bytes freed. Raises NotFound."""
+    folders = [folder_of(name) for name in repositories_of(model) if folder_of(name).is_dir()]
+    if not folders:
+        raise NotFound(f"'{model}' is not on this machine.")
+    freed = sum(path.lstat().st_size for folder in folders for path in folder.rglob("*"))
+    for folder in folders:
+        shutil.rmtree(folder)
+    return freed
+
+
+def _download(name: str, progress: Progress) -> int:
+    if snapshot_of(name) is not None and pinned(name):
+        return 0
+    try:
+        commit, files = _listed(name, pinned(name) or "main")
+        total = sum(file.size for file in files)
+        before = 0
+        came = 0
+        for file in files:
+            came += _fetch(
+                name, commit, file, lambda done, base=before: progress(  # type: ignore[misc]
+                    base + done, total, f"Downloading {name} (bytes)")
+            )  # fmt: skip
+            before += file.size
+    except TracedError:
+        raise
+    except Exception as problem:  # of the hub's client, of HTTP, of the system
+        raise ModelUnavailable(_why(name, problem)) from problem
+    _point(name, commit, files)
+    return came
+
+
+def _listed(name: str, revision: str) -> tuple[str, list[RemoteFile]]:
+    """The commit of a revision, and the files that a model is loaded from."""
+    from huggingface_hub import HfApi
+
+    info = HfApi().model_info(name, revision=revision, files_metadata=True)
+    by_name = {sibling.rfilename: sibling for sibling in info.siblings or ()}
+    wanted = needed(list(by_name))
+    if not any(file.endswith((".safetensors", ".bin")) for file in wanted):
+        raise ModelUnavailable(
+            f"'{name}' holds no weights in a form that is read here (model.safetensors, "
+            "pytorch_model.bin)."
+        )
+    return str(info.sha), [_remote(by_name[file]) for file in wanted]
+
+
+def _remote(sibling: Any) -> RemoteFile:
+    large = sibling.lfs
+    checksum = large.sha256 if large is not None else sibling.blob_id
+    return RemoteFile(sibling.rfilename, int(sibling.size), str(checksum), large is not None)
+
+
+def _fetch(name: str, commit: str, file: RemoteFile, tick: Callable[[int], None]) -> int:
+    """Put the file among the blobs; returns the bytes transferred by this call."""
+    place = folder_of(name) / "blobs" / file.checksum
+    if place.is_file() and place.stat().st_size == file.size:
+        tick(file.size)
+        return 0
+    place.parent.mkdir(parents=True, exist_ok=True)
+    part = place.with_name(place.name + PART)
+    start = min(part.stat().st_size, file.size) if part.is_file() else 0
+    _continue(name, commit, file, part, start, tick)
+    if checksum_of(part, file.is_large) != file.checksum:
+        part.unlink()
+        raise ModelUnavailable(
+            f"'{file.name}' of '{name}' is not what the hub says that it is (its checksum is "
+            "wrong). Download it again."
+        )
+    part.replace(place)
+    return file.size - start
+
+
+def _continue(
+    name: str, commit: str, file: RemoteFile, part: Path, start: int, tick: Callable[[int], None]
+) -> None:
+    from huggingface_hub import hf_hub_url
+    from huggingface_hub.file_download import http_get
+    from huggingface_hub.utils import build_hf_headers, tqdm
+
+    done = start
+    tick(done)
+
+    class Bar(tqdm):
+        """Called by the hub's client for each chunk; prints nothing."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            super().__init__(*arguments, **options | {"disable": True})
+
+        def update(self, n: float | None = 1) -> None:
+            nonlocal done
+            done += int(n or 0)
+            tick(done)
+
+    with part.open("ab") as out:
+        http_get(
+            hf_hub_url(name, file.name, revision=commit), out, resume_size=start,
+            headers=build_hf_headers(), expected_size=file.size, tqdm_class=Bar,
+        )  # fmt: skip
+
+
+def checksum_of(path: Path, is_large: bool) -> str:
+    """SHA-256, or the git blob digest: SHA-1 of length and content."""
+    digest: Any = hashlib.sha256()
+    if not is_large:
+        digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode())
+    with path.open("rb") as file:
+        while piece := file.read(_STEP):
+            digest.update(piece)
+    return str(digest.hexdigest())
+
+
+def _point(name: str, commit: str, files: Sequence[RemoteFile]) -> None:
+    """Make the commit's directory, whose files are links to the blobs, and point `main` at it
+    if no revision is pinned."""
+    folder = folder_of(name)
+    snapshot = folder / "snapshots" / commit
+    snapshot.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        link, blob = snapshot / file.name, folder / "blobs" / file.checksum
+        link.unlink(missing_ok=True)
+        try:
+            link.symlink_to(Path("..") / ".." / "blobs" / file.checksum)
+        except OSError:  # a system without links
+            shutil.copyfile(blob, link)
+    if not pinned(name):
+        (folder / "refs").mkdir(exist_ok=True)
+        (folder / "refs" / "main").write_text(commit, encoding="utf-8")
+
+
+def _why(name: str, problem: Exception) -> str:
+    """Why the download failed, and how to get the model offline."""
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+    if isinstance(problem, GatedRepoError):
+        return f"'{name}' asks for its terms to be accepted on its page at huggingface.co first."
+    if isinstance(problem, RepositoryNotFoundError):
+        return f"The hub has no model '{name}', or it is private: set HF_TOKEN to read it."
+    if isinstance(problem, OSError) and problem.errno is not None:
+        return f"'{name}' could not be written to {folder_of(name)}: {problem.strerror}."
+    lines = str(problem).strip().splitlines()
+    reason = lines[0] if lines else type(problem).__name__
+    return f"'{name}' could not be downloaded ({reason}). {by_hand(name)}"
+
+
+def by_hand(name: str) -> str:
+    """What to copy where, on a machine without a connection.
+
+    >>> print(by_hand("somebody/clip"))  # doctest: +ELLIPSIS
+    Start it again to go on where it ended. Without a connection: ...
+    """
+    commit = pinned(name)
+    revision = f" --revision {commit}" if commit else ""
+    return (
+        "Start it again to go on where it ended. Without a connection: on a machine "
+        f"that has one run 'hf download {name}{revision}', then copy the folder "
+        f"'{folder_of(name).name}' from its ~/.cache/huggingface/hub to {folder_of(name).parent}."
+    )

@@ -1,0 +1,137 @@
+"""List, download and remove models: `workspace.models`."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.engine.hub_cache import bytes_of, commit_of
+from backend.engine.presets import BY_NAME, PRESETS, Preset, preset_of
+from backend.errors import SettingsError
+from backend.jobs import model_download
+from backend.jobs.dataset_models import DatasetEngines, default_model, set_default_model
+from backend.jobs.model_download import DownloadReport
+from backend.jobs.model_probe import PAIRS, Probe, probe, probes
+from backend.progress import Progress, no_progress
+from backend.store import Store
+
+__all__ = ["PAIRS", "DownloadReport", "ModelView", "Models", "Probe"]
+
+
+@dataclass(frozen=True)
+class ModelView:
+    """An available model: a preset, or one that has been probed or made the default.
+
+    Sizes in bytes; None: unknown until downloaded. `revision`: the pinned commit, or the downloaded
+    one; "main" for a model that is neither pinned nor downloaded.
+    """
+
+    name: str
+    model: str
+    captioner: str | None
+    good_for: str
+    parameters: int | None
+    download: int | None
+    memory: int | None
+    licence: str
+    revision: str
+    is_here: bool
+    is_default: bool
+    probe: Probe | None
+
+
+class Models:
+    """The presets and the models added on this machine."""
+
+    def __init__(self, store: Store, engines: DatasetEngines) -> None:
+        self._store, self._engines = store, engines
+        self._settings = engines.of_session.settings
+
+    def listed(self) -> list[ModelView]:
+        """Presets first, then other models that have been probed or are the default."""
+        measured = probes(self._settings.data_directory)
+        default = default_model(self._store)
+        others = [name for name in dict.fromkeys([*measured, default]) if preset_of(name) is None]
+        views = [_of_preset(preset, measured.get(preset.name), default) for preset in PRESETS]
+        return views + [_of_name(name, measured.get(name), default) for name in others]
+
+    def view(self, model: str) -> ModelView:
+        """One model, by the name of a preset or in the form accepted by `--model`."""
+        measured, default = probes(self._settings.data_directory), default_model(self._store)
+        preset = preset_of(model)
+        if preset is not None:
+            return _of_preset(preset, measured.get(preset.name), default)
+        return _of_name(model, measured.get(model), default)
+
+    def download(self, model: str, progress: Progress = no_progress) -> DownloadReport:
+        """See `backend.jobs.model_download.download`."""
+        return model_download.download(model, progress)
+
+    def remove(self, model: str) -> int:
+        """See `backend.jobs.model_download.remove`."""
+        return model_download.remove(model)
+
+    def probe(self, model: str, progress: Progress = no_progress) -> Probe:
+        """See `backend.jobs.model_probe.probe`."""
+        preset = preset_of(model)
+        name = preset.name if preset is not None else model
+        with self._engines.of_session.lock:  # two models at once would distort each other's times
+            return probe(self._settings.chosen(name), name, progress)
+
+    def default(self) -> str:
+        """The model for datasets without a model of their own."""
+        return default_model(self._store)
+
+    def set_default(self, model: str) -> ModelView:
+        """Raises SettingsError for a model that is not on this machine."""
+        view = self.view(model)
+        if not view.is_here:
+            raise SettingsError(f"'{model}' is not on this machine. Download it first.")
+        set_default_model(self._store, view.name)
+        return self.view(model)
+
+
+def _of_preset(preset: Preset, measured: Probe | None, default: str) -> ModelView:
+    names = [checkpoint.name for checkpoint in preset.checkpoints]
+    return ModelView(
+        preset.name,
+        preset.scorer.name,
+        preset.captioner.name if preset.captioner is not None else None,
+        preset.good_for,
+        preset.parameters,
+        preset.download,
+        preset.memory,
+        preset.scorer.licence,
+        preset.scorer.revision,
+        preset.is_embedded or all(commit_of(name) for name in names),
+        preset.name == default,
+        measured,
+    )
+
+
+def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
+    """A model about which only the local files are known."""
+    is_folder = Path(model).expanduser().exists()
+    names = () if is_folder else _repositories(model)
+    commits = [commit_of(name) for name in names]
+    return ModelView(
+        name=model,
+        model=model,
+        captioner=None,
+        good_for="your own choice",
+        parameters=None,
+        download=sum(bytes_of(name) for name in names) if any(commits) else None,
+        memory=measured.memory if measured is not None else None,
+        licence="see its page" if names else "",
+        revision=(commits[0] or "main") if commits else "",
+        is_here=is_folder or (bool(commits) and all(commits)),
+        is_default=model == default,
+        probe=measured,
+    )
+
+
+def _repositories(model: str) -> tuple[str, ...]:
+    if model in BY_NAME:
+        return ()
+    try:
+        return model_download.repositories_of(model)
+    except Exception:  # an open_clip name unknown to the library: treated as not installed
+        return ()

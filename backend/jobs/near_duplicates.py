@@ -1,0 +1,80 @@
+"""Find groups of near duplicates in a whole dataset, by the vectors that scoring has kept.
+
+Minutes for a hundred thousand pictures, and nothing is written before the end: a job that is
+stopped leaves the groups of before.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.near_duplicates import HIGHEST, LOWEST, near_duplicates
+from backend.engine.specificity.bags import NEAR_DUPLICATE
+from backend.errors import SettingsError
+from backend.jobs.picture_vectors import BLOCK, Pictures, pictures_of
+from backend.jobs.reports import DuplicatesReport
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.version import VERSION
+from db.queries import near_duplicates as queries
+from db.queries import runs as run_queries
+from db.queries.near_duplicates import DuplicateRow
+
+KIND = "duplicates"
+
+
+def find_near_duplicates(
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    progress: Progress = no_progress,
+    threshold: float = NEAR_DUPLICATE,
+) -> DuplicatesReport:
+    """Group the pictures of a dataset; the groups of before are replaced. `threshold`: the least
+    cosine with a group's first picture. Raises SettingsError for a threshold that is invalid, and
+    where there are no vectors yet."""
+    if not LOWEST <= threshold <= HIGHEST:
+        raise SettingsError(
+            f"A threshold of near duplicates is {LOWEST:g} to {HIGHEST:g}, not {threshold:g}."
+        )
+    pictures = pictures_of(store, engine, dataset_id)
+    groups = near_duplicates(_reported(pictures, progress), threshold)
+    rows = [
+        DuplicateRow(pair, pictures.pairs[group.members[0]][0], cosine)
+        for group in groups
+        for member, cosine in zip(group.members, group.cosines, strict=True)
+        for pair in pictures.pairs[member]
+    ]
+    scored = pictures.scored
+    with store.writing(large=True) as session:
+        run = run_queries.start_run(
+            session,
+            kind=KIND,
+            dataset_id=dataset_id,
+            scorer_kind=scored.scorer_kind,
+            model=scored.model,
+            revision=scored.revision,
+            explorer="none",
+            parameters={"threshold": threshold, "pictures": len(pictures.pairs)},
+            code_version=VERSION,
+        )
+        queries.replace_groups(session, dataset_id, rows)
+        run_queries.finish_run(session, run.id)
+    return DuplicatesReport(
+        dataset_id,
+        threshold,
+        len(pictures.pairs),
+        pictures.without,
+        len(groups),
+        sum(len(group.members) for group in groups),
+    )
+
+
+def _reported(pictures: Pictures, progress: Progress) -> Iterator[NDArray[np.float32]]:
+    total = len(pictures.pairs)
+    for number, block in enumerate(pictures.blocks()):
+        progress(min(number * BLOCK, total), total, "Comparing pictures")
+        yield block
+    progress(total, total, "Comparing pictures")

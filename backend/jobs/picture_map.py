@@ -1,0 +1,47 @@
+"""Lay a dataset's pictures out on a map, by the vectors that scoring has kept.
+
+Nothing is written before the end: a job that is stopped leaves the map of before.
+"""
+
+from backend.engine.picture_map import layout
+from backend.jobs.picture_vectors import pictures_of
+from backend.jobs.reports import MapReport
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.version import VERSION
+from db.queries import picture_map as queries
+from db.queries import runs as run_queries
+from db.queries.picture_map import PlaceRow
+
+KIND = "map"
+
+
+def draw_map(
+    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+) -> MapReport:
+    """Give every pair whose picture has a vector a place; the map of before is replaced. Raises
+    SettingsError where there are no vectors yet."""
+    pictures = pictures_of(store, engine, dataset_id)
+    places = layout(len(pictures.pairs), pictures.vectors, progress)
+    rows = [
+        PlaceRow(pair, float(x), float(y))
+        for pairs, (x, y) in zip(pictures.pairs, places, strict=True)
+        for pair in pairs
+    ]
+    scored = pictures.scored
+    with store.writing(large=True) as session:
+        run = run_queries.start_run(
+            session,
+            kind=KIND,
+            dataset_id=dataset_id,
+            scorer_kind=scored.scorer_kind,
+            model=scored.model,
+            revision=scored.revision,
+            explorer="none",
+            parameters={"pictures": len(pictures.pairs)},
+            code_version=VERSION,
+        )
+        queries.replace_places(session, dataset_id, rows)
+        run_queries.finish_run(session, run.id)
+    return MapReport(dataset_id, run.id, len(pictures.pairs), len(rows), pictures.without)

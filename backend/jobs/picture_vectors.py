@@ -1,0 +1,62 @@
+"""The pictures of a dataset and their vectors, as scoring has kept them: no image is opened."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.specificity.bags import unit
+from backend.jobs.vector_file import StoredVectors
+from backend.jobs.vectors import stored_images
+from backend.loaded_models import Engine
+from backend.store import Store
+from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries.runs import RunRow
+
+#: Vectors that are read at once.
+BLOCK = 1024
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """`pairs`: of each picture that has a vector its pairs, in import order. `without`: how many
+    pictures have none. `scored`: the scoring run whose vectors they are."""
+
+    pairs: Sequence[Sequence[int]]
+    without: int
+    scored: RunRow
+    _keys: NDArray[np.int64]
+    _vectors: StoredVectors
+
+    def vectors(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Unit vectors [rows, d] of these pictures."""
+        return unit(self._vectors.of(self._keys[rows]))
+
+    def blocks(self) -> Iterator[NDArray[np.float32]]:
+        """The vectors of all pictures, in order."""
+        for first in range(0, len(self.pairs), BLOCK):
+            yield self.vectors(np.arange(first, min(first + BLOCK, len(self.pairs))))
+
+
+def pictures_of(store: Store, engine: Engine, dataset_id: int) -> Pictures:
+    """A dataset's pictures by its newest scoring run. Raises SettingsError if there are no vectors
+    of it."""
+    with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, "score")
+        by_picture = pair_queries.ids_by_picture(session, dataset_id)
+    vectors = stored_images(store, engine, run).open()
+    assert run is not None, "stored_images refuses a dataset without a run"
+    every = list(by_picture.values())
+    flat = np.array([pair for pairs in every for pair in pairs], np.int64)
+    known = set(flat[vectors.has(flat)].tolist())
+    keys = [next((pair for pair in pairs if pair in known), None) for pairs in every]
+    kept = [place for place, key in enumerate(keys) if key is not None]
+    return Pictures(
+        [every[place] for place in kept],
+        len(every) - len(kept),
+        run,
+        np.array([keys[place] for place in kept], np.int64),
+        vectors,
+    )

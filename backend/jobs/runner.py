@@ -1,0 +1,193 @@
+"""Background jobs of the web app: concurrent, with their state in the store.
+
+The state lives in the `jobs` table, not in memory, so that a reloaded page finds its job again, a
+restarted server can report what was interrupted, and a second server on the same database can
+cancel.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from backend.errors import TracedError, explain
+from backend.jobs.pace import Pace
+from backend.progress import Progress
+from backend.store import Store
+from db.queries import jobs as queries
+
+#: The work of a job: takes a progress callback, returns JSON-serialisable figures.
+Work = Callable[[Progress], dict[str, Any]]
+
+#: Maximum number of concurrent jobs: more would only compete for processor time.
+MOST_AT_ONCE = 4
+#: Seconds between two writes of a job's progress: a page polls about as often.
+_WRITE_EVERY = 0.5
+
+log = logging.getLogger(__name__)
+
+
+class Stopped(BaseException):
+    """The process is shutting down: raised when a job reports progress, so that it ends between two
+    steps. Not an Exception, so that error handlers do not catch it."""
+
+
+class Cancelled(BaseException):
+    """The job has been cancelled; raised at the same place as `Stopped`."""
+
+
+@dataclass(frozen=True)
+class _Job:
+    id: int
+    work: Work
+    uses: frozenset[str]
+
+
+class JobRunner:
+    """Runs each job in its own thread as soon as no earlier job uses the same resources. Unfinished
+    jobs of an earlier process are marked as failed, with a message saying so, when the runner
+    starts; they are in `interrupted`."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._changed = threading.Condition()
+        self._waiting: list[_Job] = []
+        self._running: dict[int, _Job] = {}
+        self._stopping = threading.Event()
+        with store.writing() as session:
+            self.interrupted = tuple(queries.fail_stale_jobs(session))
+
+    def start(
+        self,
+        kind: str,
+        dataset_id: int | None,
+        work: Work,
+        arguments: Mapping[str, Any] | None = None,
+        attempts: int = 0,
+        uses: frozenset[str] = frozenset(),
+    ) -> int:
+        """Queue `work`; returns the job's id at once. `arguments`: its JSON-serialisable
+        arguments and the number of earlier starts, for `interrupted` and for a retry.
+        `uses`: names of exclusive resources, such as the models."""
+        with self._store.writing() as session:
+            job = queries.create_job(
+                session, kind, dataset_id, arguments=arguments, attempts=attempts
+            )
+        with self._changed:
+            self._waiting.append(_Job(job.id, work, uses))
+            self._start_what_can()
+        return job.id
+
+    def cancel(self, job_id: int) -> None:
+        """Stop the job at its next step, even if another server on this database runs it; committed
+        results are kept. A finished job is not changed. Raises NotFound."""
+        with self._changed:
+            waiting = [job for job in self._waiting if job.id == job_id]
+            for job in waiting:
+                self._waiting.remove(job)
+            self._changed.notify_all()
+        with self._store.writing() as session:
+            if waiting:
+                queries.update_job(session, job_id, status="cancelled", message="Cancelled.")
+            else:
+                queries.request_cancel(session, job_id)
+        with self._changed:
+            self._start_what_can()
+
+    def stop(self, seconds: float) -> bool:
+        """Stop running jobs at their next step and start no others; False on timeout. Unfinished
+        jobs are `interrupted` for the next runner on this database."""
+        self._stopping.set()
+        with self._changed:
+            self._waiting.clear()
+            self._changed.notify_all()
+        return self.wait(seconds)
+
+    def continued(self, job_id: int, by: int | None, why_not: str = "") -> None:
+        """Append what happened next to the message of an unfinished job."""
+        end = f"Job {by} has taken it over." if by is not None else why_not
+        with self._store.writing() as session:
+            before = queries.get_job(session, job_id).message.partition(" What was done")[0]
+            queries.update_job(session, job_id, message=f"{before} {end}")
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until this runner has no queued or running jobs; False on timeout."""
+        with self._changed:
+            return self._changed.wait_for(lambda: not self._waiting and not self._running, seconds)
+
+    def _start_what_can(self) -> None:
+        """Start waiting jobs in order; a job that has to wait reserves its resources against later
+        ones, so that it cannot starve. Called with the lock held."""
+        in_use = {name for job in self._running.values() for name in job.uses}
+        for job in list(self._waiting):
+            if self._stopping.is_set() or len(self._running) >= MOST_AT_ONCE:
+                return
+            if not job.uses & in_use:
+                self._waiting.remove(job)
+                self._running[job.id] = job
+                self._run_in_thread(job)
+            in_use |= job.uses
+
+    def _run_in_thread(self, job: _Job) -> None:
+        threading.Thread(target=self._run, args=(job,), name=f"job {job.id}", daemon=True).start()
+
+    def _run(self, job: _Job) -> None:
+        try:
+            self._carry_out(job)
+        except Stopped:
+            pass  # stays "running" in the store; this process is about to end
+        finally:
+            with self._changed:
+                del self._running[job.id]
+                self._start_what_can()
+                self._changed.notify_all()
+
+    def _carry_out(self, job: _Job) -> None:
+        try:
+            self._update(job.id, status="running")
+            result = job.work(self._progress_of(job.id))
+            self._update(job.id, status="done", result=result)
+        except Cancelled:
+            self._end(job.id, "cancelled", _cancelled_at)
+        except Exception as error:  # a job must never crash the runner
+            if isinstance(error, TracedError):
+                log.warning("job %s failed: %s", job.id, explain(error))
+            else:
+                log.exception("job %s failed", job.id)
+            message = explain(error, "page")
+            self._end(job.id, "failed", lambda _: message)
+
+    def _end(self, job_id: int, status: str, message: Callable[[queries.JobRow], str]) -> None:
+        try:
+            with self._store.writing() as session:
+                text = message(queries.get_job(session, job_id))
+                queries.update_job(session, job_id, status=status, message=text)
+        except Exception:
+            log.exception("job %s: that it %s could not be stored", job_id, status)
+
+    def _progress_of(self, job_id: int) -> Progress:
+        last, pace = 0.0, Pace()
+
+        def update(done: int, total: int, message: str) -> None:
+            nonlocal last
+            if self._stopping.is_set():
+                raise Stopped
+            now = time.monotonic()
+            message = pace.describe(done, total, message, now)
+            if now - last >= _WRITE_EVERY or done == total:
+                last = now
+                if self._update(job_id, done=done, total=total, message=message).is_cancelling:
+                    raise Cancelled
+
+        return update
+
+    def _update(self, job_id: int, **changes: Any) -> queries.JobRow:
+        with self._store.writing() as session:
+            return queries.update_job(session, job_id, **changes)
+
+
+def _cancelled_at(job: queries.JobRow) -> str:
+    where = f" at {job.done:,} of {job.total:,}" if job.total else ""
+    return f"Cancelled{where}. Finished work is kept; a retry resumes from there."

@@ -1,0 +1,262 @@
+"""Score a dataset: trajectories, concreteness, what a captioner expects, detection, suggestions.
+
+Each stage reads from the store what it still has to do, and commits batch by batch. So the same
+command resumes after a kill, and a second run finds nothing to do and changes nothing.
+"""
+
+import time
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.dataset_models import remember
+from backend.jobs.dataset_pairs import prepare_scorer
+from backend.jobs.detect import detect, measure_disagreement
+from backend.jobs.expectations import remember_expectations
+from backend.jobs.image_batches import encode_opened, open_ahead
+from backend.jobs.known_pictures import check_pictures
+from backend.jobs.ray_cluster import Cluster, trajectories_by_ray
+from backend.jobs.ray_worker import trajectory_of
+from backend.jobs.reports import ScoreReport
+from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
+from backend.jobs.suggest import suggest_likely
+from backend.jobs.vectors import image_file, remember_images, remember_meanings
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.version import VERSION
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries import signals as signal_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.datasets import NewProblem
+from db.queries.pairs import PairRow
+from db.queries.runs import RunRow
+
+#: Pairs encoded, scored and committed together: what a kill can cost at most.
+BATCH = 48
+
+#: What the list of problems calls an image that scoring could not read.
+UNREADABLE = "unreadable image"
+
+
+def score_dataset(
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    progress: Progress = no_progress,
+    suggestions: bool = True,
+    cluster: Cluster | None = None,
+    anyway: bool = False,
+) -> ScoreReport:
+    """Bring every pair of the dataset to the end of the line.
+
+    `cluster`: where trajectories are computed, if not by this program itself; `anyway`: pictures of
+    a kind that the model does not know as well, now and from now on. Raises ModelUnavailable,
+    UnknownPictures, NotFound.
+    """
+    started = time.monotonic()
+    captioner = engine.captioner  # noqa: F841  (one that is missing is missed now, not in an hour)
+    with store.reading() as session:
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        total = pair_queries.counts(session, dataset_id).total
+    root = Path(dataset.root)
+    if not anyway:
+        with store.reading() as session:
+            earlier = run_queries.find_run(session, **what_run(engine, dataset_id))
+        check_pictures(store, engine, dataset_id, earlier.id if earlier is not None else 0)
+    prepare_scorer(store, engine, dataset_id, progress)
+    run = _run(store, engine, dataset_id)
+    remember(store, engine, dataset_id, anyway)
+    with store.writing() as session:  # every image that has not been scored is tried again
+        dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
+    if cluster is None:
+        scored, unreadable = _trajectories(store, engine, run, root, total, progress)
+    else:
+        scored, unreadable = _by_cluster(store, engine, run, root, total, cluster, progress)
+    _concreteness(store, engine, dataset_id, total, progress)
+    remember_meanings(store, engine, dataset_id, total, progress)
+    remember_expectations(store, engine, run, root, total, progress)
+    report = detect(store, engine, run, root, progress)
+    suggested = suggest_likely(store, engine, run, root, progress) if suggestions else 0
+    with store.writing() as session:
+        run_queries.finish_run(session, run.id)
+    measure_disagreement(store, dataset_id)
+    with store.reading() as session:
+        truncated = pair_queries.count_truncated(session, dataset_id)
+    return ScoreReport(
+        dataset_id=dataset_id,
+        pairs=total,
+        scored=scored,
+        skipped=total - scored - unreadable,
+        unreadable=unreadable,
+        truncated=truncated,
+        suggestions=suggested,
+        seconds=time.monotonic() - started,
+        run_id=run.id,
+        detector=report,
+    )
+
+
+# -------------------------------------------------------------------------------- stages
+
+
+def what_run(engine: Engine, dataset_id: int) -> dict[str, Any]:
+    """What makes a run by this very model."""
+    info = engine.scorer.info
+    exploring = replace(engine.exploring, auxiliary=bool(info.auxiliary))
+    return {
+        "kind": "score",
+        "dataset_id": dataset_id,
+        "scorer_kind": info.kind,
+        "model": info.model,
+        "revision": info.revision,
+        "explorer": exploring.name,
+        "parameters": {
+            **exploring.parameters(),
+            "limits": info.limits,
+            **({"precision": info.precision} if info.precision != "float32" else {}),
+            **info.parameters,
+        },
+    }
+
+
+def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
+    """The run under which this very model scores this dataset: an earlier one again, or a new."""
+    what = what_run(engine, dataset_id)
+    with store.writing() as session:
+        run = run_queries.find_run(session, **what)
+        if run is not None:
+            return run
+        return run_queries.start_run(session, **what, code_version=VERSION)
+
+
+def _trajectories(
+    store: Store, engine: Engine, run: RunRow, root: Path, total: int, progress: Progress
+) -> tuple[int, int]:
+    """Trajectories of all pairs that have none under this run; (scored, unreadable)."""
+    scored = unreadable = 0
+    reported: set[str] = set()
+    vectors = image_file(store, engine, run)
+    for batch, opened in open_ahead(root, _unscored(store, run)):
+        states, broken = encode_opened(engine, opened)
+        readable = [pair for pair in batch if pair.image_path in states]
+        seen = engine.image_embeddings([states[pair.image_path] for pair in readable])
+        remember_images(vectors, [pair.id for pair in readable], seen)
+        trajectories = engine.trajectories(
+            [(states[pair.image_path], pair.caption) for pair in readable],
+            [pair.id for pair in readable],
+        )
+        _save(store, run, [pair.id for pair in readable], trajectories, broken, reported)
+        scored += len(readable)
+        unreadable += len(batch) - len(readable)
+        progress(scored + unreadable, total, "Caption trajectories")
+    return scored, unreadable
+
+
+def _by_cluster(
+    store: Store,
+    engine: Engine,
+    run: RunRow,
+    root: Path,
+    total: int,
+    cluster: Cluster,
+    progress: Progress,
+) -> tuple[int, int]:
+    """`_trajectories`, computed by Ray's workers."""
+    scored = unreadable = 0
+    reported: set[str] = set()
+    vectors = image_file(store, engine, run)
+    folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
+    waiting = (
+        (pair.id, pair.image_path, pair.caption)
+        for batch in _unscored(store, run)
+        for pair in batch
+    )
+    for part in trajectories_by_ray(
+        engine, cluster, folder / f"run-{run.id}", root, exploring_of(run), waiting
+    ):
+        readable = [row for row in part if row["problem"] is None]
+        broken = {row["image"]: row["problem"] for row in part if row["problem"] is not None}
+        ids = [row["pair_id"] for row in readable]
+        if readable and readable[0]["image_embedding"] is not None:
+            seen = np.array([row["image_embedding"] for row in readable], np.float32)
+            remember_images(vectors, ids, seen)
+        _save(store, run, ids, [trajectory_of(row) for row in readable], broken, reported)
+        scored += len(readable)
+        unreadable += len(part) - len(readable)
+        progress(scored + unreadable, total, "Caption trajectories")
+    return scored, unreadable
+
+
+def _save(
+    store: Store,
+    run: RunRow,
+    pairs: Sequence[int],
+    trajectories: Sequence[Trajectory],
+    broken: Mapping[str, str],
+    reported: set[str],
+) -> None:
+    """`broken`: images that could not be read, and why; each is reported once (`reported`),
+    however many captions it has."""
+    rows = [to_row(pair, trajectory) for pair, trajectory in zip(pairs, trajectories, strict=True)]
+    problems = [
+        NewProblem(name, None, UNREADABLE, message)
+        for name, message in broken.items()
+        if name not in reported
+    ]
+    reported |= broken.keys()
+    with store.writing() as session:
+        trajectory_queries.save_trajectories(session, run.id, rows)
+        dataset_queries.add_problems(session, run.dataset_id or 0, problems)
+
+
+def _unscored(store: Store, run: RunRow) -> Iterator[list[PairRow]]:
+    """Batches of pairs without a trajectory of this run: all captions of an image in one batch, so
+    that it is decoded and encoded once; about BATCH pairs, more only where one image has more."""
+    ids, ends = array("q"), array("q")  # a few bytes a pair, for datasets of any size
+    with store.reading() as session:
+        waiting = pair_queries.unscored_by_image(session, run.dataset_id or 0, run.id)
+        for _, group in groupby(waiting, key=lambda row: row[1]):
+            ids.extend(pair_id for pair_id, _ in group)
+            if len(ids) - (ends[-1] if ends else 0) >= BATCH:
+                ends.append(len(ids))
+    if len(ids) > (ends[-1] if ends else 0):
+        ends.append(len(ids))
+    first = 0
+    for end in ends:
+        batch: list[PairRow] = []
+        for part in range(first, end, AT_ONCE):
+            with store.reading() as session:
+                batch += pair_queries.pairs_of(session, ids[part : min(end, part + AT_ONCE)])
+        if batch:  # pairs may have been removed meanwhile
+            yield batch
+        first = end
+
+
+def _concreteness(
+    store: Store, engine: Engine, dataset_id: int, total: int, progress: Progress
+) -> None:
+    after = done = 0
+    while True:
+        with store.reading() as session:
+            batch = pair_queries.pairs_after(session, dataset_id, after, 500)
+        if not batch:
+            return
+        after = batch[-1].id
+        unknown = [pair for pair in batch if pair.icc is None]
+        if unknown:
+            scores = engine.concreteness([pair.caption for pair in unknown])
+            with store.writing() as session:
+                signal_queries.save_icc(
+                    session, {p.id: s for p, s in zip(unknown, scores, strict=True)}
+                )
+        done += len(batch)
+        progress(done, total, "Concreteness")

@@ -1,0 +1,237 @@
+"""Measure how specific a dataset's captions are, from the vectors stored by scoring.
+
+No image is opened: each caption is encoded once by the scorer's text encoder and compared with its
+picture's vector and those of the nearest neighbours. Every batch is committed, and the same command
+resumes after the last one. For very large datasets the neighbours come from a pool: a reproducible
+random sample of the pictures.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine import memory
+from backend.engine.scoring.logit_scale import logit_scale_of
+from backend.engine.specificity.bags import NEAR_DUPLICATE, unit
+from backend.engine.specificity.retrieval import EASY, NEIGHBOURS, USUAL_SCALE, retrieve
+from backend.errors import SettingsError
+from backend.jobs.reports import SpecificityReport
+from backend.jobs.session_run import scored_by_this_model
+from backend.jobs.vector_file import StoredVectors
+from backend.jobs.vectors import stored_images
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.version import VERSION
+from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries import specificity as queries
+from db.queries.runs import RunRow
+from db.queries.specificity import Caption, RetrievalRow
+
+KIND = "specificity"
+#: Maximum number of pictures searched for neighbours: exact search stays a matter of minutes.
+POOL = 50_000
+#: Captions encoded, compared and committed together.
+BATCH = 512
+#: Extra neighbours to retrieve, because near duplicates are skipped.
+_SPARE = 12
+
+
+def measure_specificity(
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    progress: Progress = no_progress,
+    pool: int = POOL,
+) -> SpecificityReport:
+    """Specificity of every caption whose picture has a vector.
+
+    Raises TrainingError if the dataset is not scored by this session's model, SettingsError if its
+    scorer stores no vectors.
+    """
+    judge = Judge(store, engine, dataset_id, pool)
+    with store.reading() as session:
+        total = pair_queries.counts(session, dataset_id).total
+        seen = queries.summary(session, judge.run.id)[0]
+    for batch in judge.waiting():
+        rows = judge.measured(batch)
+        with store.writing() as session:
+            queries.save_retrievals(session, rows)
+        memory.give_back()
+        seen += len(batch)
+        progress(min(seen, total), total, "Specificity")
+    with store.writing() as session:
+        run_queries.finish_run(session, judge.run.id)
+    with store.reading() as session:
+        measured, retrieved, likeness, most = queries.summary(session, judge.run.id)
+    return SpecificityReport(
+        dataset_id, judge.run.id, total, measured, retrieved, most, likeness,
+        likeness is not None and likeness < EASY, judge.pool_size, judge.pictures, judge.by,
+    )  # fmt: skip
+
+
+def picture_vectors(store: Store, engine: Engine, dataset_id: int) -> StoredVectors:
+    """The vectors of a dataset's pictures by this session's model.
+
+    Raises TrainingError if the dataset is not scored by it, SettingsError if it keeps no vectors.
+    """
+    scored = scored_by_this_model(store, engine, dataset_id)
+    if engine.scorer.info.compares_pairs:
+        raise SettingsError(
+            "LEMoN compares pairs with each other; specificity needs the vectors of clip, siglip, "
+            "blip-itc or blip-itm. Score the dataset with one of them."
+        )
+    return stored_images(store, engine, scored).open()
+
+
+def texts_of(engine: Engine, captions: Sequence[str]) -> NDArray[np.float32]:
+    """Unit vectors [captions, d] from the scorer's text encoder."""
+    with engine.lock:
+        return unit(engine.scorer.text_embeddings(captions))
+
+
+@dataclass(frozen=True)
+class _Pool:
+    """Pictures that neighbours come from: a pair of each, its name, its unit vector [n, d]."""
+
+    pairs: NDArray[np.int64]
+    names: NDArray[np.object_]
+    vectors: NDArray[np.float32]
+
+
+class Judge:
+    """Compares all captions of one dataset with the picture pool."""
+
+    def __init__(self, store: Store, engine: Engine, dataset_id: int, pool: int = POOL) -> None:
+        self.store, self.engine, self.dataset_id = store, engine, dataset_id
+        self._most = pool
+        self._vectors = picture_vectors(store, engine, dataset_id)
+        self.scale = logit_scale_of(engine.scorer, USUAL_SCALE)
+        info = engine.scorer.info
+        self.by = info.auxiliary or info.kind
+        with store.reading() as session:
+            self.pictures = queries.count_pictures(session, dataset_id)
+        self.run = self._run()
+
+    @property
+    def pool_size(self) -> int:
+        return len(self._pool.pairs)
+
+    def _run(self) -> RunRow:
+        """The run with exactly these parameters: an existing one, or a new one, which clears the
+        values of others."""
+        info = self.engine.scorer.info
+        what: dict[str, Any] = {
+            "kind": KIND,
+            "dataset_id": self.dataset_id,
+            "scorer_kind": info.kind,
+            "model": info.model,
+            "revision": info.revision,
+            "explorer": "none",
+            "parameters": {
+                "neighbours": NEIGHBOURS,
+                "scale": round(self.scale, 4),
+                "pool": self.pool_size,
+                "pictures": self.pictures,
+                "by": self.by,
+            },
+        }
+        with self.store.writing() as session:
+            run = run_queries.find_run(session, **what)
+            run = run or run_queries.start_run(session, **what, code_version=VERSION)
+            queries.keep_only(session, self.dataset_id, run.id)
+        return run
+
+    @cached_property
+    def _pool(self) -> _Pool:
+        with self.store.reading() as session:
+            sampled = queries.pictures(session, self.dataset_id, self._most)
+        kept = self._vectors.has([pair for pair, _ in sampled])
+        sampled = [caption for caption, is_kept in zip(sampled, kept, strict=True) if is_kept]
+        pairs = np.array([pair for pair, _ in sampled], np.int64)
+        names = np.array([name for _, name in sampled], np.object_)
+        return _Pool(pairs, names, unit(self._vectors.of(pairs)))
+
+    @cached_property
+    def _index(self) -> Any:
+        import faiss
+
+        index = faiss.IndexFlatIP(self._pool.vectors.shape[1])
+        index.add(self._pool.vectors)
+        return index
+
+    def waiting(self) -> Iterator[list[Caption]]:
+        """Batches of pairs that the run has not measured yet."""
+        after = 0
+        while True:
+            with self.store.reading() as session:
+                batch = queries.unmeasured(session, self.dataset_id, self.run.id, after, BATCH)
+            if not batch:
+                return
+            yield batch
+            after = batch[-1].pair_id
+
+    def measured(self, batch: Sequence[Caption]) -> list[RetrievalRow]:
+        """The rows of those pairs whose picture has a vector."""
+        has_vector = self._vectors.has([caption.pair_id for caption in batch])
+        batch = [caption for caption, kept in zip(batch, has_vector, strict=True) if kept]
+        if not batch:
+            return []
+        images = unit(self._vectors.of([caption.pair_id for caption in batch]))
+        texts = texts_of(self.engine, [caption.caption for caption in batch])
+        rows = []
+        for caption, picture, text, (near, cosines) in zip(
+            batch, images, texts, self._neighbours(batch, images), strict=True
+        ):
+            result = retrieve(float(picture @ text), self._pool.vectors[near] @ text, self.scale)
+            better = tuple(int(self._pool.pairs[near[place]]) for place in result.better)
+            likeness = float(cosines.mean()) if len(cosines) else 0.0
+            rows.append(
+                RetrievalRow(
+                    caption.pair_id, self.run.id, result.specificity, result.rank, result.of,
+                    likeness, better,
+                )
+            )  # fmt: skip
+        return rows
+
+    def ranks_of(self, pair_id: int, captions: Sequence[str]) -> list[tuple[float, int, int]]:
+        """(specificity, rank, of) of other captions for a pair's picture; empty if it has no
+        vector."""
+        if not self._vectors.has([pair_id])[0]:
+            return []
+        with self.store.reading() as session:
+            pair = pair_queries.get_pair(session, pair_id)
+        image = unit(self._vectors.of([pair_id]))
+        ((near, _),) = self._neighbours([Caption(pair_id, pair.image_path, "")], image)
+        results = [
+            retrieve(float(image[0] @ text), self._pool.vectors[near] @ text, self.scale)
+            for text in texts_of(self.engine, captions)
+        ]
+        return [(result.specificity, result.rank, result.of) for result in results]
+
+    def _neighbours(
+        self, batch: Sequence[Caption], images: NDArray[np.float32]
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
+        """For each pair, rows of the pool and their cosines: the nearest pictures that are other
+        files and not near duplicates."""
+        size = len(self._pool.pairs)
+        count = min(NEIGHBOURS + _SPARE, size)
+        if not count:
+            yield from ((np.zeros(0, np.int64), np.zeros(0, np.float32)) for _ in batch)
+            return
+        cosines, rows = self._index.search(images, count)
+        for place, caption in enumerate(batch):
+            near, alike, asked = rows[place], cosines[place], count
+            while True:
+                other = (alike < NEAR_DUPLICATE) & (self._pool.names[near] != caption.image_path)
+                if other.sum() >= NEIGHBOURS or asked == size:
+                    break
+                asked = min(size, asked * 8)  # many near duplicates: look further
+                similarities, further = self._index.search(images[place : place + 1], asked)
+                near, alike = further[0], similarities[0]
+            yield near[other][:NEIGHBOURS], alike[other][:NEIGHBOURS]

@@ -1,0 +1,97 @@
+"""Convert trajectories between engine and store rows."""
+
+from collections.abc import Iterator, Sequence
+
+from sqlalchemy.orm import Session
+
+from backend.engine.captions import Caption
+from backend.engine.detection.types import SuspectWord
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
+from backend.jobs.stored_expectations import to_expectation
+from backend.store import Store
+from db.queries import pairs as pair_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.detections import DetectionRow
+from db.queries.pairs import PairRow
+from db.queries.runs import RunRow
+from db.queries.trajectories import TrajectoryRow
+
+#: Pairs read from the store per batch if no model is involved.
+AT_ONCE = 500
+
+
+def exploring_of(run: RunRow) -> Exploring:
+    """How the run computed its trajectories; anything compared with them must be computed alike."""
+    return Exploring.recorded(run.explorer, run.parameters)
+
+
+def scored_pairs(
+    store: Store, run: RunRow, pair_ids: Sequence[int]
+) -> tuple[list[PairRow], list[Trajectory]]:
+    """The pairs that have a trajectory under this run, with it, in import order."""
+    pairs: list[PairRow] = []
+    trajectories: list[Trajectory] = []
+    for first in range(0, len(pair_ids), AT_ONCE):
+        part = pair_ids[first : first + AT_ONCE]
+        with store.reading() as session:
+            batch = _with_trajectories(session, run, pair_queries.pairs_of(session, part))
+        pairs += batch[0]
+        trajectories += batch[1]
+    return pairs, trajectories
+
+
+def _with_trajectories(
+    session: Session, run: RunRow, pairs: Sequence[PairRow]
+) -> tuple[list[PairRow], list[Trajectory]]:
+    rows = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
+    stored = [pair for pair in pairs if pair.id in rows]
+    return stored, [to_trajectory(pair.caption, rows[pair.id]) for pair in stored]
+
+
+def scored_batches(store: Store, run: RunRow) -> Iterator[tuple[list[PairRow], list[Trajectory]]]:
+    """All pairs that have a trajectory under this run, in import order, in batches: memory
+    use is independent of the dataset size."""
+    after = 0
+    while True:
+        with store.reading() as session:
+            batch = pair_queries.pairs_after(session, run.dataset_id or 0, after, AT_ONCE)
+            batch_with_trajectories = _with_trajectories(session, run, batch)
+        if not batch:
+            return
+        after = batch[-1].id
+        if batch_with_trajectories[0]:
+            yield batch_with_trajectories
+
+
+def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:
+    return TrajectoryRow(
+        pair_id,
+        trajectory.scores,
+        trajectory.similarities,
+        trajectory.removed,
+        trajectory.first_step_scores,
+        trajectory.truncated,
+        trajectory.captions,
+        (auxiliary.scores, auxiliary.first_step_scores)
+        if (auxiliary := trajectory.auxiliary)
+        else None,
+    )
+
+
+def to_trajectory(caption: str, row: TrajectoryRow) -> Trajectory:
+    return Trajectory(
+        Caption.parse(caption),
+        row.scores,
+        row.similarities,
+        tuple(row.removed),
+        row.first_step_scores,
+        row.truncated,
+        row.captions,
+        AuxiliaryScores(*row.auxiliary) if row.auxiliary else None,
+        to_expectation(row.expectation),
+    )
+
+
+def to_suspects(row: DetectionRow) -> tuple[SuspectWord, ...]:
+    return tuple(SuspectWord(*suspect) for suspect in row.suspects)

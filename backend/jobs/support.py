@@ -1,0 +1,289 @@
+"""Support: the contribution of each phrase to a scored pair's match, and the pair's own score.
+
+Phrases are committed batch by batch under a run (model, nonces, rules), so that the same command
+resumes after a kill; the pairs' column is computed from the stored values at the end, because its
+normalisation needs the whole pool.
+"""
+
+import re
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from backend.engine import memory
+from backend.engine.captions import Caption
+from backend.engine.phrases import nonce
+from backend.engine.phrases.attribution import PhraseScore, attribute_phrases, check_scorer
+from backend.engine.phrases.lexicon import english_share
+from backend.engine.phrases.nonce import NoncePools, Nonces
+from backend.engine.phrases.selection import pool_of
+from backend.engine.phrases.spans import KINDS, is_spaced
+from backend.engine.phrases.support import ALIGN_SHARE, Normalisation, PoolMoments
+from backend.errors import SettingsError
+from backend.jobs.image_batches import encode_opened, open_ahead
+from backend.jobs.nonce_pools import nonce_pools
+from backend.jobs.reports import SupportReport
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.version import VERSION
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from db.queries import phrase_scores as phrase_queries
+from db.queries import runs as run_queries
+from db.queries.datasets import NewProblem
+from db.queries.pairs import PairRow
+from db.queries.phrase_scores import LONGEST, PhraseRow
+from db.queries.runs import RunRow
+
+#: Pairs encoded, queried and committed together: the most work that a kill can lose.
+BATCH = 48
+KIND = "support"
+#: Problem kind for an image that was scored but can no longer be read.
+UNREADABLE = "unreadable image"
+#: Number of captions sampled to decide whether a dataset is in English.
+_SAMPLE = 1000
+
+
+def measure_support(
+    store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
+) -> SupportReport:
+    """Attributions of all scored pairs that have none under this run, then every pair's support.
+
+    Raises SettingsError for LEMoN and for a dataset that is not scored, ModelUnavailable.
+    """
+    started = time.monotonic()
+    with store.reading() as session:
+        dataset = dataset_queries.get_dataset(session, dataset_id)
+        total, scored = pair_queries.totals(session, dataset_id)
+    if not scored:
+        raise SettingsError(f"Score it first: python app.py score {dataset.name} --support")
+    check_scorer(engine.scorer)
+    pools, notes = _pools_for(store, engine, dataset_id)
+    run = _run(store, engine, dataset_id, pools)
+    computed, phrases, covered = _attribute(
+        store, engine, run, pools, Path(dataset.root), scored, progress
+    )
+    progress(0, 0, "Normalising support")
+    untested = write_support(store, dataset_id, run.id)
+    with store.writing() as session:
+        run_queries.finish_run(session, run.id)
+    return SupportReport(
+        dataset_id=dataset_id, pairs=total, computed=computed, untested=untested,
+        phrases=phrases, covered=covered, seconds=time.monotonic() - started, run_id=run.id,
+        notes=notes,
+    )  # fmt: skip
+
+
+def phrase_scores(
+    engine: Engine, pools: NoncePools, asked: Sequence[tuple[Any, str]]
+) -> list[tuple[PhraseScore, ...]]:
+    """The phrases of each (image state, caption), in order."""
+    with engine.lock:
+        nonces = Nonces(engine.scorer.reader, pools)
+        pairs = ((state, Caption.parse(caption)) for state, caption in asked)
+        phrases = [scores for _, scores in attribute_phrases(engine.scorer, pairs, nonces)]
+    memory.give_back()
+    return phrases
+
+
+def to_rows(scores: Sequence[PhraseScore]) -> list[PhraseRow]:
+    """As store rows; phrases beyond the store's maximum caption length are left out."""
+    return [
+        PhraseRow(
+            score.phrase.start, score.phrase.end, score.phrase.head_start, score.phrase.head_end,
+            KINDS.index(score.phrase.kind), score.pas, score.spread, score.basis,
+        )
+        for score in scores
+        if score.phrase.end <= LONGEST
+    ]  # fmt: skip
+
+
+# -------------------------------------------------------------------------------- stages
+
+
+def _pools_for(store: Store, engine: Engine, dataset_id: int) -> tuple[NoncePools, tuple[str, ...]]:
+    """The scorer's nonces without words that the dataset uses, and notes for the user."""
+    pools = nonce_pools(engine)
+    words = pools.words()
+    used: set[str] = set()
+    sample: list[str] = []
+    unspaced = 0
+    for batch in _captions(store, dataset_id):
+        for caption in batch:
+            used |= words.intersection(re.findall(r"[a-z]+", caption.lower()))
+            unspaced += not is_spaced(caption)
+        sample += batch[: _SAMPLE - len(sample)]
+    notes = []
+    if unspaced:
+        notes.append(
+            f"{unspaced} captions are in a script without spaces: only English phrases are "
+            "recognised"
+        )
+    if english_share(sample) < 0.5:
+        notes.append("most words are not English: phrases are recognised by English rules")
+    if engine.scorer.info.limits:
+        notes.append(engine.scorer.info.limits)
+    if pools.closed:
+        notes.append("this model knows all nonces as one unknown word")
+    return pools.without(used), tuple(notes)
+
+
+def _captions(store: Store, dataset_id: int) -> Iterator[list[str]]:
+    after = 0
+    while True:
+        with store.reading() as session:
+            rows = pair_queries.captions_after(session, dataset_id, after, 5000)
+        if not rows:
+            return
+        yield [caption for _, caption in rows]
+        after = rows[-1][0]
+
+
+def _run(store: Store, engine: Engine, dataset_id: int, pools: NoncePools) -> RunRow:
+    info = engine.scorer.info
+    what: dict[str, Any] = {
+        "kind": KIND,
+        "dataset_id": dataset_id,
+        "scorer_kind": info.kind,
+        "model": info.model,
+        "revision": info.revision,
+        "explorer": "",
+        "parameters": {
+            "nonces": pools.digest,
+            "per_phrase": pools.per_phrase,
+            "basis": info.auxiliary or "s",
+            "limits": info.limits,
+            "version": nonce.VERSION,
+            **({"precision": info.precision} if info.precision != "float32" else {}),
+        },
+    }
+    with store.writing() as session:
+        run = run_queries.find_run(session, **what)
+        if run is not None:
+            return run
+        return run_queries.start_run(session, **what, code_version=VERSION)
+
+
+def _attribute(
+    store: Store,
+    engine: Engine,
+    run: RunRow,
+    pools: NoncePools,
+    root: Path,
+    total: int,
+    progress: Progress,
+) -> tuple[int, int, int]:
+    """(pairs computed now, their phrases, the number of testable phrases)."""
+    computed = phrases = covered = 0
+    reported: set[str] = set()
+    for batch, opened in open_ahead(root, _waiting(store, run)):
+        states, broken = _states(engine, opened)
+        readable = [pair for pair in batch if pair.image_path in states]
+        scores = phrase_scores(engine, pools, [(states[p.image_path], p.caption) for p in readable])
+        problems = [
+            NewProblem(name, None, UNREADABLE, message)
+            for name, message in broken.items()
+            if name not in reported
+        ]
+        reported |= broken.keys()
+        with store.writing() as session:
+            phrase_queries.save_phrase_scores(
+                session,
+                run.id,
+                {p.id: to_rows(phrases) for p, phrases in zip(readable, scores, strict=True)},
+            )
+            dataset_queries.add_problems(session, run.dataset_id or 0, problems)
+        computed += len(readable)
+        phrases += sum(map(len, scores))
+        covered += sum(score.covered for phrases in scores for score in phrases)
+        progress(min(computed, total), total, "Support of phrases")
+    return computed, phrases, covered
+
+
+def _states(
+    engine: Engine, opened: dict[str, Image.Image | str]
+) -> tuple[dict[str, Any], dict[str, str]]:
+    with engine.lock:
+        return encode_opened(engine, opened)
+
+
+def _waiting(store: Store, run: RunRow) -> Iterator[list[PairRow]]:
+    """Batches of scored pairs without phrases of this run, in import order."""
+    after = 0
+    while True:
+        with store.reading() as session:
+            ids = phrase_queries.pairs_without_phrases(
+                session, run.dataset_id or 0, run.id, after, BATCH
+            )
+            batch = pair_queries.pairs_of(session, ids)
+        if not batch:
+            return
+        yield batch
+        after = ids[-1]
+
+
+# -------------------------------------------------------------------------------- the column
+
+
+def write_support(store: Store, dataset_id: int, run_id: int) -> int:
+    """Support and weakest phrase of every pair, normalised over the pool of stage one; returns the
+    number of pairs without a testable phrase."""
+    with store.reading() as session:
+        columns = phrase_queries.selection_columns(session, dataset_id, None)
+    ids = columns.ids
+    pool = pool_of(columns.s_0, ~np.isnan(columns.s_0), ALIGN_SHARE)
+    support, weakest = support_of(store, run_id, ids, pool)
+    for first in range(0, len(ids), 5000):
+        part = slice(first, first + 5000)
+        with store.writing() as session:
+            phrase_queries.save_support(
+                session,
+                {
+                    pair: (None, None) if np.isnan(mean) else (mean, least)
+                    for pair, mean, least in zip(
+                        ids[part].tolist(), support[part].tolist(), weakest[part].tolist(),
+                        strict=True,
+                    )
+                },
+            )  # fmt: skip
+    return int(np.isnan(support).sum())
+
+
+def support_of(
+    store: Store, run_id: int, ids: NDArray[np.int64], pool: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(support, weakest) of the pairs `ids` (ascending), normalised over `pool`, both [pairs]; NaN
+    if there is no testable phrase."""
+    moments = PoolMoments()
+    with store.reading() as session:
+        for pair_id, kinds, values in phrase_queries.iterate(session, run_id):
+            row = int(np.searchsorted(ids, pair_id))
+            if row < len(ids) and ids[row] == pair_id and pool[row]:
+                moments.add(kinds, values)
+    scale: Normalisation = moments.normalisation()
+    support, weakest = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
+    with store.reading() as session:
+        for pair_id, kinds, values in phrase_queries.iterate(session, run_id):
+            row = int(np.searchsorted(ids, pair_id))
+            if row < len(ids) and ids[row] == pair_id:
+                mean, least = scale.support(kinds, values)
+                if mean is not None and least is not None:
+                    support[row], weakest[row] = mean, least
+    return support, weakest
+
+
+def phrase_counts(store: Store, run_id: int, ids: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The number of testable phrases of each pair, [pairs]."""
+    counts = np.zeros(len(ids), np.int64)
+    with store.reading() as session:
+        for pair_id, kinds, _ in phrase_queries.iterate(session, run_id):
+            row = int(np.searchsorted(ids, pair_id))
+            if row < len(ids) and ids[row] == pair_id:
+                counts[row] = len(kinds)
+    return counts

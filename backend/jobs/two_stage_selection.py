@@ -1,0 +1,250 @@
+"""Two-stage selection of a dataset's pairs for training, and what it loses.
+
+Verdicts beat selection: only undecided pairs take part, and what a curator has decided counts in no
+quota, so that work done makes no other pair fall out. Nothing is written here.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from itertools import compress
+from string import ascii_letters
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.noise.word_kinds import kind_of
+from backend.engine.phrases.selection import FEWEST, Selection, check_shares, pool_of, select
+from backend.engine.phrases.support import ALIGN_SHARE
+from backend.errors import SettingsError
+from backend.jobs.reports import Lost, SelectionReport, TwoStage
+from backend.jobs.selection_losses import SHORT
+from backend.jobs.support import KIND, phrase_counts, support_of
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from db.queries import datasets as dataset_queries
+from db.queries import phrase_scores as phrase_queries
+from db.queries import runs as run_queries
+from db.queries.phrase_scores import SelectionColumns
+from db.queries.runs import RunRow
+
+#: The column behind each way of the second stage.
+COLUMN_OF = {
+    "support": "support", "worst": "weakest", "alignment": "s_0", "random": "random_key",
+    "specificity": "specificity",
+}  # fmt: skip
+_BATCH = 5000
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Arrays [pairs of the dataset] in order of id. `values`: what the second stage goes by, not a
+    number where unknown. `reasons`: why a pair that took part leaves."""
+
+    columns: SelectionColumns
+    values: NDArray[np.float64]
+    takes_part: NDArray[np.bool_]
+    selection: Selection
+    refitted: bool
+    reasons: tuple[str, str]
+
+    def reason_of(self, pair_id: int) -> str:
+        """Why the pair leaves; "" if it stays or takes no part."""
+        row = int(np.searchsorted(self.columns.ids, pair_id))
+        if row >= len(self.columns.ids) or self.columns.ids[row] != pair_id:
+            return ""
+        if not self.takes_part[row] or self.selection.kept[row]:
+            return ""
+        return self.reasons[int(self.selection.pool[row])]
+
+
+def check_two_stage(choice: TwoStage) -> None:
+    """Raise SettingsError for a choice that is invalid."""
+    check_shares(choice.align, choice.keep)
+    if choice.by not in COLUMN_OF:
+        raise SettingsError(f"There is no selection by '{choice.by}'; use {', '.join(COLUMN_OF)}.")
+    if choice.least_phrases < 0:
+        raise SettingsError("The least number of phrases cannot be negative.")
+
+
+def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
+    """Raises SettingsError: what the choice needs is not measured, or too few pairs take part."""
+    check_two_stage(choice)
+    column = COLUMN_OF[choice.by]
+    with store.reading(scanning=True) as session:
+        name = dataset_queries.get_dataset(session, dataset_id).name
+        if not phrase_queries.has_column(column):
+            raise SettingsError(f"This version does not measure {choice.by}.")
+        columns = phrase_queries.selection_columns(session, dataset_id, column)
+        run = run_queries.latest_run(session, dataset_id, KIND)
+    takes_part = columns.verdicts == 0
+    if choice.split is not None:
+        if choice.split not in columns.split_names:
+            known = ", ".join(f"'{name}'" for name in columns.split_names if name) or "none"
+            raise SettingsError(f"There is no split '{choice.split}'; there are: {known}.")
+        takes_part &= columns.splits == columns.split_names.index(choice.split)
+    needs_phrases = choice.by in ("support", "worst") or choice.least_phrases > 0
+    advice = f"Score it first: python app.py score {name}" + " --support" * needs_phrases
+    if np.isnan(columns.s_0).all() or (needs_phrases and run is None):
+        raise SettingsError(advice)
+    if int(takes_part.sum()) < FEWEST:
+        raise SettingsError(
+            f"A selection needs at least {FEWEST} undecided pairs; there are "
+            f"{int(takes_part.sum())}."
+        )
+    values, refitted = columns.value, False
+    if choice.by in ("support", "worst") and run is not None and choice.align != ALIGN_SHARE:
+        pool = pool_of(columns.s_0, takes_part, choice.align)
+        values = support_of(store, run.id, columns.ids, pool)[choice.by == "worst"]
+        refitted = True
+    if np.isnan(values[takes_part]).all():
+        raise SettingsError(_no_value(choice, run, advice))
+    if choice.least_phrases and run is not None:
+        few = phrase_counts(store, run.id, columns.ids) < choice.least_phrases
+        values = np.where(few, np.nan, values)
+    align = 1.0 if choice.by == "random" else choice.align  # random is a draw from all
+    selection = select(columns.s_0, values, takes_part, align, choice.keep)
+    rest = 1 - choice.keep / align
+    second = {
+        "support": "hollow: support", "worst": "hollow: weakest phrase", "alignment": "match",
+        "random": "random order", "specificity": "generic: specificity",
+    }[choice.by]  # fmt: skip
+    reasons = (
+        f"match in the lowest {1 - align:.0%}",
+        f"{second} in the lowest {rest:.0%} of the rest",
+    )
+    return Chosen(columns, values, takes_part, selection, refitted, reasons)
+
+
+def _no_value(choice: TwoStage, run: RunRow | None, advice: str) -> str:
+    """Why no pair that takes part has a value of the second stage, and what to do."""
+    if choice.by not in ("support", "worst"):
+        return advice
+    if run is not None and run.status == "running":
+        return f"Support has not been measured completely. {advice}"
+    return (
+        f"None of the pairs has a value to select by ({choice.by}): "
+        "no caption has a phrase that could be tested."
+    )
+
+
+def report_on(
+    store: Store, dataset_id: int, choice: TwoStage, progress: Progress = no_progress
+) -> SelectionReport:
+    """Counts, lines and losses of a selection."""
+    chosen = choose(store, dataset_id, choice)
+    selection = chosen.selection
+    notes = []
+    if chosen.refitted:
+        notes.append(f"support was normalised again over the top {choice.align:.0%}")
+    by_range = not (chosen.refitted or choice.least_phrases or choice.by == "random")
+    if not by_range:
+        notes.append("the view holds the first stage only: the second is not a range of a column")
+    if unknown := int(np.isnan(chosen.values[selection.pool]).sum()):
+        notes.append(f"{unknown} pairs of the first stage have no {choice.by} and go last")
+    keep_line = selection.keep_line if by_range else None
+    stays, goes = _queues(choice, selection.align_line, keep_line)
+    return SelectionReport(
+        dataset_id=dataset_id,
+        choice=choice,
+        taking_part=int(chosen.takes_part.sum()),
+        pool=int(selection.pool.sum()),
+        kept=int(selection.kept.sum()),
+        decided=int((chosen.columns.verdicts > 0).sum()),
+        align_line=selection.align_line,
+        keep_line=selection.keep_line,
+        refitted=chosen.refitted,
+        lost=lost(store, dataset_id, chosen, progress),
+        stays=stays,
+        goes=goes,
+        notes=tuple(notes),
+    )
+
+
+def _queues(
+    choice: TwoStage, align_line: float | None, keep_line: float | None
+) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
+    """Both lines are ranges of the queue: what stays, and what leaves at each stage."""
+    column = COLUMN_OF[choice.by]
+    where = {"split": choice.split} if choice.split else {}
+    stays = {"review": "all", **where}
+    goes: dict[str, dict[str, str]] = {}
+    if align_line is not None:
+        stays["s_0_from"] = repr(align_line)
+        goes["lowest match"] = {
+            **where, "order": "s_0", "s_0_to": repr(float(np.nextafter(align_line, -np.inf))),
+        }  # fmt: skip
+    if keep_line is not None and column != "s_0":
+        goes["hollow"] = {
+            **{k: v for k, v in stays.items() if k != "review"}, "order": column,
+            f"{column}_to": repr(float(np.nextafter(keep_line, -np.inf))),
+        }  # fmt: skip
+        stays |= {f"{column}_from": repr(keep_line), "order": column}
+    elif keep_line is not None:
+        stays["s_0_from"] = repr(keep_line)
+    return stays, goes
+
+
+_WORD = re.compile(r"[^\W\d_]+")
+_BETWEEN_WORDS = str.maketrans(dict.fromkeys(set(map(chr, range(128))) - set(ascii_letters), " "))
+
+
+def _words(text: str) -> list[str]:
+    """Runs of letters; by the faster way where the text is ASCII, which gives the same.
+
+    >>> _words("a man's t-shirt, no. 7"), _words("un café_noir")
+    (['a', 'man', 's', 't', 'shirt', 'no'], ['un', 'café', 'noir'])
+    """
+    return text.translate(_BETWEEN_WORDS).split() if text.isascii() else _WORD.findall(text)
+
+
+def lost(store: Store, dataset_id: int, chosen: Chosen, progress: Progress = no_progress) -> Lost:
+    """From all captions that took part, a few at a time; shares are of the words' occurrences."""
+    after: Counter[str] = Counter()
+    gone: Counter[str] = Counter()
+    short = np.zeros(2, np.int64)  # those that leave, those that stay
+    ids = chosen.columns.ids
+    images = np.zeros(len(ids), np.int64)
+    last = done = 0
+    while True:
+        with store.reading(scanning=True) as session:
+            batch = phrase_queries.captions_and_images(session, dataset_id, last, _BATCH)
+        if not batch:
+            break
+        listed, captions, names = zip(*batch, strict=True)
+        last = listed[-1]
+        # A pair that came in meanwhile is none of the selection's.
+        listed_ids = np.array(listed, np.int64)
+        rows = np.minimum(np.searchsorted(ids, listed_ids), len(ids) - 1)
+        known = ids[rows] == listed_ids
+        images[rows[known]] = np.fromiter(map(hash, names), np.int64, len(names))[known]
+        takes_part = known & chosen.takes_part[rows]
+        for words, mask, place in (
+            (after, takes_part & chosen.selection.kept[rows], 1),
+            (gone, takes_part & ~chosen.selection.kept[rows], 0),
+        ):
+            texts = list(compress(captions, mask.tolist()))
+            # All captions of a batch at once: word by word this is what a selection waits for.
+            words.update(_words("\n".join(texts).lower()))
+            short[place] += sum(text.count(" ") < SHORT for text in texts)
+        done += len(batch)
+        progress(done, len(ids), "What is lost")
+    vanished = sorted(gone.keys() - after.keys())
+    kinds: dict[str, list[int]] = {}
+    for word in gone.keys() | after.keys():
+        tally = kinds.setdefault(kind_of(word), [0, 0])
+        tally[0] += gone[word] + after[word]
+        tally[1] += after[word]
+    stays = ~chosen.takes_part | chosen.selection.kept
+    return Lost(
+        kinds={kind: kept / count for kind, (count, kept) in sorted(kinds.items())},
+        short=float(short[1] / short.sum()) if short.any() else None,
+        words=len(vanished),
+        examples=tuple(sorted(sorted(vanished, key=lambda w: (-gone[w], w))[:5])),
+        splits={
+            name: float(stays[chosen.columns.splits == number].mean())
+            for number, name in enumerate(chosen.columns.split_names)
+            if name
+        },
+        images=len(np.setdiff1d(images, images[stays])),
+    )

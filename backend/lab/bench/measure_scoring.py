@@ -1,0 +1,260 @@
+"""Fast against plain in one run, on the same pairs, with what the arithmetic allows.
+
+Times on a CPU are processor time, summed over threads: other programs then spoil less. Ratios are
+what is comparable between machines.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from backend.engine.captions import Caption
+from backend.engine.scoring.dual_encoder import IMAGES_A_BATCH, DualEncoder
+from backend.engine.scoring.protocol import ImageState, Session
+from backend.engine.scoring.reference import ReferenceSession
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.lab.bench.caption_lengths import make_captions
+from backend.lab.bench.operations import Shape, operations, plain_operations
+from backend.lab.bench.random_models import random_pixels, random_scorer
+from backend.lab.bench.recorder import Recorder
+from backend.progress import Progress, no_progress
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One scorer with one explorer. Times are seconds for all pairs together.
+
+    * `overhead`: whole job, image included, over one plain score of the same pairs, image included;
+    * `reference_overhead`: the same for the plain way;
+    * `speedup`: trajectories alone, plain over fast, texts padded to the longest of a pair;
+    * `speedup_full_padding`: the same where texts are padded to the model's context (CLIP);
+    * `operations_speedup`: the plain way's operations over the fast way's: what `speedup` would be
+      if both ran at the same rate;
+    * `bound_ratio`: time of the trajectories over their operations at the rate of this machine's
+      own matrix products;
+    * `same_trajectories`, `largest_difference`: fast against plain.
+    """
+
+    scorer: str
+    explorer: str
+    pairs: int
+    words: tuple[int, int]
+    precision: str
+    device: str
+    image_seconds: float
+    plain_score_seconds: float
+    fast_seconds: float
+    reference_seconds: float | None
+    overhead: float
+    reference_overhead: float | None
+    speedup: float | None
+    speedup_full_padding: float | None
+    pairs_per_second: float
+    operations: int
+    operations_limit_overhead: float
+    operations_speedup: float | None
+    rate: float
+    bound_ratio: float
+    same_trajectories: int | None
+    largest_difference: float | None
+
+
+def measure(
+    kind: str,
+    exploring: Exploring,
+    pairs: int = 8,
+    words: tuple[int, int] = (8, 20),
+    reference: bool = True,
+    device: str = "cpu",
+    precision: str = "float32",
+    progress: Progress = no_progress,
+) -> Measured:
+    """Measure one scorer with one explorer; `reference=False` leaves the slow way out."""
+    progress(0, 4, f"{kind}: making a model of the published size")
+    scorer = random_scorer(kind, precision, device)
+    pixels = random_pixels(scorer, pairs)
+    captions = [Caption.parse(text) for text in make_captions(pairs, words)]
+    encode(scorer, pixels[:1])
+    image_seconds, states = _timed(lambda: encode(scorer, pixels), device)
+    asked = list(zip(states, captions, strict=True))
+    dict(run_trajectories(scorer, [(states[0], Caption.parse("a warm up"))], exploring))
+
+    progress(1, 4, f"{kind}, {exploring.name}: fast")
+    recorder = Recorder(scorer.open_session())
+    fast_seconds, fast = _timed(lambda: _run(scorer, asked, exploring, recorder), device)
+    plain_session = ReferenceSession(scorer)  # type: ignore[arg-type]
+    plain_score, _ = _timed(lambda: _score_once(scorer, asked, plain_session), device)
+
+    plain_session = ReferenceSession(scorer)  # type: ignore[arg-type]  # with fresh counters
+    slow_seconds = full_seconds = None
+    slow: dict[int, Trajectory] = {}
+    if reference:
+        progress(2, 4, f"{kind}, {exploring.name}: the plain way")
+        slow_seconds, slow = _timed(lambda: _run(scorer, asked, exploring, plain_session), device)
+        if kind == "clip":
+            progress(3, 4, f"{kind}, {exploring.name}: the plain way, padded to 77")
+            padded = ReferenceSession(scorer, padding=77)  # type: ignore[arg-type]
+            full_seconds, _ = _timed(lambda: _run(scorer, asked, exploring, padded), device)
+    shape = shape_of(scorer)
+    text_shape = replace(shape, patch_width=0)
+    needed = operations(recorder.work, shape)
+    needed += operations(recorder.session.embedding_work, text_shape)
+    calls = max(1, len(recorder.rounds))
+    rate = product_rate(max(16, recorder.work.tokens // calls), shape, scorer)
+    once = operations_of_one_score(captions, scorer) + image_operations(scorer) * pairs
+    base = image_seconds + plain_score
+    return Measured(
+        scorer=kind,
+        explorer=exploring.name,
+        pairs=pairs,
+        words=words,
+        precision=precision,
+        device=device,
+        image_seconds=image_seconds,
+        plain_score_seconds=plain_score,
+        fast_seconds=fast_seconds,
+        reference_seconds=slow_seconds,
+        overhead=(image_seconds + fast_seconds) / base,
+        reference_overhead=None if slow_seconds is None else (image_seconds + slow_seconds) / base,
+        speedup=None if slow_seconds is None else slow_seconds / fast_seconds,
+        speedup_full_padding=None if full_seconds is None else full_seconds / fast_seconds,
+        pairs_per_second=pairs / (image_seconds + fast_seconds),
+        operations=needed,
+        operations_speedup=(
+            (
+                plain_operations(plain_session.work, shape)
+                + plain_operations(plain_session.embedding_work, text_shape)
+            )
+            / needed
+            if reference
+            else None
+        ),
+        operations_limit_overhead=(needed + image_operations(scorer) * pairs) / once,
+        rate=rate,
+        bound_ratio=fast_seconds * rate / needed,
+        same_trajectories=sum(_same(fast[i], slow[i]) for i in fast) if slow else None,
+        largest_difference=max(_difference(fast[i], slow[i]) for i in fast) if slow else None,
+    )
+
+
+@torch.inference_mode()
+def encode(scorer: DualEncoder, pixels: torch.Tensor) -> list[ImageState]:
+    states: list[ImageState] = []
+    for batch in pixels.split(IMAGES_A_BATCH):
+        with scorer.precision():
+            states += scorer._see(batch.to(scorer.info.device))
+    return states
+
+
+def shape_of(scorer: DualEncoder) -> Shape:
+    text, vision = scorer.model.config.text_config, scorer.model.config.vision_config
+    layers, width, inner = text.num_hidden_layers, text.hidden_size, text.intermediate_size
+    if scorer.info.kind == "blip-itm":
+        patches = (vision.image_size // vision.patch_size) ** 2 + 1
+        return Shape(layers, width, inner, vision.hidden_size, patches, 2)
+    out = scorer.model.config.projection_dim
+    if scorer.info.kind == "blip-itc":
+        out = scorer.model.text_proj.out_features
+    return Shape(layers, width, inner, out=out)
+
+
+def image_operations(scorer: DualEncoder) -> int:
+    """Of encoding one image, counted by torch itself."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.utils.flop_counter import FlopCounterMode
+
+    counter = FlopCounterMode(display=False)
+    with torch.inference_mode(), sdpa_kernel(SDPBackend.MATH), counter:
+        scorer._see(random_pixels(scorer, 1).to(scorer.info.device))
+    return int(counter.get_total_flops())
+
+
+def operations_of_one_score(captions: Sequence[Caption], scorer: DualEncoder) -> int:
+    """Of x_0 of every pair, each computed once."""
+    session = scorer.open_session()
+    states = encode(scorer, random_pixels(scorer, 1)) * len(captions)
+    texts = scorer.reader.tokenise([caption.text for caption in captions])
+    for state, text in zip(states, texts, strict=True):
+        session.score([(state, [text])])
+    work = session.work
+    work.images = len(captions) if work.images else 0
+    return operations(work, shape_of(scorer))
+
+
+def product_rate(tokens: int, shape: Shape, scorer: DualEncoder, seconds: float = 1.0) -> float:
+    """Operations a second of this machine's matrix products at the tower's own shapes."""
+    device, dtype = scorer.info.device, scorer.dtype
+    x = torch.randn(tokens, shape.width, device=device, dtype=dtype)
+    up = torch.randn(shape.inner, shape.width, device=device, dtype=dtype)
+    down = torch.randn(shape.width, shape.inner, device=device, dtype=dtype)
+
+    def once() -> None:
+        for _ in range(4):
+            torch.nn.functional.linear(torch.nn.functional.linear(x, up), down)
+
+    with torch.inference_mode():
+        once()
+        spent, rounds = 0.0, 0
+        while spent < seconds:
+            spent += _timed(once, device)[0]
+            rounds += 1
+    return rounds * 4 * 4 * tokens * shape.width * shape.inner / spent
+
+
+def _run(
+    scorer: DualEncoder,
+    asked: Sequence[tuple[ImageState, Caption]],
+    exploring: Exploring,
+    session: Session | Recorder,
+) -> dict[int, Trajectory]:
+    return dict(run_trajectories(scorer, asked, exploring, session=session))
+
+
+def _score_once(
+    scorer: DualEncoder, asked: Sequence[tuple[ImageState, Caption]], session: ReferenceSession
+) -> None:
+    for state, caption in asked:
+        session.score([(state, scorer.reader.tokenise([caption.text]))])
+
+
+def _timed(compute: Callable[[], Any], device: str) -> tuple[float, Any]:
+    with clock(device) as spent:
+        result = compute()
+    return spent[0], result
+
+
+@contextmanager
+def clock(device: str) -> Iterator[list[float]]:
+    """Seconds: processor time on a CPU, wall time with everything finished elsewhere."""
+    on_cpu = device.startswith("cpu")
+    now = time.process_time if on_cpu else time.perf_counter
+    spent: list[float] = []
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+    started = now()
+    yield spent
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()
+    spent.append(now() - started)
+
+
+def _same(result: Trajectory, wanted: Trajectory) -> bool:
+    return result.steps == wanted.steps and all(
+        result.caption_at(step) == wanted.caption_at(step) for step in range(result.steps + 1)
+    )
+
+
+def _difference(result: Trajectory, wanted: Trajectory) -> float:
+    """The largest difference of s up to where the two part, if they do."""
+    largest = 0.0
+    for step in range(min(result.steps, wanted.steps) + 1):
+        largest = max(largest, abs(float(result.scores[step] - wanted.scores[step])))
+        if result.caption_at(step) != wanted.caption_at(step):
+            break
+    return largest

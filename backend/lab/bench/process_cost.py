@@ -1,0 +1,57 @@
+"""What a whole program costs: its processor time and the most memory that it held."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).resolve().parents[3]
+#: Runs what it is given and says what its process took: the kernel's count of a child that was
+#: waited for would include what the parent held when it was forked.
+_MEASURED = """
+import json, resource, sys
+%s
+
+def peak():
+    try:
+        lines = open("/proc/self/status").read().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+    except OSError:  # bytes, where there is no /proc
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+try:
+    run()
+finally:
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    print(json.dumps([used.ru_utime + used.ru_stime, peak()]), file=sys.stderr)
+"""
+
+
+@dataclass(frozen=True)
+class ProcessCost:
+    """`processor_seconds`: user and system, imports included; `peak_mebibytes`: resident memory;
+    `answer`: the JSON that it printed."""
+
+    processor_seconds: float
+    peak_mebibytes: float
+    answer: Any
+
+
+def cost_of(source: str, arguments: Sequence[str], folder: str) -> ProcessCost:
+    """Run `source`, which defines `run()`, in a process of its own whose data lives in `folder`.
+
+    `run` sees `arguments` as `sys.argv[1:]` and prints JSON. Raises RuntimeError if it fails.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", _MEASURED % source, *arguments],
+        cwd=_ROOT, env={**os.environ, "TRACED_DATA_DIRECTORY": folder}, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise RuntimeError(f"The program under measurement failed: {done.stderr[-2000:]}")
+    seconds, peak = json.loads(done.stderr.strip().splitlines()[-1])
+    return ProcessCost(seconds, peak, json.loads(done.stdout))

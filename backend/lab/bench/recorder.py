@@ -1,0 +1,48 @@
+"""A session that records the questions of a run, for what is measured and tested of them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens
+from backend.engine.scoring.work import Work
+
+#: What one call asks: an image's number and its texts.
+Round = list[tuple[int, tuple[Tokens, ...]]]
+
+
+@dataclass
+class Recorder:
+    """A session that writes down what it is asked, as (image, texts) round by round."""
+
+    session: Session
+    rounds: list[Round] = field(default_factory=list)
+    _numbers: dict[int, int] = field(default_factory=dict)
+    _states: list[ImageState] = field(default_factory=list)
+
+    @property
+    def work(self) -> Work:
+        return self.session.work
+
+    @property
+    def embedding_work(self) -> Work:
+        return self.session.embedding_work
+
+    @property
+    def live(self) -> int:
+        return self.session.live
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
+        self.rounds.append([(self._number(state), tuple(texts)) for state, texts in requests])
+        return self.session.score(requests)
+
+    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        return self.session.embed(texts)
+
+    def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
+        return self.session.replacement_gains(requests)
+
+    def _number(self, state: ImageState) -> int:
+        if id(state) not in self._numbers:
+            self._numbers[id(state)] = len(self._states)
+            self._states.append(state)  # so that no other takes its identity
+        return self._numbers[id(state)]

@@ -1,0 +1,76 @@
+"""Several measurements as one report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.engine.scoring.loading import choose_device, choose_precision
+from backend.engine.trajectories.exploring import Exploring
+from backend.errors import SettingsError
+from backend.lab.bench.measure_scoring import Measured, Progress, measure
+from backend.lab.bench.random_models import SCORERS
+
+#: Overheads that the paper measured on an L40 (TRACED, Table 2): with over without trajectories.
+PAPER_OVERHEADS = {
+    ("blip-itm", "elimination"): 24.2,
+    ("blip-itm", "fast-gcd"): 237.0,
+    ("blip-itc", "elimination"): 13.8,
+    ("clip", "elimination"): 18.0,
+}
+
+
+@dataclass(frozen=True)
+class BenchReport:
+    results: list[Measured]
+
+
+def run_bench(
+    scorers: Sequence[str],
+    explorers: Sequence[str],
+    pairs: int,
+    words: str,
+    reference: bool,
+    device: str | None,
+    precision: str | None,
+    progress: Progress,
+) -> BenchReport:
+    """Every scorer with every explorer. Raises SettingsError for names that do not exist."""
+    where = choose_device(device)
+    how = choose_precision(where, precision)
+    try:
+        first, last = (int(part) for part in words.split("-"))
+    except ValueError as problem:
+        raise SettingsError(f"'{words}' is not a range of words; write it as 8-20.") from problem
+    if not 1 <= first <= last:
+        raise SettingsError(f"'{words}' is not a range of words; write it as 8-20.")
+    chosen = [Exploring(name) for name in explorers or ["elimination"]]
+    unknown = set(scorers) - set(SCORERS)
+    if unknown:
+        raise SettingsError(f"There is no scorer '{unknown.pop()}'; use {', '.join(SCORERS)}.")
+    return BenchReport(
+        [
+            measure(scorer, exploring, pairs, (first, last), reference, where, how, progress)
+            for scorer in scorers or SCORERS
+            for exploring in chosen
+        ]
+    )
+
+
+def table(results: Sequence[Measured]) -> str:
+    """For a terminal: what was measured, and the paper's overhead beside it."""
+    lines = [
+        f"{'scorer':9} {'explorer':12} {'pairs/s':>8} {'speedup':>8} {'overhead':>9} "
+        f"{'limit':>6} {'plain':>7} {'paper':>6} {'time/arithmetic':>16}  same"
+    ]
+    for r in results:
+        paper = PAPER_OVERHEADS.get((r.scorer, r.explorer))
+        lines.append(
+            f"{r.scorer:9} {r.explorer:12} {r.pairs_per_second:8.2f} {_number(r.speedup):>8} "
+            f"{r.overhead:9.2f} {r.operations_limit_overhead:6.2f} "
+            f"{_number(r.reference_overhead):>7} {_number(paper):>6} {r.bound_ratio:16.2f}  "
+            + (f"{r.same_trajectories}/{r.pairs}" if r.same_trajectories is not None else "–")
+        )
+    return "\n".join(lines)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"

@@ -1,0 +1,66 @@
+"""A real HTTP server that speaks the chat part of the OpenAI protocol."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+#: From the request's JSON: (status, text of the answer). A text that ends with CUT is sent as one
+#: that reached its longest length.
+Respond = Callable[[dict[str, Any]], tuple[int, str]]
+CUT = "[cut]"
+
+
+@dataclass
+class Served:
+    """`asked`: every request that came in, in order."""
+
+    url: str
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    keys: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
+    """Answers on this machine alone until the block ends. `port` 0: any that is free."""
+    served = Served("")
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:  # the name that http.server calls
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            served.asked.append(body)
+            served.keys.append(self.headers.get("Authorization", ""))
+            status, text = respond(body)
+            answer: dict[str, Any] = {"error": {"message": text}}
+            if status == 200:
+                answer = {
+                    "id": "1", "object": "chat.completion", "created": 0, "model": body["model"],
+                    "choices": [{"index": 0,
+                                 "finish_reason": "length" if text.endswith(CUT) else "stop",
+                                 "message": {"role": "assistant",
+                                             "content": text.removesuffix(CUT)}}],
+                    "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+                }  # fmt: skip
+            sent = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(sent)))
+            self.send_header("Retry-After", "0")
+            self.end_headers()
+            self.wfile.write(sent)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
+    served.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield served
+    finally:
+        server.shutdown()
+        server.server_close()

@@ -1,0 +1,302 @@
+"""`python app.py evaluate`: dataset × noise × scorer × explorer × seeds.
+
+Each run makes labelled pairs, takes their trajectories (from the cache, if they were asked for
+before), and judges them (`figures`). The summary gives means over seeds with standard errors; the
+improvement over the single score is taken at equal seed and noise, as in TRACED's Tables 1 and 6.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.correction.captioner import Captioner, load_captioner
+from backend.engine.correction.language_model_suggestions import Corrector
+from backend.engine.detection.features import feature_matrix
+from backend.engine.detection.types import DETECTORS
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.protocol import Scorer
+from backend.engine.trajectories.exploring import Exploring
+from backend.errors import SettingsError
+from backend.lab.evaluation.corrections import CorrectionFigures, correction_quality
+from backend.lab.evaluation.labelled import (
+    NOISES,
+    RECORDED,
+    SCENES,
+    UNFAMILIAR_SCENES,
+    LabelledPairs,
+    from_dataset,
+    from_scenes,
+)
+from backend.lab.evaluation.learning_curve import Learnt, learning_curve
+from backend.lab.evaluation.result_figures import Figures, Judged, compared, figures_of, test_half
+from backend.lab.evaluation.scored import (
+    gradients_of,
+    interventions_of,
+    prepare,
+    trajectories_of,
+    with_captioner,
+    word_weights_of,
+)
+from backend.lab.evaluation.times import Times, measure_times
+from backend.lab.scenes.labelled_scenes import DIRECTORIES
+from backend.progress import Progress, no_progress
+from backend.settings import MODELS
+
+#: LEMoN by its papers' two names; both are the scorer "lemon" on top of CLIP.
+LEMON = {"lemon-fix": "fix", "lemon-opt": "opt"}
+#: Where the weights of suspect words come from.
+WORD_WEIGHTS = ("default", "fitted")
+#: Figures that the summary averages, and how they are called there.
+SUMMARY_COLUMNS = {
+    "auc": "AUC",
+    "auc_single_score": "s_0 alone",
+    "improvement_percent": "improvement %",
+    "auc_score_and_length": "s_0 and length",
+    "auc_both_scores": "both scores and length",
+    "auc_without_second": "without second opinion",
+    "auc_without_captioner": "without captioner",
+    "auc_text_only": "text only",
+    "average_precision": "average precision",
+    "error_rate_at_95_recall": "errors kept at 95 % recall",
+    "brier": "Brier",
+    "expected_calibration_error": "calibration error",
+    "effort_ratio_at_10_percent": "effort at 10 % noise / s_0's",
+    "localisation_top1": "suspect top-1",
+    "localisation_top3": "suspect top-3",
+    "localisation_phrase_top1": "suspect phrase top-1",
+    "localisation_word_prior": "word prior",
+    "localisation_chance": "chance",
+}
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Over seeds; the standard error is None for a single one."""
+
+    mean: float
+    standard_error: float | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    scorer: str
+    explorer: str
+    noise: str
+    seeds: int
+    figures: dict[str, Mean]
+
+
+@dataclass(frozen=True)
+class EvaluationReport:
+    dataset: str
+    pairs: int
+    detector: str
+    results: list[Figures]
+    summary: list[Summary]
+    times: list[Times] = field(default_factory=list)
+    learnt: list[Learnt] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`dataset`: "scenes", "unfamiliar-scenes" or a path; `model` None: an embedded one.
+
+    * `embedded`: folders with embedded models; seed k takes the k-th, the last for all further.
+    * `captioner`: whose word is listened to; None: the embedded one beside embedded scorers,
+      "none": nobody's.
+    * `word_weights`: "default", or "fitted" on injected copies of the training half;
+      `learning_curve`: also by how many labelled pairs what is learnt.
+    * `detector`: one of DETECTORS; `compare`: also each family by itself, and the ablations;
+    * `corrections`: so many wrong pairs a run are corrected and judged, by `correctors` as well;
+      `times`: so many pairs are
+      timed with and without trajectories.
+    """
+
+    dataset: str = SCENES
+    image_root: Path | None = None
+    scorers: Sequence[str] = ("blip-itm",)
+    model: str | None = None
+    embedded: Sequence[Path] = (MODELS,)
+    captioner: str | None = None
+    explorers: Sequence[Exploring] = (Exploring(),)
+    noises: Sequence[str] = NOISES
+    seeds: int = 3
+    first_seed: int = 0
+    pairs: int = 400
+    detector: str = "best"
+    compare: bool = False
+    corrections: int = 0
+    correctors: Sequence[Corrector] = ()
+    times: int = 0
+    word_weights: str = "default"
+    learning_curve: bool = False
+    device: str | None = None
+    precision: str | None = None
+    cache: Path = Path("data/evaluation")
+
+    def __post_init__(self) -> None:
+        unknown = set(self.noises) - {*NOISES, RECORDED}
+        if unknown or not self.noises:
+            raise SettingsError(
+                f"There is no noise {sorted(unknown)}; use {', '.join((*NOISES, RECORDED))}."
+            )
+        if RECORDED in self.noises and self.dataset in (SCENES, UNFAMILIAR_SCENES):
+            raise SettingsError(f"Drawn scenes have no recorded noise; use {', '.join(NOISES)}.")
+        if self.detector not in DETECTORS:
+            raise SettingsError(
+                f"There is no detector '{self.detector}'; use {', '.join(DETECTORS)}."
+            )
+        if self.word_weights not in WORD_WEIGHTS:
+            raise SettingsError(
+                f"There are no word weights '{self.word_weights}'; use {', '.join(WORD_WEIGHTS)}."
+            )
+        if self.seeds < 1 or self.pairs < 40:
+            raise SettingsError("An evaluation needs at least 1 seed and 40 pairs.")
+        if self.model is None and (missing := set(self.scorers) - {*DIRECTORIES, *LEMON}):
+            raise SettingsError(
+                f"There is no embedded {', '.join(sorted(missing))}; name a --model for it, or use "
+                f"one of: {', '.join(sorted({*DIRECTORIES, *LEMON}))}."
+            )
+
+    def seed_numbers(self) -> range:
+        return range(self.first_seed, self.first_seed + self.seeds)
+
+    def folder_of(self, seed: int) -> Path:
+        return self.embedded[min(seed - self.first_seed, len(self.embedded) - 1)]
+
+
+def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
+    """All runs of the plan. Raises what loading a model or reading a dataset raises."""
+    total = len(plan.scorers) * len(plan.explorers) * len(plan.noises) * plan.seeds
+    if plan.dataset not in (SCENES, UNFAMILIAR_SCENES):
+        progress(0, total, f"Reading {Path(plan.dataset).name}")
+        labelled(plan, plan.noises[0], plan.first_seed)  # a wrong path, before a model loads
+    results: list[Figures] = []
+    times: list[Times] = []
+    learnt: list[Learnt] = []
+    for name in plan.scorers:
+        loaded: dict[Path, Scorer] = {}
+        for exploring in plan.explorers:
+            for noise in plan.noises:
+                for seed in plan.seed_numbers():
+                    message = f"{name}, {exploring.name}, {noise}, seed {seed}"
+                    progress(len(results), total, message)
+                    folder = plan.folder_of(seed)
+                    if folder not in loaded:
+                        loaded = {folder: _load(plan, name, folder)}
+                    figures, curve = _run(plan, name, loaded[folder], exploring, noise, seed)
+                    results.append(figures)
+                    learnt += curve
+            if plan.times:
+                progress(len(results), total, f"{name}, {exploring.name}, times")
+                scorer = loaded[plan.folder_of(plan.seed_numbers()[-1])]
+                pairs = labelled(plan, plan.noises[0], plan.first_seed)
+                prepare(scorer, pairs, np.zeros(len(pairs), np.bool_))
+                times.append(measure_times(scorer, name, exploring, pairs, plan.times))
+    progress(total, total, "Evaluated")
+    return EvaluationReport(
+        plan.dataset, plan.pairs, plan.detector, results, summarise(results), times, learnt
+    )
+
+
+def _load(plan: Plan, name: str, folder: Path) -> Scorer:
+    kind = "lemon" if name in LEMON else name
+    model = plan.model or str(folder / DIRECTORIES["clip" if name in LEMON else name])
+    return load_scorer(model, kind, plan.device, plan.precision)
+
+
+def labelled(plan: Plan, noise: str, seed: int) -> LabelledPairs:
+    if plan.dataset in (SCENES, UNFAMILIAR_SCENES):
+        return from_scenes(plan.pairs, noise, seed, plan.dataset == UNFAMILIAR_SCENES)
+    return from_dataset(Path(plan.dataset), plan.image_root, plan.pairs, noise, seed)
+
+
+def _run(
+    plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
+) -> tuple[Figures, list[Learnt]]:
+    pairs = labelled(plan, noise, seed)
+    test = test_half(pairs, seed)
+    prepare(scorer, pairs, test, fit=LEMON.get(name) == "opt")
+    what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
+    captioner = _captioner(plan, seed)
+    trajectories = with_captioner(
+        plan.cache, what, captioner,
+        trajectories_of(plan.cache, what, scorer, exploring, pairs), pairs,
+    )  # fmt: skip
+    weights = None
+    if plan.word_weights == "fitted":
+        weights = word_weights_of(plan.cache, what, scorer, captioner, exploring, pairs, test, seed)
+    gradients = gradients_of(plan.cache, what, scorer, pairs) if any(pairs.changed) else None
+    emptied = interventions_of(plan.cache, what, scorer, pairs) if any(pairs.changed) else None
+
+    def corrected(judged: Judged, test: NDArray[np.bool_]) -> dict[str, CorrectionFigures]:
+        rows = np.flatnonzero(test & pairs.wrong)[: plan.corrections].tolist()
+        return correction_quality(
+            scorer, captioner, pairs, trajectories, rows,
+            lambda made: judged.classifier.predict(feature_matrix(made)).tolist(), exploring,
+            plan.correctors,
+        )  # fmt: skip
+
+    figures = figures_of(
+        pairs, trajectories, name, exploring.name, noise, seed,
+        detector=plan.detector, gradients=gradients, interventions=emptied,
+        corrections=corrected if plan.corrections and any(pairs.changed) else None,
+        word_weights=weights,
+    )  # fmt: skip
+    if plan.compare:
+        minimised = None
+        if exploring.name == "elimination":  # the paper's Table 5
+            other = replace(exploring, direction="minimise")
+            minimised = trajectories_of(plan.cache, what, scorer, other, pairs)
+        figures = compared(figures, pairs, trajectories, minimised)
+    curve = (
+        learning_curve(pairs, trajectories, name, exploring.name, noise, seed, plan.detector)
+        if plan.learning_curve
+        else []
+    )
+    return figures, curve
+
+
+def _captioner(plan: Plan, seed: int) -> Captioner | None:
+    """The one that was named, or the embedded one beside embedded scorers."""
+    device = plan.device or "cpu"
+    if plan.captioner == "none":
+        return None
+    if plan.captioner is not None:
+        return load_captioner(plan.captioner, device)
+    folder = plan.folder_of(seed) / "scenes-blip-captioner"
+    return load_captioner(str(folder), device) if plan.model is None else None
+
+
+def summarise(results: Sequence[Figures]) -> list[Summary]:
+    """Means and standard errors over the seeds of each scorer, explorer and noise, in order."""
+    return [
+        Summary(
+            *key,
+            len(listed),
+            {name: mean for name in SUMMARY_COLUMNS if (mean := _mean(listed, name))},
+        )
+        for key, listed in by_setting(results).items()
+    ]
+
+
+def by_setting(results: Sequence[Figures]) -> dict[tuple[str, str, str], list[Figures]]:
+    """The runs of each (scorer, explorer, noise), in order."""
+    runs: dict[tuple[str, str, str], list[Figures]] = {}
+    for result in results:
+        runs.setdefault((result.scorer, result.explorer, result.noise), []).append(result)
+    return runs
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """With the standard error of the mean, where there are several."""
+    error = float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+    return Mean(float(np.mean(values)), error)
+
+
+def _mean(listed: Sequence[Figures], name: str) -> Mean | None:
+    values = [value for result in listed if (value := getattr(result, name)) is not None]
+    return mean_of(values) if values else None

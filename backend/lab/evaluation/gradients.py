@@ -1,0 +1,53 @@
+"""A word's suspicion from one gradient: how much s would rise, to first order, if the word became
+an average one. The cheapest thing to compare the suspect words with."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from backend.engine.captions import Caption
+from backend.engine.scoring.protocol import ImageState, Scorer
+from backend.lab.evaluation.suspect_hits import WordScores
+
+_BATCH = 16
+
+
+def word_gradients(scorer: Scorer, pairs: Iterable[tuple[ImageState, Caption]]) -> list[WordScores]:
+    """For each pair a score a word, shape [words]; higher is more suspect, -inf for unread words.
+
+    A word of several tokens has the highest of theirs.
+    """
+    session = scorer.open_session()
+    allowed = scorer.reader.replaceable(True)
+    word_scores: list[WordScores] = []
+    batch: list[tuple[ImageState, Caption]] = []
+
+    def answer() -> None:
+        texts = scorer.reader.tokenise([caption.text for _, caption in batch])
+        asked = [(state, text) for (state, _), text in zip(batch, texts, strict=True)]
+        for (_, caption), (_, text), gains in zip(
+            batch, asked, session.replacement_gains(asked), strict=True
+        ):
+            usual = gains[:, allowed].mean(1)
+            own_gains = gains[np.arange(len(text)), list(text)]
+            word_scores.append(
+                _by_word(caption, scorer.reader.spans(caption.text), usual - own_gains)
+            )
+        batch.clear()
+
+    for pair in pairs:
+        batch.append(pair)
+        if len(batch) == _BATCH:
+            answer()
+    if batch:
+        answer()
+    return word_scores
+
+
+def _by_word(caption: Caption, tokens: list[tuple[int, int]], gains: np.ndarray) -> WordScores:
+    by_word = np.full(len(caption), -np.inf)
+    for (start, end), gain in zip(tokens, gains, strict=False):
+        for word, (first, last) in enumerate(caption.spans):
+            if start < last and first < end:
+                by_word[word] = max(by_word[word], float(gain))
+    return by_word

@@ -1,0 +1,39 @@
+"""A word's suspicion from its phrase: how far s *rises* when the phrase says nothing (-PAS).
+
+Offered beside the suspect words, by what was changed, and kept out of them: an intervention asks
+nearly what a deletion asks. It would be taken in for a kind only where three trainings show two
+standard errors there.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from backend.engine.captions import Caption
+from backend.engine.phrases.attribution import attribute_phrases
+from backend.engine.phrases.nonce import Nonces, make_pools
+from backend.engine.scoring.protocol import ImageState, Scorer
+from backend.lab.evaluation.suspect_hits import WordScores
+
+
+def word_interventions(
+    scorer: Scorer, pairs: Iterable[tuple[ImageState, Caption]]
+) -> list[WordScores]:
+    """For each pair a score a word, shape [words]; words of no phrase score below all others.
+
+    Raises SettingsError for LEMoN."""
+    asked = list(pairs)
+    nonces = Nonces(scorer.reader, make_pools(scorer.reader, scorer.open_session().embed))
+    by_caption = []
+    for index, scores in attribute_phrases(scorer, asked, nonces):
+        caption = asked[index][1]
+        known = [-score.pas for score in scores if score.pas is not None]
+        words = np.full(len(caption), min(known, default=0.0) - 1.0)
+        for score in scores:
+            if score.pas is None:
+                continue
+            for i, (start, end) in enumerate(caption.spans):
+                if score.phrase.start <= start and end <= score.phrase.end:
+                    words[i] = -score.pas
+        by_caption.append(words)
+    return by_caption

@@ -1,0 +1,184 @@
+"""Trajectories and gradients of labelled pairs: from the cache, or computed and kept."""
+
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from backend.engine.captions import Caption
+from backend.engine.correction.captioner import Captioner
+from backend.engine.detection.localisation import WordWeights
+from backend.engine.detection.word_weights import Spans, fit_word_weights
+from backend.engine.expectation import Expectation, expectations
+from backend.engine.noise import ImageCaption, inject
+from backend.engine.scoring.protocol import Embed, FloatArray, ImageState, Scorer
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.lab.evaluation.gradients import word_gradients
+from backend.lab.evaluation.interventions import word_interventions
+from backend.lab.evaluation.labelled import LabelledPairs
+from backend.lab.evaluation.suspect_hits import WordScores
+from backend.lab.evaluation.trajectory_cache import (
+    cached_expectations,
+    cached_trajectories,
+    cached_words,
+)
+
+_BATCH = 16
+
+
+class LabelledSource:
+    """Labelled pairs as a scorer's neighbours (`PairSource`): the pairs themselves, noise included,
+    as in LEMoN's paper. Keys are rows.
+
+    `fit`: a scorer that can be fitted (LEMoN_OPT) is given the labels outside `test`.
+    """
+
+    def __init__(self, pairs: LabelledPairs, test: NDArray[np.bool_], fit: bool) -> None:
+        self._pairs, self._test, self._fit = pairs, test, fit
+
+    @property
+    def identity(self) -> Hashable:
+        return self  # every plan's pairs are others
+
+    def vectors(
+        self, model: str, embed: Embed
+    ) -> Iterator[tuple[list[int], FloatArray, FloatArray]]:
+        for first in range(0, len(self._pairs), _BATCH):
+            captions = self._pairs.captions[first : first + _BATCH]
+            rows = list(range(first, first + len(captions)))
+            yield rows, *embed(_pictures(self._pairs, first), captions)
+
+    def labels(self) -> Mapping[int, bool] | None:
+        if not self._fit:
+            return None
+        return {int(row): bool(self._pairs.wrong[row]) for row in np.flatnonzero(~self._test)}
+
+
+def prepare(
+    scorer: Scorer, pairs: LabelledPairs, test: NDArray[np.bool_], fit: bool = False
+) -> None:
+    """Make the scorer ready for these pairs; see `LabelledSource`."""
+    scorer.prepare(LabelledSource(pairs, test, fit))
+
+
+def trajectories_of(
+    cache: Path,
+    what: dict[str, Any],
+    scorer: Scorer,
+    exploring: Exploring,
+    pairs: LabelledPairs,
+) -> list[Trajectory]:
+    """One a pair, in order; images are opened as they are needed."""
+    key = {**_key(what, scorer), "explorer": exploring.name, **exploring.parameters()}
+
+    def make() -> list[Trajectory]:
+        by_index = dict(run_trajectories(scorer, states_of(scorer, pairs), exploring))
+        return [by_index[index] for index in range(len(pairs))]
+
+    return cached_trajectories(cache, key, pairs.captions, make)
+
+
+def with_captioner(
+    cache: Path,
+    what: dict[str, Any],
+    captioner: Captioner | None,
+    trajectories: Sequence[Trajectory],
+    pairs: LabelledPairs,
+) -> list[Trajectory]:
+    """The trajectories with what the captioner expects of their captions; as they are without."""
+    if captioner is None:
+        return list(trajectories)
+    asking = captioner
+
+    def make() -> list[Expectation]:
+        made: list[Expectation] = []
+        for first in range(0, len(pairs), _BATCH):
+            texts = pairs.captions[first : first + _BATCH]
+            made += expectations(asking, list(zip(_pictures(pairs, first), texts, strict=True)))
+        return made
+
+    key = {**what, "of": "expectations", "captioner": asking.identity}
+    read = cached_expectations(cache, key, pairs.captions, make)
+    return [replace(t, expectation=e) for t, e in zip(trajectories, read, strict=True)]
+
+
+def word_weights_of(
+    cache: Path,
+    what: dict[str, Any],
+    scorer: Scorer,
+    captioner: Captioner | None,
+    exploring: Exploring,
+    pairs: LabelledPairs,
+    test: NDArray[np.bool_],
+    seed: int,
+) -> WordWeights | None:
+    """Weights of suspect words as a cold start fits them: on copies of the captions outside `test`,
+    as they stand, with errors of the program's own injected. No label of the pairs is used."""
+    rows = np.flatnonzero(~test).tolist()
+    captions = [ImageCaption(str(pairs.groups[row]), pairs.captions[row]) for row in rows]
+    made = [
+        (row, noisy)
+        for row, noisy in zip(rows, inject(captions, 1.0, ["fine_grained"], seed), strict=True)
+        if noisy is not None
+    ]
+    changed: list[Spans] = [noisy.changed for _, noisy in made]
+    copies = LabelledPairs(
+        [noisy.text for _, noisy in made], [noisy.original for _, noisy in made],
+        np.ones(len(made), np.bool_), [frozenset()] * len(made), [""] * len(made),
+        [pairs.groups[row] for row, _ in made], lambda index: pairs.picture(made[index][0]),
+    )  # fmt: skip
+    key = {**what, "copies": "fine_grained"}
+    trajectories = trajectories_of(cache, key, scorer, exploring, copies)
+    return fit_word_weights(with_captioner(cache, key, captioner, trajectories, copies), changed)
+
+
+def gradients_of(
+    cache: Path, what: dict[str, Any], scorer: Scorer, pairs: LabelledPairs
+) -> list[WordScores]:
+    """A gradient score a word, of the pairs whose changed words are known; empty for the others."""
+    rows = [row for row, changed in enumerate(pairs.changed) if changed]
+
+    def make() -> list[WordScores]:
+        asked = (state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row])
+        by_row = dict(zip(rows, word_gradients(scorer, asked), strict=True))
+        return [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]
+
+    return cached_words(cache, {**_key(what, scorer), "of": "gradients"}, pairs.captions, make)
+
+
+def interventions_of(
+    cache: Path, what: dict[str, Any], scorer: Scorer, pairs: LabelledPairs
+) -> list[WordScores] | None:
+    """What emptying each word's phrase does, of the pairs whose changed words are known; None for
+    a scorer that compares pairs."""
+    if scorer.info.compares_pairs:
+        return None
+    rows = [row for row, changed in enumerate(pairs.changed) if changed]
+
+    def make() -> list[WordScores]:
+        asked = (state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row])
+        by_row = dict(zip(rows, word_interventions(scorer, asked), strict=True))
+        return [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]
+
+    return cached_words(cache, {**_key(what, scorer), "of": "interventions"}, pairs.captions, make)
+
+
+def states_of(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageState, Caption]]:
+    for first in range(0, len(pairs), _BATCH):
+        for row, state in enumerate(scorer.encode_images(_pictures(pairs, first)), first):
+            yield scorer.of_pair(state, row), Caption.parse(pairs.captions[row])
+
+
+def _pictures(pairs: LabelledPairs, first: int) -> list[Image.Image]:
+    return [pairs.picture(row) for row in range(first, min(first + _BATCH, len(pairs)))]
+
+
+def _key(what: dict[str, Any], scorer: Scorer) -> dict[str, Any]:
+    info = scorer.info
+    return {**what, "revision": info.revision, "precision": info.precision, **info.parameters}

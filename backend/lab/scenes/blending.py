@@ -1,0 +1,255 @@
+"""What a language model would answer, by rule: captions of one scene joined, and enriched.
+
+No language model comes with the program, so `evaluate boosting` serves these answers instead. They
+read what a caption claims and put it into the world's own words again, so that what is added, kept
+or lost can be counted to the claim. Nothing they do tells how well a real model follows the
+prompts.
+
+    blend      the own caption and all that the others add to it
+    holistic   the trusted caption and what the other one adds; where they differ, the trusted holds
+    visual     all that a picture shows, as far as it fits, and now and then something invented
+
+The grammar ties every thing to the first one: a relation between two others cannot be said, and is
+left out.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+
+from backend.engine.captions import Caption
+from backend.lab.scenes import phrasing
+from backend.lab.scenes.bags import rich
+from backend.lab.scenes.caption_reading import claims_of
+from backend.lab.scenes.grammar import Description, Link, NounPhrase
+from backend.lab.scenes.noise import fine_grained
+from backend.lab.scenes.truth import TELLING, is_true
+from backend.lab.scenes.world import COLOURLESS, COLOURS, NOUNS, SIZES, Scene, colours_of, fits
+
+#: Times that something may be invented in a description: the rate is shared among them.
+_CHANCES = 3
+#: How often an invention is a thing that is not there; otherwise a claim is exchanged.
+_INVENTED_THING = 0.5
+
+
+def description_of(text: str) -> Description | None:
+    """A caption in the world's words as a description that claims the same; None if the grammar
+    cannot read it. Wordings are the plain ones.
+
+    >>> description_of("There is a puppy to the left of two big red cars at night.").text
+    'A dog to the left of two big red cars at night.'
+    """
+    claims = claims_of(text)
+    if claims is None:
+        return None
+    nouns = _in_order(text, claims)
+    first = nouns[0]
+    phrases = tuple(_phrase(noun, claims) for noun in nouns)
+    links = tuple(
+        _link(first, noun, place, claims, _is_near(text, noun))
+        for place, noun in enumerate(nouns[1:], 1)
+    )
+    return Description(
+        phrases,
+        links,
+        setting=_value("in ", claims),
+        weather=_value("at ", claims),
+        absent=_value("no ", claims),
+    )
+
+
+def blend(captions: Sequence[str]) -> str:
+    """The first caption, and all that the others add. Captions that the grammar cannot read add
+    nothing; if the first is one of them it comes back as it is.
+
+    >>> blend(["A man.", "A guy in a red shirt and a dog.", "A puppy in the park."])
+    'A man in a red shirt and a dog in a park.'
+    """
+    base = description_of(captions[0])
+    if base is None:
+        return captions[0]
+    for other in captions[1:]:
+        added = description_of(other)
+        base = base if added is None else merged(base, added)
+    return _in_words_of(base, captions)
+
+
+def holistic(trusted: str, other: str) -> str:
+    """The trusted caption enriched by the other."""
+    return blend([trusted, other])
+
+
+def _in_words_of(description: Description, captions: Sequence[str]) -> str:
+    """The description as a sentence. Of the wordings of its place, weather and absent thing each is
+    the one with the fewest words that no caption has, and of those the most of the first caption's
+    own: an obedient model keeps people's words."""
+    first_words, said = (
+        set(_words(captions[0])),
+        {word for caption in captions for word in _words(caption)},
+    )
+
+    def words_missed(wording: str) -> tuple[int, int]:
+        words = set(wording.split())
+        return len(words - said), -len(first_words & words)
+
+    links = tuple(
+        replace(link, wording=_near(first_words, said)) if link.kind == "near" else link
+        for link in description.links
+    )
+    parts = [replace(description, links=links, setting=None, weather=None, absent=None).text[:-1]]
+    if description.setting:
+        parts.append(min(phrasing.SETTINGS[description.setting], key=words_missed))
+    if description.weather:
+        parts.append(min(phrasing.WEATHERS[description.weather], key=words_missed))
+    if description.absent:
+        noun = phrasing.NAMES[description.absent][0][0]
+        article = "an" if noun[0] in "aeiou" else "a"
+        ways = [f"{before} {noun} {behind}".strip() for before, behind in phrasing.ABSENT]
+        parts.append(min(ways, key=words_missed).replace("without a ", f"without {article} "))
+    return " ".join(parts) + "."
+
+
+def _near(first_words: set[str], said: set[str]) -> int:
+    """The wording of "near" that people chose."""
+    words = [set(before.split()) - {"to"} for before, _, _ in phrasing.LINKS["near"]]
+    return next(
+        (n for of in (first_words, said) for n, wording in enumerate(words) if wording <= of), 0
+    )
+
+
+def merged(base: Description, other: Description) -> Description:
+    """All that `base` says and what `other` adds without contradicting it."""
+    phrases, links = list(base.phrases), list(base.links)
+    places = {phrase.noun: place for place, phrase in enumerate(phrases)}
+    for phrase in other.phrases:
+        if phrase.noun in places:
+            earlier = phrases[places[phrase.noun]]
+            phrases[places[phrase.noun]] = replace(
+                earlier,
+                colour=earlier.colour or phrase.colour,
+                size=earlier.size or phrase.size,
+                action=earlier.action or phrase.action,
+            )
+        elif phrase.noun != base.absent:
+            places[phrase.noun] = len(phrases)
+            phrases.append(phrase)
+            links.append(Link("and", 0, len(phrases) - 1))
+    for link in other.links:
+        subject, object = other.phrases[link.subject].noun, other.phrases[link.object].noun
+        said = _tied(phrases[0].noun, link.kind, subject, object, places)
+        if said is not None and links[said[1] - 1].kind in ("and", "near"):
+            links[said[1] - 1] = said[0]
+    absent = base.absent or other.absent
+    seated = {link.subject for link in links if link.kind == "sits"}
+    phrases = [
+        replace(phrase, action=None) if place in seated else phrase
+        for place, phrase in enumerate(phrases)
+    ]
+    return replace(
+        base,
+        phrases=tuple(phrases),
+        links=tuple(links),
+        setting=base.setting or other.setting,
+        weather=base.weather or other.weather,
+        absent=None if absent in places else absent,
+    )
+
+
+def visual(scene: Scene, rng: random.Random, rate: float = 0.3) -> Description:
+    """What a model that invents says of a scene: `rate` false claims a description on average."""
+    description = rich(scene, rng)
+    for _ in range(_CHANCES):
+        if rng.random() < rate / _CHANCES:
+            description = invented(description, scene, rng) or description
+    return description
+
+
+def invented(description: Description, scene: Scene, rng: random.Random) -> Description | None:
+    """The description with one false claim more; None if nothing can be invented."""
+    if rng.random() < _INVENTED_THING:
+        said = {phrase.noun for phrase in description.phrases}
+        absent = [
+            noun
+            for noun in NOUNS
+            if scene.find(noun) is None and noun not in said and fits(noun, scene.setting)
+        ]
+        noun = rng.choice(absent)
+        colour = None if noun in COLOURLESS else rng.choice(colours_of(noun))
+        phrases = (*description.phrases, NounPhrase(noun, 1, colour=colour))
+        links = (*description.links, Link("and", 0, len(description.phrases)))
+        return replace(description, phrases=phrases, links=links)
+    false = fine_grained(description, scene, rng, ("colour", "noun", "count", "size", "action",
+                                            "setting", "weather", "relation"))  # fmt: skip
+    if false is None or is_true(false.description, scene):
+        return None
+    return false.description
+
+
+def _in_order(text: str, claims: frozenset[str]) -> list[str]:
+    """The nouns of a caption that it says are there, in its order."""
+    nouns = [noun for noun in map(_noun_of().get, _words(text)) if noun in claims]
+    return list(dict.fromkeys(noun for noun in nouns if noun is not None))
+
+
+def _is_near(text: str, noun: str) -> bool:
+    """Whether "near" or the like ties the thing to what stands before it."""
+    words = _words(text)
+    place = next(n for n, word in enumerate(words) if _noun_of().get(word) == noun)
+    tie = []
+    while place > 0 and _noun_of().get(words[place - 1]) is None:
+        place -= 1
+        tie.append(words[place])
+    return not {"near", "beside", "next"}.isdisjoint(tie)
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for word in Caption.parse(text).words]
+
+
+@cache
+def _noun_of() -> dict[str, str]:
+    return {word: n for n, names in phrasing.NAMES.items() for pair in names for word in pair}
+
+
+def _phrase(noun: str, claims: frozenset[str]) -> NounPhrase:
+    said = [claim.partition("/")[2] for claim in claims if claim.startswith(f"{noun}/")]
+    count = next((n for n in (1, 2, 3) if f"{noun}*{n}" in claims), 1)
+    return NounPhrase(
+        noun,
+        count,
+        colour=next((word for word in said if word in COLOURS), None),
+        size=next((word for word in said if word in SIZES), None),
+        action=next((word for word in said if word in phrasing.ACTIONS), None),
+    )
+
+
+def _link(first: str, noun: str, place: int, claims: frozenset[str], near: bool) -> Link:
+    for kind in TELLING:
+        for subject, object in ((first, noun), (noun, first)):
+            if f"{subject} {kind} {object}" in claims:
+                said = _tied(first, kind, subject, object, {first: 0, noun: place})
+                if said is not None:
+                    return said[0]
+    return Link("near" if near else "and", 0, place)
+
+
+def _tied(
+    first: str, kind: str, subject: str, object: str, places: dict[str, int]
+) -> tuple[Link, int] | None:
+    """A relation as the grammar can say it of the first thing, and the place of the other one."""
+    if kind not in TELLING or subject not in places or object not in places:
+        return None
+    if subject == first:
+        return Link(kind, 0, places[object]), places[object]
+    if object != first:
+        return None
+    for wording, (_, _, inverse) in enumerate(phrasing.LINKS[kind]):
+        if inverse:
+            return Link(kind, places[subject], 0, wording), places[subject]
+    return None
+
+
+def _value(prefix: str, claims: frozenset[str]) -> str | None:
+    values = (claim.removeprefix(prefix) for claim in sorted(claims) if claim.startswith(prefix))
+    return next(values, None)

@@ -1,0 +1,137 @@
+"""Draw the demo dataset anew: `python -m backend.lab.scenes.demo`  (or `make demo`)
+
+An ordinary imagefolder: pictures, `metadata.jsonl`. Half of the captions are wrong, in three ways;
+some are abstract. What is wrong with which stands in `truth.jsonl`, which only evaluation reads.
+Then the demo is scored, and packed for the first start of the program (`backend.jobs.scored_demo`);
+`--scores-only` does that for the pictures that are there.
+"""
+
+import argparse
+import json
+import random
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from backend.engine.captions import Caption
+from backend.jobs.scored_demo import ARCHIVE, pack
+from backend.lab.scenes.abstract import abstract_caption
+from backend.lab.scenes.grammar import Description, describe
+from backend.lab.scenes.noise import BalancedNoise, noun_swap, random_swap
+from backend.lab.scenes.renderer import render
+from backend.lab.scenes.world import Scene, make_scene
+from backend.settings import DEMO, load_settings
+from backend.workspace import Workspace
+
+#: Far from the scenes that models were trained on, and from those they are measured on.
+SEED = 2_000_000_000
+PICTURE_SIZE = 384
+
+
+@dataclass(frozen=True)
+class DemoPair:
+    """One pair and the truth about it."""
+
+    caption: str
+    original: str
+    noise: str | None
+    changed: tuple[tuple[int, int], ...]
+    is_abstract: bool = False
+
+
+def make_pairs(count: int, abstract: int, seed: int = SEED) -> tuple[list[Scene], list[DemoPair]]:
+    """Scenes with captions: half of all pairs wrong, `abstract` of the others abstract."""
+    rng = random.Random(seed)
+    scenes = [make_scene(random.Random(seed + 1 + i)) for i in range(count)]
+    described = [(scene, describe(scene, rng)) for scene in scenes]
+    wanted = (["random", "noun", "fine-grained"] * count)[: count // 2]
+    planned: list[str | None] = [*wanted, *["abstract"] * abstract]
+    planned += [None] * (count - len(planned))
+    rng.shuffle(planned)
+    balanced = BalancedNoise()
+    pairs = []
+    for index, error in enumerate(planned):
+        scene, description = described[index]
+        text = description.text
+        if error == "abstract":
+            pairs.append(DemoPair(abstract_caption(rng), text, None, (), True))
+        elif error == "fine-grained":
+            noise = balanced(description, scene, rng)
+            if noise is None:
+                pairs.append(_swapped(random_swap(index, described, rng), text, "random"))
+            else:
+                spans = Caption.parse(noise.description.text).spans
+                changed = tuple(spans[i] for i in sorted(noise.changed))
+                pairs.append(DemoPair(noise.description.text, text, error, changed))
+        elif error is not None:
+            swap = random_swap if error == "random" else noun_swap
+            pairs.append(_swapped(swap(index, described, rng), text, error))
+        else:
+            pairs.append(DemoPair(text, text, None, ()))
+    return scenes, pairs
+
+
+def _swapped(other: Description, original: str, noise: str) -> DemoPair:
+    """All of another scene's caption is wrong here: the whole text is marked."""
+    return DemoPair(other.text, original, noise, ((0, len(other.text)),))
+
+
+def write(folder: Path, count: int, abstract: int, size: int, seed: int = SEED) -> None:
+    """Pictures, metadata.jsonl and truth.jsonl; what was in `folder` goes."""
+    scenes, pairs = make_pairs(count, abstract, seed)
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "images").mkdir(parents=True)
+    metadata, truth = [], []
+    for index, (scene, pair) in enumerate(zip(scenes, pairs, strict=True)):
+        identity = f"scene-{index:04d}"
+        name = f"images/{identity}.webp"
+        render(scene, size).save(folder / name, "WEBP", quality=90, method=4)
+        metadata.append({"file_name": name, "id": identity, "caption": pair.caption})
+        truth.append(
+            {
+                "id": identity,
+                "is_error": pair.noise is not None,
+                "noise": pair.noise,
+                "changed": pair.changed,
+                "is_abstract": pair.is_abstract,
+                "original": pair.original,
+            }
+        )
+    for file, rows in (("metadata.jsonl", metadata), ("truth.jsonl", truth)):
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+        (folder / file).write_text(lines, encoding="utf-8")
+
+
+def score(archive: Path = ARCHIVE) -> None:
+    """Score the demo dataset as `serve` would, and pack what came of it into `archive`."""
+    with tempfile.TemporaryDirectory() as folder:
+        workspace = Workspace(load_settings({"data_directory": folder}, {}))
+        dataset_id = workspace.find_or_import(str(DEMO))
+        workspace.jobs.score(dataset_id, _show)
+        workspace.jobs.measure_support(dataset_id, _show)
+        workspace.jobs.measure_specificity(dataset_id, _show)
+        pack(workspace.store, workspace.settings.data_directory, archive)
+        workspace.store.close()
+
+
+def _show(done: int, total: int, message: str) -> None:
+    print(f"\r{message}: {done} of {total}   ", end="", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pairs", type=int, default=600)
+    parser.add_argument("--abstract", type=int, default=45)
+    parser.add_argument("--scores-only", action="store_true", help="keep the pictures")
+    given = parser.parse_args()
+    if not given.scores_only:
+        write(DEMO, given.pairs, given.abstract, PICTURE_SIZE)
+        size = sum(path.stat().st_size for path in DEMO.rglob("*") if path.is_file())
+        print(f"{given.pairs} pairs in {DEMO}, {size / 1e6:.1f} MB")
+    score()
+    print(f"\nTheir scores in {ARCHIVE}, {ARCHIVE.stat().st_size / 1e6:.1f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,287 @@
+"""The models of a session, loaded once and used by one thread at a time.
+
+Loading is lazy, including libraries such as torch: the first page is shown before the first model
+is loaded. Datasets scored with other models have their own engines in addition to the session's;
+all share one cache with least-recently-used eviction.
+"""
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from PIL import Image
+
+from backend.engine import memory, threads
+from backend.engine.captions import Caption
+from backend.engine.concreteness.contributions import Contribution, contributions
+from backend.engine.correction.language_model_suggestions import Corrector
+from backend.engine.embeddings import embed
+from backend.engine.expectation import Expectation, expectations
+from backend.engine.language_models import ChatEndpoint, ChatModel, Spending
+from backend.engine.scoring.protocol import FloatArray, ImageState, Scorer
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import ModelMissing, ModelUnavailable
+from backend.settings import Settings
+
+if TYPE_CHECKING:
+    from backend.engine.correction.captioner import Captioner
+
+
+class ModelShelf:
+    """LRU cache of loaded models. Use with the engines' lock held."""
+
+    def __init__(self, budget: float) -> None:
+        """`budget`: bytes of weights to hold; a single model in use may exceed it."""
+        self.budget = budget
+        self._models: dict[Hashable, tuple[Any, int]] = {}  # least recently used first
+
+    def get(self, key: Hashable, load: Callable[[], Any]) -> Any:
+        """The model under `key`, loaded if necessary; evicted models are freed as soon as they are
+        no longer in use."""
+        if key in self._models:
+            self._models[key] = self._models.pop(key)
+        else:
+            loaded = load()
+            self._models[key] = loaded, bytes_of(loaded)
+            self._let_go(key)
+        return self._models[key][0]
+
+    def _let_go(self, newest: Hashable) -> None:
+        for key in list(self._models):
+            if key == newest or sum(size for _, size in self._models.values()) <= self.budget:
+                break
+            del self._models[key]
+        memory.give_back()
+
+    def __len__(self) -> int:
+        return len(self._models)
+
+
+def bytes_of(loaded: Any) -> int:
+    """Memory of a model's weights; 0 for one in another process or on a server."""
+    model = getattr(loaded, "model", None)
+    for module in (model, getattr(model, "model", None)):
+        if callable(parameters := getattr(module, "parameters", None)):
+            return sum(weight.numel() * weight.element_size() for weight in parameters())
+    return 0
+
+
+def shelf_for(settings: Settings) -> ModelShelf:
+    """As large as the settings say: by default half of this machine's memory."""
+    if settings.model_memory is not None:
+        return ModelShelf(settings.model_memory * 1e9)
+    import psutil
+
+    return ModelShelf(psutil.virtual_memory().total / 2)
+
+
+@dataclass
+class Engine:
+    """Scorer and captioner behind one lock, the small text models behind another.
+
+    Models are not thread-safe, and two of them at once only compete for the same cores: hold `lock`
+    to compute. Text models (`text_lock`) take milliseconds and need not wait for a batch of
+    trajectories. Never acquire `lock` while holding `text_lock`.
+    """
+
+    settings: Settings
+    lock: threading.RLock = field(default_factory=threading.RLock)
+    text_lock: threading.RLock = field(default_factory=threading.RLock)
+    #: Spending on the corrector's requests, and its budget.
+    spending: Spending = field(default_factory=Spending)
+    shelf: ModelShelf | None = None
+    _captioner_problem: str = ""
+    _parameters: int | None = None
+    _beside: dict[Settings, "Engine"] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        memory.keep_little()
+        self._beside[self.settings] = self
+
+    def beside(self, settings: Settings) -> "Engine":
+        """The engine with these settings that shares lock, shelf and spending with this one; the
+        same one for the same settings."""
+        with self.lock:
+            if settings not in self._beside:
+                self._beside[settings] = Engine(
+                    settings, self.lock, self.text_lock, self.spending, self._shelf,
+                    _beside=self._beside,
+                )  # fmt: skip
+            return self._beside[settings]
+
+    @property
+    def _shelf(self) -> ModelShelf:
+        if self.shelf is None:
+            self.shelf = shelf_for(self.settings)
+        return self.shelf
+
+    @property
+    def scorer(self) -> Scorer:
+        """The scorer; raises ModelUnavailable if it cannot be loaded."""
+        settings = self.settings
+        with self.lock:
+            key = ("scorer", settings.model, settings.kind, settings.device, settings.precision)
+            scorer: Scorer = self._shelf.get(key, self._load_scorer)
+            return scorer
+
+    def _load_scorer(self) -> Scorer:
+        from backend.engine.scoring.loading import load_scorer
+
+        settings = self.settings
+        return load_scorer(settings.model, settings.kind, settings.device, settings.precision)
+
+    @property
+    def exploring(self) -> Exploring:
+        """How trajectories are computed in this session."""
+        return self.settings.exploring
+
+    @property
+    def captioner(self) -> "Captioner | None":
+        """The captioner, or None with `captioner_problem` saying why there is none.
+
+        Suggestions from the trajectory work without it, so a missing captioner is not an error.
+        """
+        with self.lock:
+            name = self.settings.captioner_model
+            if not name or self._captioner_problem:
+                return None
+            from backend.engine.correction.captioner import load_captioner
+
+            device = self.scorer.info.device
+            try:
+                captioner: Captioner = self._shelf.get(
+                    ("captioner", name, device), lambda: load_captioner(name, device)
+                )
+            except ModelMissing:
+                raise  # it was asked for, and can be had: nobody should find that out from results
+            except ModelUnavailable as problem:
+                self._captioner_problem = str(problem)
+                return None
+            return captioner
+
+    @property
+    def corrector(self) -> Corrector | None:
+        """The vision-language model that corrects, or None if none is configured: nothing is
+        ever sent to a model by default. Raises ModelUnavailable."""
+        settings = self.settings
+        if not settings.corrector:
+            return None
+        with self.lock:
+            key = ("corrector", settings.corrector, settings.corrector_url,
+                   settings.corrector_mode, settings.quantise, settings.device)  # fmt: skip
+            made: Corrector = self._shelf.get(
+                key,
+                lambda: Corrector(self.language_model(), settings.corrector_mode),  # type: ignore[arg-type]  # checked by load_settings
+            )
+            return made
+
+    def language_model(self) -> ChatModel:
+        """The model configured as corrector. Raises ModelUnavailable."""
+        name, answers = str(self.settings.corrector), self.settings.data_directory / "answers"
+        if self.settings.corrector_url:
+            return ChatEndpoint(
+                self.settings.corrector_url, name, cache=answers,
+                timeout=self.settings.corrector_timeout, spending=self.spending,
+            )  # fmt: skip
+        from backend.engine.language_models.local import load_local
+
+        return load_local(
+            name, self.scorer.info.device, self.settings.quantise, answers, self.spending  # type: ignore[arg-type]
+        )  # fmt: skip
+
+    @property
+    def captioner_problem(self) -> str:
+        return self._captioner_problem
+
+    def meanings(self, captions: Sequence[str]) -> FloatArray:
+        """Sentence embeddings, unit vectors [captions, MEANING_WIDTH]."""
+        with self.text_lock:
+            return embed(captions)
+
+    def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
+        """Unit vectors [states, d] by which images are compared; None if the scorer has none."""
+        with self.lock:
+            return self.scorer.image_embeddings(states)
+
+    def concreteness(self, captions: Sequence[str]) -> list[float]:
+        """ICC of each caption in [0, 1]; higher is more concrete."""
+        with self.text_lock:
+            from backend.engine.concreteness.scoring import score_captions
+
+            return score_captions(list(captions), self.settings.concreteness)
+
+    def why_abstract(self, caption: str) -> tuple[float, tuple[Contribution, ...]]:
+        """The caption's ICC, and what each word adds to it."""
+        with self.text_lock:
+            return contributions(caption, self.settings.concreteness)
+
+    def warm_up(self) -> None:
+        """Preload the text models if possible; errors are reported only when they are needed."""
+        with contextlib.suppress(ModelUnavailable):
+            self.concreteness(["A dog"])
+
+    def trajectories(
+        self,
+        pairs: Sequence[tuple[ImageState, str]],
+        keys: Sequence[int] | None = None,
+        exploring: Exploring | None = None,
+    ) -> list[Trajectory]:
+        """One trajectory per (image state, caption), in order.
+
+        `keys` name the pairs that they belong to, for scorers that compare pairs with each other.
+        `exploring`: by default the session's settings; give a run's own to match it.
+        """
+        with self.lock:
+            self._share_cores()
+            if keys is not None:
+                states = [self.scorer.of_pair(s, k) for (s, _), k in zip(pairs, keys, strict=True)]
+            else:
+                states = [state for state, _ in pairs]
+            parsed = [
+                (state, Caption.parse(caption))
+                for state, (_, caption) in zip(states, pairs, strict=True)
+            ]
+            by_index = dict(run_trajectories(self.scorer, parsed, exploring or self.exploring))
+        memory.give_back()
+        return [by_index[index] for index in range(len(pairs))]
+
+    def expectations(self, asked: Sequence[tuple[Image.Image, str]]) -> list[Expectation]:
+        """What the captioner expects of the words of each (image, caption), in order; nothing
+        without a captioner."""
+        with self.lock:
+            captioner = self.captioner
+            if captioner is None:
+                return []
+            self._share_cores()
+            result = expectations(captioner, asked)
+        memory.give_back()
+        return result
+
+    def encode(self, images: Sequence[Image.Image]) -> list[ImageState]:
+        with self.lock:
+            self._share_cores()
+            return self.scorer.encode_images(images)
+
+    def _share_cores(self) -> None:
+        """Set torch's threads for what the calling thread computes next: a number of its own in
+        each thread, and another when other programs come or go."""
+        model = getattr(self.scorer, "model", None)  # LAVIS computes in a process of its own
+        if model is None or self.scorer.info.device != "cpu":
+            return
+        import torch
+
+        if self._parameters is None:
+            self._parameters = sum(weight.numel() for weight in model.parameters())
+        wanted = threads.threads_for(
+            self._parameters,
+            threads.cores(),
+            threads.others_load(torch.get_num_threads()),
+            os.environ.get("OMP_NUM_THREADS"),
+        )
+        if wanted != torch.get_num_threads():
+            torch.set_num_threads(wanted)

@@ -1,0 +1,215 @@
+"""Interactive model queries about one pair, or about one picture and a caption."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL import Image
+
+from backend.datasets import images
+from backend.engine.captions import Caption
+from backend.engine.concreteness.contributions import Contribution
+from backend.engine.correction import judge
+from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.detection.classifier import Classifier
+from backend.engine.detection.localisation import suspect_words
+from backend.engine.expectation import with_expectations
+from backend.engine.scoring.protocol import ImageState
+from backend.engine.trajectories.exploring import Exploring
+from backend.errors import SettingsError
+from backend.jobs import correct_queue
+from backend.jobs.classifiers import (
+    classifier_in_use,
+    judging,
+    listened_to,
+    probabilities,
+    word_weights,
+)
+from backend.jobs.dataset_pairs import prepare_scorer
+from backend.jobs.known_pictures import check_picture
+from backend.jobs.nonce_pools import nonce_pools
+from backend.jobs.stored_trajectories import exploring_of
+from backend.jobs.suggest import suggest_for
+from backend.jobs.support import phrase_scores
+from backend.loaded_models import Engine
+from backend.review.pair import basis_of, image_path, looks_abstract, view_of
+from backend.review.suggestions import shown
+from backend.review.verdicts import LONGEST_EDIT
+from backend.review.views import (
+    Abstractness,
+    CaptionCheck,
+    PhraseView,
+    PlaygroundResult,
+    SuggestionView,
+)
+from backend.store import Store
+from db.queries import classifiers as classifier_queries
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries.queue import QueueFilter
+
+#: Seconds that a page waits for busy models before it goes on without them.
+PATIENCE = 5.0
+
+
+def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView, ...]:
+    """Corrections for one pair: read from the store, or computed now and stored; including
+    those of a vision-language model, if this session has one."""
+    view = view_of(store, pair_id)
+    with store.reading() as session:
+        run = run_queries.latest_run(session, view.dataset_id, "score")
+    if run is None or view.trajectory is None:
+        return view.suggestions
+    if not view.suggestions:
+        prepare_scorer(store, engine, view.dataset_id)
+        suggest_for(
+            store,
+            engine,
+            run.id,
+            pair_id,
+            _opened(store, pair_id),
+            view.trajectory,
+            view.suspects,
+            view.p_error,
+            classifier_in_use(store, view.dataset_id),
+            exploring_of(run),
+        )
+    if (corrector := engine.corrector) is not None:
+        only = QueueFilter(view.dataset_id, among=(pair_id,))
+        correct_queue.correct(store, engine, only, corrector)
+    return view_of(store, pair_id).suggestions
+
+
+def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> CaptionCheck:
+    """Score the curator's own edit of a pair's caption."""
+    with store.reading() as session:
+        pair = pair_queries.get_pair(session, pair_id)
+    prepare_scorer(store, engine, pair.dataset_id)
+    image = _opened(store, pair_id)
+    state = engine.encode([image])[0]
+    (trajectory,) = engine.trajectories(
+        [(state, caption[:LONGEST_EDIT])], [pair_id], _exploring(store, pair.dataset_id)
+    )
+    classifier = classifier_in_use(store, pair.dataset_id)
+    with engine.lock:
+        reader = listened_to(engine, classifier)
+        (trajectory,) = with_expectations(reader, [image], [trajectory])
+    p_error = probabilities(classifier, [trajectory])[0] if classifier is not None else None
+    return CaptionCheck(
+        caption=caption,
+        s=float(trajectory.scores[0]),
+        p_error=p_error,
+        icc=engine.concreteness([caption])[0],
+        suspects=suspect_words(trajectory, p_error, word_weights(classifier)),
+    )
+
+
+def why_abstract(store: Store, engine: Engine, pair_id: int) -> Abstractness | None:
+    """How each word affects the concreteness of a pair's caption; None while the models are
+    busy, because a page should not wait for this."""
+    with store.reading() as session:
+        caption = pair_queries.get_pair(session, pair_id).caption
+    if not engine.text_lock.acquire(timeout=PATIENCE):
+        return None
+    try:
+        icc, gains = engine.why_abstract(caption)
+    finally:
+        engine.text_lock.release()
+    return _abstractness(caption, icc, gains)
+
+
+def _exploring(store: Store, dataset_id: int) -> Exploring | None:
+    """How the dataset's trajectories were made; None if it has none yet."""
+    with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, "score")
+    return exploring_of(run) if run is not None else None
+
+
+def play(
+    store: Store, engine: Engine, image: Image.Image, caption: str, anyway: bool = False
+) -> PlaygroundResult:
+    """Analyse one image and one caption; nothing is stored. Raises UnknownPictures for a
+    picture of a kind that the model does not know, unless it is scored `anyway`.
+
+    The probability comes from the classifier of the dataset scored last with this very model;
+    without one there is none, and `p_note` says so.
+    """
+    if not Caption.parse(caption).words:
+        raise SettingsError("Type a caption first.")
+    image = images.to_rgb(image)
+    if not anyway:
+        check_picture(engine, image)
+    with engine.lock:
+        state = engine.encode([image])[0]
+        made = engine.trajectories([(state, caption[:LONGEST_EDIT])])
+        (trajectory,) = with_expectations(engine.captioner, [image], made)
+        stored = _classifier_for_model(store, engine)
+        classifier, note = stored if stored is not None else (None, "")
+        p_error = probabilities(classifier, [trajectory])[0] if classifier else None
+        suspects = suspect_words(trajectory, p_error, word_weights(classifier))
+        suggestions = judge.suggest(
+            engine.scorer,
+            CorrectionContext(image, state, trajectory, suspects, p_error),
+            engine.captioner,
+            judging(classifier),
+            exploring=engine.exploring,
+            listened_to=listened_to(engine, classifier),
+        )
+        icc, words = engine.why_abstract(caption)
+        phrases = _phrases(engine, state, caption[:LONGEST_EDIT])
+    info = engine.scorer.info
+    return PlaygroundResult(
+        caption=caption,
+        s_0=float(trajectory.scores[0]),
+        p_error=p_error,
+        p_note=note or "no probability: no dataset has been scored with this model yet",
+        icc=icc,
+        looks_abstract=looks_abstract(icc),
+        truncated=trajectory.truncated,
+        suspects=suspects,
+        trajectory=trajectory,
+        suggestions=tuple(
+            shown(caption, suggestion, n) for n, suggestion in enumerate(suggestions)
+        ),
+        scored_by=f"{info.kind} · {Path(info.model).name}",
+        limits=info.limits,
+        abstractness=_abstractness(caption, icc, words),
+        phrases=phrases,
+    )
+
+
+def _phrases(engine: Engine, state: ImageState, caption: str) -> tuple[PhraseView, ...] | None:
+    """The caption's phrases; None with a scorer that compares pairs. A model's first question makes
+    its words without meaning, which takes some seconds."""
+    try:
+        pools = nonce_pools(engine)
+    except SettingsError:
+        return None
+    (scores,) = phrase_scores(engine, pools, [(state, caption)])
+    return tuple(
+        PhraseView(score.phrase.start, score.phrase.end, score.phrase.kind, score.pas, score.spread)
+        for score in scores
+    )
+
+
+def _opened(store: Store, pair_id: int) -> Image.Image:
+    return images.load_image(image_path(store, pair_id))
+
+
+def _classifier_for_model(store: Store, engine: Engine) -> tuple[Classifier | None, str] | None:
+    """The classifier in use of the newest dataset that was scored with this session's model."""
+    info = engine.scorer.info
+    with store.reading() as session:
+        for dataset in reversed(dataset_queries.list_datasets(session)):
+            run = run_queries.latest_run(session, dataset.id, "score")
+            row = classifier_queries.active(session, dataset.id)
+            if run is not None and row is not None and run.revision == info.revision:
+                break
+        else:
+            return None
+    classifier = classifier_in_use(store, dataset.id)
+    return classifier, f"{basis_of(0.5, row)}, dataset '{dataset.name}'"
+
+
+def _abstractness(caption: str, icc: float, words: Sequence[Contribution]) -> Abstractness:
+    return Abstractness(caption, icc, tuple((w.start, w.end, w.gain) for w in words))

@@ -1,0 +1,70 @@
+"""Preview or apply one edit to all captions of a queue, as a single action.
+
+An edit applies to the text that each pair would be exported with: its correction or its caption.
+"""
+
+from backend.engine.bulk_edit import BulkEdit, editor
+from backend.progress import Progress, no_progress
+from backend.review.views import EditedCaption, EditView
+from backend.store import Store
+from db.queries import queue as queue_queries
+from db.queries import verdicts as verdict_queries
+from db.queries.queue import QueueFilter, QueueRow
+from db.queries.verdicts import Rewrite
+
+_PAGE = 1000
+#: Verdicts under which the text can be edited; with the others there is no text to keep.
+_EDITABLE = (None, "correct", "correction")
+
+
+def edit_captions(
+    store: Store,
+    filter: QueueFilter,
+    edit: BulkEdit,
+    author: str | None = None,
+    shown: int = 20,
+    progress: Progress = no_progress,
+) -> EditView:
+    """Preview the edit on the pairs of a queue; with an `author`, apply it in one transaction,
+    which their next undo reverts. Raises SettingsError for an edit that is invalid."""
+    edited = editor(edit)
+    dataset_id = filter.dataset_id
+    looked_at = unchanged = left_alone = refused = 0
+    rewrites: list[Rewrite] = []
+    examples: list[EditedCaption] = []
+    after = None
+    while True:
+        with store.reading() as session:
+            page = queue_queries.page(session, filter, after, _PAGE)
+        for row in page.rows:
+            looked_at += 1
+            before = row.corrected_caption or row.caption
+            if row.decision not in _EDITABLE:
+                left_alone += 1
+                continue
+            text = edited(before)
+            if text == before:
+                unchanged += 1
+            elif not text.strip() or _was_called_wrong(row, text):
+                refused += 1
+            else:
+                rewrites.append(Rewrite(row.pair_id, row.verdict_version, text))
+                if len(examples) < shown:
+                    examples.append(EditedCaption(row.pair_id, row.external_id, before, text))
+        progress(looked_at, 0, "Editing")
+        after = page.next_cursor
+        if after is None:
+            break
+    passed_over = 0
+    if author is not None and rewrites:
+        with store.writing(large=True) as session:
+            done = verdict_queries.rewrite(session, rewrites, author=author)
+        passed_over = len(done.passed_over)
+    return EditView(
+        dataset_id, looked_at, len(rewrites) - passed_over, unchanged, left_alone, refused,
+        passed_over, tuple(examples),
+    )  # fmt: skip
+
+
+def _was_called_wrong(row: QueueRow, text: str) -> bool:
+    return text == row.caption and row.decision == "correction" and not row.enriches

@@ -1,0 +1,202 @@
+"""Everything about one pair as pages show it, from the store alone: fast, no model is asked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from backend.datasets import images
+from backend.datasets.containers import ImageFile, locate
+from backend.engine import concreteness
+from backend.engine.detection.reasons import Reasons, reasons_of
+from backend.engine.detection.types import SuspectWord
+from backend.engine.phrases.spans import KINDS, is_spaced
+from backend.engine.specificity.retrieval import EASY
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import ImageError, UnsafePath
+from backend.jobs.stored_suggestions import in_order
+from backend.jobs.stored_trajectories import to_suspects, to_trajectory
+from backend.review.suggestions import shown
+from backend.review.views import Likeness, PairView, PhraseView, SpecificityView, VerdictView
+from backend.store import Store
+from db.queries import classifiers as classifier_queries
+from db.queries import datasets as dataset_queries
+from db.queries import detections as detection_queries
+from db.queries import phrase_scores as phrase_queries
+from db.queries import picture_quality as quality_queries
+from db.queries import queue as queue_queries
+from db.queries import runs as run_queries
+from db.queries import signals as signal_queries
+from db.queries import specificity as specificity_queries
+from db.queries import suggestions as suggestion_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries import verdicts as verdict_queries
+from db.queries.classifiers import ClassifierRow
+from db.queries.datasets import DatasetRow
+from db.queries.phrase_scores import PhraseRow
+from db.queries.runs import RunRow
+from db.queries.specificity import RetrievalRow
+from db.queries.suggestions import SuggestionRow
+
+
+def view_of(
+    store: Store, pair_id: int, reader: str | None = None, corrector: str | None = None
+) -> PairView:
+    """Everything about one pair, from the store alone: fast, no model is asked.
+
+    For a `reader` whose independent opinion is still pending, the others' verdicts are hidden.
+    `corrector`: the vision-language model that may be asked, if there is one.
+    """
+    with store.reading() as session:
+        pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
+        stored = trajectory_queries.get_trajectory(session, pair_id)
+        detection = detection_queries.get_detection(session, pair_id)
+        history = verdict_queries.history(session, pair_id) if pair.verdict_version else []
+        latest = run_queries.latest_runs(session, pair.dataset_id, ("score", "support"))
+        run, phrases_run = latest.get("score"), latest.get("support")
+        rows = suggestion_queries.list_suggestions(
+            session, pair_id, run.id if run else None, kind=None
+        )
+        corrections = [row for row in rows if row.kind == "correction"]
+        richer = [row for row in rows if row.kind == "boost"]
+        is_judged = pair.p_error is not None
+        classifier = classifier_queries.active(session, pair.dataset_id) if is_judged else None
+        # A caption without a phrase that can be tested has no support, and the page says so.
+        phrases = phrase_queries.phrases_of(session, pair_id) if phrases_run else None
+        marks, picture_issues = quality_queries.marks_and_issues(session, pair_id)
+        word, kind = pair.suspect_word, pair.suspect_kind
+        alike = signal_queries.suspects_like(session, pair.dataset_id, word, kind)
+        has_retrieval = pair.specificity is not None
+        retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
+        measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
+        blind = reader is not None and queue_queries.waits_for(
+            session, pair_id, reader, dataset.overlap_share, dataset.overlap_people
+        )
+    trajectory = to_trajectory(pair.caption, stored) if stored is not None else None
+    return PairView(
+        pair_id=pair.id,
+        dataset_id=pair.dataset_id,
+        external_id=pair.external_id,
+        caption=pair.caption,
+        split=pair.split,
+        image_name=pair.image_path,
+        image_size=_image_size(dataset, pair.image_path),
+        version=pair.verdict_version,
+        decision=None if blind else pair.decision,
+        corrected_caption=None if blind else pair.corrected_caption,
+        s_0=pair.s_0,
+        gain=pair.gain,
+        p_error=pair.p_error,
+        icc=pair.icc,
+        looks_abstract=looks_abstract(pair.icc),
+        truncated=bool(pair.truncated),
+        words_read=len(trajectory.first_step_scores) if trajectory is not None else None,
+        suspects=to_suspects(detection) if detection is not None else (),
+        trajectory=trajectory,
+        wrong_words=() if blind else tuple(marks),
+        likeness=Likeness(word, kind, *alike),
+        disagreement=pair.disagreement,
+        support=pair.support,
+        weakest=pair.weakest,
+        phrases=None if phrases is None else tuple(map(_phrase, phrases)),
+        phrases_note=_phrases_note(pair.caption, phrases_run),
+        specificity=_specificity(retrieval, measured),
+        may_ask=_may_ask(corrector, corrections),
+        enrichments=tuple(shown(pair.caption, row, row.id, row.provenance) for row in richer),
+        enriches=pair.enriches and not blind,
+        reasons=_reasons(trajectory, classifier),
+        note="" if blind else pair.note,
+        guidelines=dataset.guidelines,
+        picture_issues=picture_issues,
+        suggestions=tuple(
+            shown(pair.caption, row, row.id, row.provenance)
+            for row in in_order(pair.caption, corrections)
+        ),
+        basis=basis_of(pair.p_error, classifier),
+        scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
+        limits=str(run.parameters.get("limits", "")) if run is not None else "",
+        history=tuple(
+            VerdictView(v.decision, v.corrected_caption, v.author, v.created_at, v.note)
+            for v in history
+            if not blind
+        ),
+    )
+
+
+def suspects_of(store: Store, pair_ids: Sequence[int]) -> dict[int, tuple[SuspectWord, ...]]:
+    """The suspect words of each of these pairs, in one query; pairs that have not been
+    judged are left out."""
+    with store.reading() as session:
+        detections = {
+            pair_id: detection_queries.get_detection(session, pair_id) for pair_id in pair_ids
+        }
+    return {
+        pair: to_suspects(detection)
+        for pair, detection in detections.items()
+        if detection is not None
+    }
+
+
+def _reasons(trajectory: Trajectory | None, classifier: ClassifierRow | None) -> Reasons | None:
+    if trajectory is None or classifier is None:
+        return None
+    report = classifier.report
+    return reasons_of(trajectory, report.get("backbone"), str(report.get("captioner", "")))
+
+
+def _phrases_note(caption: str, run: RunRow | None) -> str:
+    if not is_spaced(caption):
+        return "Only English phrases are recognised."
+    if len(caption) > phrase_queries.LONGEST:
+        return f"Phrases after character {phrase_queries.LONGEST:,} are not kept."
+    if run is not None and run.parameters.get("per_phrase") == 1:
+        return "This model knows all nonsense words as one unknown word."
+    return ""
+
+
+def _phrase(row: PhraseRow) -> PhraseView:
+    return PhraseView(row.start, row.end, KINDS[row.kind], row.pas, row.spread)
+
+
+def _specificity(row: RetrievalRow | None, run: RunRow | None) -> SpecificityView | None:
+    if row is None or run is None:
+        return None
+    parameters = run.parameters
+    return SpecificityView(
+        row.specificity, row.rank, row.of, row.better, row.likeness < EASY,
+        int(parameters.get("pool", 0)), int(parameters.get("pictures", 0)),
+        str(parameters.get("by", "")),
+    )  # fmt: skip
+
+
+def image_path(store: Store, pair_id: int) -> ImageFile:
+    """The pair's image, checked to lie inside its dataset's root."""
+    with store.reading() as session:
+        pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
+    return locate(Path(dataset.root), pair.image_path)
+
+
+def _may_ask(corrector: str | None, corrections: Sequence[SuggestionRow]) -> str:
+    """The session's corrector, unless it has already made a suggestion."""
+    name = Path(corrector or "").name
+    return "" if any(row.proposer.startswith(name[:40]) for row in corrections if name) else name
+
+
+def _image_size(dataset: DatasetRow, relative: str) -> tuple[int, int] | None:
+    """Width and height, or None if the image is gone: the page says so instead of failing."""
+    try:
+        return images.image_size(locate(Path(dataset.root), relative))
+    except (ImageError, UnsafePath, OSError):
+        return None
+
+
+def looks_abstract(icc: float | None) -> bool:
+    return icc is not None and icc < concreteness.ABSTRACT_THRESHOLD
+
+
+def basis_of(p_error: float | None, classifier: ClassifierRow | None) -> str:
+    """What a displayed probability is based on, in words."""
+    if p_error is None or classifier is None:
+        return "not scored yet"
+    verdicts = int(classifier.report.get("verdicts", 0))
+    if verdicts:
+        return f"{verdicts} verdicts and injected noise"
+    return str(classifier.report.get("basis_note") or "injected noise, no verdicts yet")

@@ -1,0 +1,189 @@
+"""The review queue as curators and programs walk through it, and the views saved of it."""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from backend.errors import SettingsError
+from backend.jobs import two_stage_selection
+from backend.jobs.reports import Selection, SelectionReport, TwoStage
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.review import queue_form, selection
+from backend.review.picture_map import check_region
+from backend.review.search import PairSearch
+from backend.settings import Settings
+from backend.store import Store
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from db.queries import queue as queue_queries
+from db.queries import saved_views as view_queries
+from db.queries.pairs import ReviewCounts
+from db.queries.queue import QueueFilter, QueuePage, QueueRow
+from db.queries.saved_views import ViewRow
+
+LONGEST_NAME = 80
+#: Pages stop counting a queue here and report only that there are more.
+MOST_COUNTED = 10_000
+#: From this size on, a dataset's total is not recounted at every key press but cached (s).
+LARGE, TOTALS_HOLD = 50_000, 3.0
+
+
+class Queue:
+    """Pairs in the order in which they are reviewed."""
+
+    def __init__(self, store: Store, engine: Engine, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+        self._search = PairSearch(store, engine)
+        self._totals: dict[int, tuple[float, int]] = {}
+
+    def queue_page(self, filter: QueueFilter, after: Any = None, limit: int = 24) -> QueuePage:
+        """The next pairs. For a reader of the overlap, the others' verdicts are hidden on pairs
+        that still need the reader's own opinion."""
+        with self._store.reading() as session:
+            page = queue_queries.page(session, filter, after, limit)
+        if not _is_blind(filter):
+            return page
+        rows = (replace(row, decision=None, corrected_caption=None, note="") for row in page.rows)
+        return replace(page, rows=tuple(rows))
+
+    def queue_count(self, filter: QueueFilter, at_most: int | None = None) -> int:
+        """The number of pairs in the queue; counting stops at `at_most`."""
+        with self._store.reading() as session:
+            return queue_queries.count(session, filter, at_most)
+
+    def handed(self, filter: QueueFilter, reader: str) -> QueueFilter:
+        """The same queue as seen by one of several curators."""
+        with self._store.reading() as session:
+            dataset = dataset_queries.get_dataset(session, filter.dataset_id)
+        return replace(
+            filter,
+            reader=reader,
+            overlap_share=dataset.overlap_share,
+            overlap_people=dataset.overlap_people,
+        )
+
+    def search(self, dataset_id: int, meaning: str = "", like: str = "") -> tuple[int, ...] | None:
+        """Pairs found by caption meaning, or by similarity to another pair (see
+        `backend.review.search`), nearest first; None: no search was requested. Raises
+        SettingsError if there is nothing to compare yet."""
+        if like:
+            return self._search.like(dataset_id, like)
+        return self._search.by_meaning(dataset_id, meaning) if meaning else None
+
+    def queue_fields(
+        self, dataset_id: int, queue: str = "", view: str | None = None
+    ) -> dict[str, str] | None:
+        """The fields of a queue given as in its URL or by the name of a saved view; None if neither
+        is given. Raises SettingsError."""
+        if queue and view is not None:
+            raise SettingsError("Give a queue or a saved view, not both.")
+        if view is not None:
+            return self.view_fields(dataset_id, view)
+        return queue_form.from_text(queue) if queue else None
+
+    def filter_of(self, dataset_id: int, fields: Mapping[str, str]) -> QueueFilter:
+        """Resolve the fields of a queue, including its searches, to a filter: used by pages,
+        commands and exports alike. Raises SettingsError."""
+        if fields.get("map"):
+            check_region(self._store, dataset_id, fields["map"])
+        among = self.search(dataset_id, fields.get("meaning", ""), fields.get("like", ""))
+        return queue_form.from_fields(dataset_id, fields, among)
+
+    def select_pairs(
+        self,
+        dataset_id: int,
+        queue: str = "",
+        view: str | None = None,
+        splits: Sequence[str] = (),
+        ids: Sequence[str] | None = None,
+    ) -> Selection | None:
+        """Pairs selected by a queue (as in its URL) or the name of a saved view, by splits and by
+        their ids, for `ExportChoice.only`; None if nothing is given. Raises SettingsError."""
+        fields = self.queue_fields(dataset_id, queue, view)
+        filter = None if fields is None else self.filter_of(dataset_id, fields)
+        return selection.select(self._store, dataset_id, filter, fields, splits, ids)
+
+    def view_fields(self, dataset_id: int, name: str) -> dict[str, str]:
+        """A saved view as queue fields. Raises SettingsError, which lists the existing views."""
+        saved = {row.name: row.fields for row in self.saved_views(dataset_id)}
+        if name not in saved:
+            names = ", ".join(saved) or "none"
+            raise SettingsError(f"There is no view '{name}'; there are: {names}.")
+        return queue_form.cleaned(saved[name])
+
+    def split_for(self, dataset_id: int, given: str | None) -> str | None:
+        """The split that a selection thins: the given one, "all" for every split, otherwise train
+        if it exists, so that a benchmark is never thinned by default."""
+        if given is not None:
+            return None if given == "all" else given
+        with self._store.reading() as session:
+            return "train" if pair_queries.has_split(session, dataset_id, "train") else None
+
+    def two_stage(
+        self,
+        dataset_id: int,
+        choice: TwoStage,
+        name: str | None = None,
+        progress: Progress = no_progress,
+    ) -> SelectionReport:
+        """Which pairs a two-stage selection keeps and what it loses; with `name` its thresholds are
+        saved as a view of the queue. See `backend.jobs.two_stage_selection`."""
+        report = two_stage_selection.report_on(self._store, dataset_id, choice, progress)
+        if name is None:
+            return report
+        self.save_view(dataset_id, name, report.stays)
+        return replace(report, view=name)
+
+    def first_pair(self, filter: QueueFilter) -> int | None:
+        rows = self.queue_page(filter, None, 1).rows
+        return rows[0].pair_id if rows else None
+
+    def next_pair(self, filter: QueueFilter, pair_id: int) -> int | None:
+        """The next pair in the queue; `pair_id` itself may no longer match. None at the end."""
+        with self._store.reading() as session:
+            return queue_queries.next_pair(session, filter, pair_id)
+
+    def following(self, filter: QueueFilter, pair_id: int, limit: int) -> tuple[QueueRow, ...]:
+        """At most `limit` following pairs of the queue, in the order of `next_pair`."""
+        with self._store.reading() as session:
+            return queue_queries.following(session, filter, pair_id, limit)
+
+    def previous_pair(self, filter: QueueFilter, pair_id: int) -> int | None:
+        """The previous pair in the queue, see `next_pair`; None at the start."""
+        with self._store.reading() as session:
+            return queue_queries.previous_pair(session, filter, pair_id)
+
+    def counts(self, dataset_id: int) -> ReviewCounts:
+        """How far the review of a dataset has come. Verdicts are always recounted; the number of
+        pairs of a large dataset may be a few seconds old, because every key press needs it."""
+        counted_at, total = self._totals.get(dataset_id, (0.0, 0))
+        is_known = total >= LARGE and time.monotonic() - counted_at <= TOTALS_HOLD
+        with self._store.reading() as session:
+            counts = pair_queries.review_counts(session, dataset_id, total if is_known else None)
+        if not is_known:
+            self._totals[dataset_id] = (time.monotonic(), counts.total)
+        return counts
+
+    def saved_views(self, dataset_id: int) -> list[ViewRow]:
+        """Named queues, shared by everyone who works on the dataset."""
+        with self._store.reading() as session:
+            return view_queries.list_views(session, dataset_id)
+
+    def save_view(self, dataset_id: int, name: str, fields: dict[str, str]) -> None:
+        """Save a queue under a name, replacing an existing view of that name."""
+        name = " ".join(name.split())
+        if not name or len(name) > LONGEST_NAME:
+            raise SettingsError(f"A view's name has 1 to {LONGEST_NAME} characters.")
+        with self._store.writing() as session:
+            view_queries.save_view(session, dataset_id, name, fields, self._settings.author)
+
+    def delete_view(self, dataset_id: int, name: str) -> None:
+        with self._store.writing() as session:
+            view_queries.delete_view(session, dataset_id, name)
+
+
+def _is_blind(filter: QueueFilter) -> bool:
+    return filter.reader is not None and filter.review == "unreviewed"

@@ -1,0 +1,208 @@
+"""A queue as text fields, as in the form, in a link or in a saved view.
+
+Unknown fields and values are always refused by name: silently ignoring a misspelt field would
+select a different queue, and a rule might then accept corrections for the wrong pairs.
+"""
+
+import difflib
+from collections.abc import Collection, Mapping
+from urllib.parse import parse_qsl, urlencode
+
+from backend.datasets.cells import text_problem
+from backend.engine.concreteness import ABSTRACT_THRESHOLD
+from backend.engine.map_region import Point, parse_region
+from backend.engine.noise.word_kinds import WORD_KINDS
+from backend.errors import SettingsError
+from backend.verdicts import DECISIONS, ORDERS, PICTURE_ISSUES, REVIEWS
+from db.queries.queue import QueueFilter, Range
+
+#: Defaults of a page.
+START = {"review": "unreviewed", "order": "p_error"}
+#: Columns that can be filtered by range, with their labels.
+RANGES = {
+    "p_error": "p", "s_0": "s", "gain": "gain", "icc": "ICC", "disagreement": "disagreement",
+    "support": "support", "weakest": "weakest phrase",
+    "specificity": "specificity",
+}  # fmt: skip
+#: Ways in which pairs can resemble a given pair.
+LIKENESS = ("meaning", "like", "map", "suspect_word", "suspect_kind")
+KEYS = (
+    "review", "order", "text", "split", "decision", "decided_by",
+    "truncated", "external_id", "extra", "note", "noted", "picture", "duplicates",
+    *LIKENESS,
+    *(f"{column}_{end}" for column in RANGES for end in ("from", "to")),
+)  # fmt: skip
+#: Fields with a closed set of values.
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "review": REVIEWS, "order": ORDERS, "decision": DECISIONS, "truncated": ("yes", "no"),
+    "noted": ("yes", "no"),
+    "duplicates": ("yes", "no"),
+    "picture": PICTURE_ISSUES,
+    "suspect_kind": tuple(WORD_KINDS),
+}  # fmt: skip
+#: Former names of values, which old URLs and scripts still use.
+_RENAMED = {("order", "lot"): "random"}
+#: Ids are at most 2,147,483,647.
+_ID_DIGITS = 10
+_YES_NO = {"yes": True, "no": False}
+#: Columns that lie between 0 and 1.
+_SHARES = ("p_error", "icc", "disagreement")
+#: Only captions that are neither wrong nor abstract can be generic: these bounds hold in the order
+#: *generic first* for each column that has none of its own.
+GENERIC_BOUNDS = {
+    "p_error": Range("p_error", None, 0.5),
+    "icc": Range("icc", ABSTRACT_THRESHOLD, None),
+}
+#: Orders whose largest value comes first.
+_LARGEST_FIRST = ("p_error", "gain", "disagreement")
+
+
+def from_fields(
+    dataset_id: int, fields: Mapping[str, str], among: tuple[int, ...] | None = None
+) -> QueueFilter:
+    """The store's filter. `among`: the results of a search by meaning or by picture.
+
+    Raises SettingsError for a field, an order, a value that does not exist, listing those that do,
+    and for a range that is not numeric."""
+    fields = _checked(fields)
+    order = fields.get("order") or START["order"]
+    ranges = {
+        column: Range(column, minimum, maximum)
+        for column in RANGES
+        for minimum, maximum in [
+            (_number(fields, f"{column}_from"), _number(fields, f"{column}_to"))
+        ]
+        if (minimum, maximum) != (None, None)
+    }
+    if order == "specificity" and among is None:
+        ranges = GENERIC_BOUNDS | ranges
+    return QueueFilter(
+        dataset_id,
+        review=fields.get("review") or START["review"],
+        decision=fields.get("decision") or None,
+        split=fields.get("split") or None,
+        ranges=tuple(ranges.values()),
+        decided_by=fields.get("decided_by") or None,
+        text=fields.get("text") or None,
+        truncated=_YES_NO.get(fields.get("truncated", "")),
+        picture=fields.get("picture") or None,
+        duplicates=_YES_NO.get(fields.get("duplicates", "")),
+        region=_region(fields.get("map", "")),
+        note=fields.get("note") or None,
+        noted=_YES_NO.get(fields.get("noted", "")),
+        external_id=fields.get("external_id") or None,
+        extra=_extra(fields.get("extra", "")),
+        suspect_word=fields.get("suspect_word") or None,
+        suspect_kind=fields.get("suspect_kind") or None,
+        among=among,
+        order=order,
+        descending=order in _LARGEST_FIRST,
+    )
+
+
+def _region(text: str) -> tuple[Point, ...] | None:
+    """Corners of a region of the map. Raises SettingsError."""
+    if not text:
+        return None
+    try:
+        return parse_region(text).corners
+    except ValueError as problem:
+        raise SettingsError(f"{problem}. Draw one on the Map page.") from problem
+
+
+def _extra(text: str) -> tuple[str, str] | None:
+    """A column of the source and its value, as typed: name = value."""
+    if not text:
+        return None
+    column, equals, value = (part.strip() for part in text.partition("="))
+    if not column or not equals or any(character in column for character in "\"'[]"):
+        raise SettingsError(
+            f"'{text}' is not a column and value. Type them like this: licence = by."
+        )
+    return column, value
+
+
+def cleaned(fields: Mapping[str, object], beside: Collection[str] = ()) -> dict[str, str]:
+    """Known non-empty keys as short text, from what a browser, a link or an old view sends.
+
+    `beside`: keys that are allowed but not part of the queue. Raises SettingsError for others,
+    and for text that a database or a URL cannot hold.
+    """
+    texts = {
+        key: str(value).strip()[:200]
+        for key, value in fields.items()
+        if key not in beside and value is not None
+    }
+    filled = {key: text for key, text in _checked(texts).items() if text}
+    for key, text in filled.items():
+        if problem := text_problem(text):
+            raise SettingsError(f"'{key}' cannot be used: {problem}.")
+    return {**START, **filled}
+
+
+def from_text(query: str) -> dict[str, str]:
+    """The fields of a typed query string (the part of a URL after the ?); every field must be
+    valid. Raises SettingsError."""
+    return cleaned(typed(query))
+
+
+def typed(query: str) -> dict[str, str]:
+    """Like `from_text` without the page defaults: only the given fields."""
+    fields: dict[str, str] = {}
+    for part in query.strip().lstrip("?").split("&"):
+        if not part:
+            continue
+        if "=" not in part:
+            raise SettingsError(f"'{part}' has no value: type {part}=VALUE.")
+        ((key, value),) = parse_qsl(part, keep_blank_values=True)
+        if key in fields:
+            raise SettingsError(f"'{key}' is given twice.")
+        fields[key] = value
+    return _checked(fields)
+
+
+def _checked(fields: Mapping[str, str]) -> dict[str, str]:
+    """The fields with former value names replaced by current ones. Raises SettingsError
+    for a field or a value that does not exist."""
+    current = {key: _RENAMED.get((key, value), value) for key, value in fields.items()}
+    for key, value in current.items():
+        if key not in KEYS:
+            raise SettingsError(_unknown("field", key, KEYS))
+        if value and value not in _CHOICES.get(key, (value,)):
+            raise SettingsError(_unknown(key, value, _CHOICES[key]))
+    return current
+
+
+def _unknown(what: str, given: str, known: Collection[str]) -> str:
+    near = difflib.get_close_matches(given, known, n=1)
+    hint = f" Did you mean '{near[0]}'?" if near else ""
+    return f"There is no {what} '{given[:80]}'. There are: {', '.join(known)}.{hint}"
+
+
+def id_in(text: str) -> int | None:
+    """Parse an id from a URL or a field; None if it is not one.
+
+    >>> id_in("12"), id_in("²"), id_in("-3"), id_in("9" * 5000), id_in("")
+    (12, None, None, None, None)
+    """
+    return int(text) if text.isdecimal() and len(text) <= _ID_DIGITS else None
+
+
+def as_query(fields: Mapping[str, str]) -> str:
+    """The query string of this queue, without the page defaults."""
+    return urlencode({k: v for k in KEYS if (v := fields.get(k, "")) and v != START.get(k)})
+
+
+def _number(fields: Mapping[str, str], key: str) -> float | None:
+    text = fields.get(key, "").strip().replace(",", ".")
+    if not text:
+        return None
+    try:
+        value = float(text)
+    except ValueError:
+        raise SettingsError(f"'{text}' is not a number.") from None
+    if value != value or value in (float("inf"), float("-inf")):
+        raise SettingsError(f"'{text}' is not a number.")
+    if key.startswith(_SHARES) and not 0 <= value <= 1:
+        raise SettingsError(f"{value:g} is not between 0 and 1.")
+    return value

@@ -1,0 +1,114 @@
+"""Find pairs by caption meaning and by picture similarity."""
+
+from collections import OrderedDict
+from pathlib import Path
+from threading import Lock
+
+from backend.engine.embeddings import MEANING_WIDTH
+from backend.engine.specificity.bags import NEAR_DUPLICATE
+from backend.errors import SettingsError
+from backend.jobs.vectors import meanings_file, stored_images
+from backend.loaded_models import Engine
+from backend.review.nearest import Nearest
+from backend.review.queue_form import id_in
+from backend.store import Store
+from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries import specificity as specificity_queries
+
+#: Maximum number of search results.
+FOUND_AT_MOST = 200
+_KEPT = 64
+
+#: "like" fields: what is compared, and the pair to compare with.
+WAYS = ("image", "duplicate", "caption", "confused")
+
+
+class PairSearch:
+    """Runs searches; caches recent results, because every key press on a page repeats them."""
+
+    def __init__(self, store: Store, engine: Engine) -> None:
+        self._store = store
+        self._engine = engine
+        self._lock = Lock()
+        self._indexes: dict[Path, Nearest] = {}
+        self._answers: OrderedDict[tuple[int, str, str, int], tuple[int, ...]] = OrderedDict()
+
+    def by_meaning(self, dataset_id: int, text: str) -> tuple[int, ...]:
+        """Pairs whose captions are similar in meaning to the text, nearest first."""
+        index = self._index(meanings_file(self._store, self._engine, dataset_id), MEANING_WIDTH)
+        if not len(index):
+            raise SettingsError(self._why_nothing(dataset_id))
+        return self._answer(dataset_id, "meaning", text, index)
+
+    def _why_nothing(self, dataset_id: int) -> str:
+        with self._store.reading() as session:
+            run = run_queries.latest_run(session, dataset_id, "score")
+        if run is None:
+            return "Captions cannot be searched by meaning until they are scored."
+        return (
+            "The index of caption meanings is missing. Score the dataset again: existing scores "
+            "stay, and only the index is rebuilt."
+        )
+
+    def like(self, dataset_id: int, like: str) -> tuple[int, ...]:
+        """`like`: 'image:12', 'duplicate:12', 'caption:12', or 'confused:12' for pictures that
+        match the pair's caption as well or better; the pair itself comes first."""
+        way, _, number = like.partition(":")
+        pair_id = id_in(number)
+        if way not in WAYS or pair_id is None:
+            raise SettingsError(f"'{like}' is not a search; there are {', '.join(WAYS)}.")
+        if way == "confused":
+            return self._confused(dataset_id, pair_id)
+        index = (
+            self._index(meanings_file(self._store, self._engine, dataset_id), MEANING_WIDTH)
+            if way == "caption"
+            else self._images(dataset_id)
+        )
+        return self._answer(dataset_id, way, number, index)
+
+    def _confused(self, dataset_id: int, pair_id: int) -> tuple[int, ...]:
+        with self._store.reading() as session:
+            known = specificity_queries.get_retrieval(session, pair_id)
+            is_of_dataset = pair_queries.get_pair(session, pair_id).dataset_id == dataset_id
+        if known is None or not is_of_dataset:
+            raise SettingsError(
+                "The specificity of this caption has not been measured. Run: python app.py score "
+                "NAME --specificity"
+            )
+        return (pair_id, *known.better)
+
+    def _answer(self, dataset_id: int, way: str, what: str, index: Nearest) -> tuple[int, ...]:
+        key = (dataset_id, way, what, len(index))
+        with self._lock:
+            if key in self._answers:
+                self._answers.move_to_end(key)
+                return self._answers[key]
+        if way == "meaning":
+            vector = self._engine.meanings([what])[0]
+        else:
+            known = index.vector(int(what))
+            if known is None:
+                raise SettingsError(
+                    "This pair cannot be compared with others yet. Score the dataset first."
+                )
+            vector = known
+        with self._lock:
+            near = index.of(vector, FOUND_AT_MOST)
+            if way == "duplicate":
+                near = [(pair, cosine) for pair, cosine in near if cosine >= NEAR_DUPLICATE]
+            pair_ids = tuple(pair for pair, _ in near)
+            self._answers[key] = pair_ids
+            while len(self._answers) > _KEPT:
+                self._answers.popitem(last=False)
+        return pair_ids
+
+    def _images(self, dataset_id: int) -> Nearest:
+        with self._store.reading() as session:
+            run = run_queries.latest_run(session, dataset_id, "score")
+        file = stored_images(self._store, self._engine, run)
+        return self._index(file.path, file.width)
+
+    def _index(self, path: Path, width: int) -> Nearest:
+        with self._lock:
+            return self._indexes.setdefault(path, Nearest(path, width))

@@ -1,0 +1,424 @@
+"""The frozen records that the workspace returns to pages and to the command line."""
+
+import hashlib
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from backend.engine.detection.reasons import Reasons
+from backend.engine.detection.types import SuspectWord
+from backend.engine.statistics.calibration import CalibrationBin
+from backend.engine.statistics.stopping import Remaining
+from backend.engine.trajectories.trajectory import Trajectory
+from db.queries.near_duplicates import MemberRow
+
+
+@dataclass(frozen=True)
+class DatasetSummary:
+    """Counts of one dataset. `errors_found` are verdicts that say the caption was wrong."""
+
+    id: int
+    name: str
+    source: str
+    root: str
+    total: int
+    scored: int
+    reviewed: int
+    errors_found: int
+    by_decision: dict[str, int]
+    problems: int = 0
+
+
+@dataclass(frozen=True)
+class Abstractness:
+    """`words`: (start, end, gain) in characters; the drop in the caption's ICC without the word.
+    Below 0: the word makes the caption more abstract."""
+
+    caption: str
+    icc: float
+    words: tuple[tuple[int, int, float], ...]
+
+
+@dataclass(frozen=True)
+class SuggestionView:
+    """A suggested correction; higher s and lower p are better."""
+
+    id: int
+    caption: str
+    proposer: str
+    s_before: float
+    s_after: float
+    p_before: float | None
+    p_after: float | None
+    words_changed: int = 0
+    similarity: float | None = None
+    #: What a vision-language model sees for each suspect word: (word, seen, wrong).
+    steps: tuple[tuple[str, str, bool], ...] = ()
+    #: For a richer caption: its own picture's rank before and after, and the number of pictures.
+    ranks: tuple[int, int, int] | None = None
+    #: For a richer caption: what the guard removed, and why.
+    struck: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class VerdictView:
+    """One row of a pair's history. `decision` None: the verdict before it was undone."""
+
+    decision: str | None
+    corrected_caption: str | None
+    author: str
+    created_at: datetime
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class PhraseView:
+    """A phrase (characters start:end) and how much s drops when it is replaced by nonsense words,
+    with the spread over these words; None, None if it could not be tested."""
+
+    start: int
+    end: int
+    kind: str
+    pas: float | None
+    spread: float | None
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How many pairs (including this one) share its most suspect word, and how many have a suspect
+    word of the same kind; counts are capped at 1000."""
+
+    word: str | None
+    kind: str | None
+    same_word: int
+    same_kind: int
+
+
+@dataclass(frozen=True)
+class SpecificityView:
+    """How well a caption retrieves its own picture among similar ones. `log_share`: at most 0,
+    higher is better; `rank`: of `of` pictures, 1 is best; `better`: pairs whose pictures match the
+    caption as well or better, best first; `easy`: those pictures are not similar to this one;
+    `pool` of `pictures` were searched; `by`: the model whose embeddings were used."""
+
+    log_share: float
+    rank: int
+    of: int
+    better: tuple[int, ...]
+    easy: bool
+    pool: int
+    pictures: int
+    by: str
+
+
+@dataclass(frozen=True)
+class PairView:
+    """Everything about one pair that a curator sees."""
+
+    pair_id: int
+    dataset_id: int
+    external_id: str
+    caption: str
+    split: str | None
+    image_name: str
+    image_size: tuple[int, int] | None
+    version: int
+    decision: str | None
+    corrected_caption: str | None
+    s_0: float | None
+    gain: float | None
+    p_error: float | None
+    icc: float | None
+    looks_abstract: bool
+    truncated: bool
+    words_read: int | None
+    suspects: tuple[SuspectWord, ...]
+    trajectory: Trajectory | None
+    suggestions: tuple[SuggestionView, ...]
+    #: Basis of p_error: "injected noise", "12 verdicts and injected noise", "not scored yet".
+    basis: str
+    #: The scorer that produced s, e.g. "blip-itm · scenes-blip-itm".
+    scored_by: str
+    #: A warning about the model, empty if there is none.
+    limits: str
+    history: tuple[VerdictView, ...] = ()
+    #: Character ranges (start, end) of the words that a curator marked as wrong.
+    wrong_words: tuple[tuple[int, int], ...] = ()
+    likeness: Likeness | None = None
+    disagreement: float | None = None
+    #: How strongly the image supports the caption's phrases (z-scores; low: hollow), and each
+    #: phrase in caption order; None if not measured.
+    support: float | None = None
+    weakest: float | None = None
+    phrases: tuple[PhraseView, ...] | None = None
+    #: A caveat about these numbers, empty if there is none.
+    phrases_note: str = ""
+    specificity: SpecificityView | None = None
+    #: The vision-language model available for correcting this pair; "": none.
+    may_ask: str = ""
+    #: Suggested richer captions: the caption is correct but could say more.
+    enrichments: tuple[SuggestionView, ...] = ()
+    #: Whether the current verdict enriches a caption that was correct.
+    enriches: bool = False
+    #: Explanation of p_error; None if the classifier cannot give one.
+    reasons: Reasons | None = None
+    #: The note of the current verdict; "": none.
+    note: str = ""
+    #: The picture's issues, from `PICTURE_ISSUES`; empty if not measured.
+    picture_issues: tuple[str, ...] = ()
+    #: The dataset's guidelines for curators, in Markdown; "": none.
+    guidelines: str = ""
+
+    @property
+    def fingerprint(self) -> str:
+        """See `fingerprint_of`."""
+        return fingerprint_of(self.external_id, self.caption)
+
+
+def fingerprint_of(external_id: str, caption: str) -> str:
+    """Distinguishes a pair from any other that might reuse its id: a verdict that arrives late
+    applies to the pair that its curator saw, or to none."""
+    return hashlib.sha256(f"{external_id}\0{caption}".encode(errors="surrogatepass")).hexdigest()[
+        :16
+    ]
+
+
+@dataclass(frozen=True)
+class SuspectsHit:
+    """On pairs whose wrong words a curator has marked: how often the most suspect word is one of
+    them, and how often a random word would be."""
+
+    pairs: int
+    top1: float
+    chance: float
+
+
+@dataclass(frozen=True)
+class Retraining:
+    """A classifier and its AUC on the verdicts of its time, with that of its predecessor."""
+
+    name: str
+    created_at: datetime
+    active: bool
+    auc_before: float | None
+    auc_after: float | None
+
+
+@dataclass(frozen=True)
+class ProgressView:
+    """How far a review has come. `pace`: (curator, day, verdicts); `errors_by_decided`: (pairs
+    decided, errors among them) along the way; `remaining`: None until pairs have
+    been sampled at random."""
+
+    total: int
+    reviewed: int
+    errors_found: int
+    by_decision: dict[str, int]
+    pace: tuple[tuple[str, str, int], ...]
+    precision_of_flagged: float | None
+    flagged: int
+    remaining: Remaining | None
+    calibration: tuple[CalibrationBin, ...]
+    errors_by_decided: tuple[tuple[int, int], ...]
+    retrainings: tuple[Retraining, ...]
+    suspects_hit: SuspectsHit | None = None
+
+
+@dataclass(frozen=True)
+class EditedCaption:
+    pair_id: int
+    external_id: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class EditView:
+    """What a bulk edit does, or has done, to `looked_at` pairs: `changed` get another text,
+    `unchanged` do not; `left_alone`: decided drop, abstract or unsure; `refused`: nothing would be
+    left, or the very caption that a person has called wrong; `passed_over`: somebody else was
+    faster. `examples`: the first that change."""
+
+    dataset_id: int
+    looked_at: int
+    changed: int
+    unchanged: int
+    left_alone: int
+    refused: int
+    passed_over: int
+    examples: tuple[EditedCaption, ...]
+
+
+@dataclass(frozen=True)
+class DuplicatePicture:
+    """A picture of a group with its pairs, in import order."""
+
+    rows: tuple[MemberRow, ...]
+
+    @property
+    def image_path(self) -> str:
+        return self.rows[0].image_path
+
+    @property
+    def pair_ids(self) -> tuple[int, ...]:
+        return tuple(row.pair_id for row in self.rows)
+
+    @property
+    def stays(self) -> bool:
+        """Whether any of its pairs would be exported."""
+        return any(row.decision not in ("drop", "abstract") for row in self.rows)
+
+    @property
+    def sharpness(self) -> float | None:
+        """Higher is sharper; None: not measured."""
+        return next((row.sharpness for row in self.rows if row.sharpness is not None), None)
+
+
+@dataclass(frozen=True)
+class DuplicateGroup:
+    """`pictures`: the first one is what the others are near duplicates of, nearest first."""
+
+    id: int
+    pictures: tuple[DuplicatePicture, ...]
+
+
+@dataclass(frozen=True)
+class DuplicatesView:
+    """Some groups, and how many there are: `open_count` in which something is left to choose.
+    `threshold`: the least cosine with a group's first picture."""
+
+    groups: tuple[DuplicateGroup, ...]
+    threshold: float
+    has_more: bool
+    group_count: int
+    open_count: int
+    picture_count: int
+
+
+@dataclass(frozen=True)
+class KeptView:
+    """In `groups` groups one picture stays: `dropped` pairs of the others; `left_alone` were
+    already decided otherwise; `passed_over`: another curator was faster."""
+
+    groups: int
+    dropped: int
+    left_alone: int
+    passed_over: int
+
+
+@dataclass(frozen=True)
+class MapView:
+    """Pairs on the map of the run `run_id`, one element each: positions in the unit square, p and
+    ICC (NaN: unknown), and what the verdict says about the caption."""
+
+    run_id: int
+    pairs: NDArray[np.int32]
+    x: NDArray[np.float32]
+    y: NDArray[np.float32]
+    p_error: NDArray[np.float32]
+    icc: NDArray[np.float32]
+    verdicts: NDArray[np.str_]
+
+
+@dataclass(frozen=True)
+class CaptionCheck:
+    """Scores of the curator's own edit."""
+
+    caption: str
+    s: float
+    p_error: float | None
+    icc: float
+    suspects: tuple[SuspectWord, ...] = ()
+
+
+@dataclass(frozen=True)
+class PlaygroundResult:
+    """The analysis of one image and one caption."""
+
+    caption: str
+    s_0: float
+    p_error: float | None
+    #: What the probability is based on, or why there is none.
+    p_note: str
+    icc: float
+    looks_abstract: bool
+    truncated: bool
+    suspects: tuple[SuspectWord, ...]
+    trajectory: Trajectory
+    suggestions: tuple[SuggestionView, ...]
+    scored_by: str
+    limits: str
+    abstractness: Abstractness
+    #: None with a scorer that compares pairs.
+    phrases: tuple[PhraseView, ...] | None = None
+
+
+@dataclass(frozen=True)
+class DatasetsView:
+    """All datasets, oldest first."""
+
+    datasets: tuple[DatasetSummary, ...]
+
+
+@dataclass(frozen=True)
+class PlaneCell:
+    """Pairs in a cell of the plane; cells count from 0 at probability 0 and at ICC (or share) 0."""
+
+    p_error: int
+    up: int
+    pairs: int
+    undecided: int
+
+
+@dataclass(frozen=True)
+class PlanePoint:
+    pair_id: int
+    p_error: float
+    icc: float
+    #: The share of its own picture among similar ones, 0 to 1; None: not measured.
+    share: float | None
+    decision: str | None
+
+
+@dataclass(frozen=True)
+class RegionView:
+    """A named region of the plane: its queue, and the number of undecided pairs in it."""
+
+    name: str
+    meaning: str
+    fields: dict[str, str]
+    waiting: int
+
+
+@dataclass(frozen=True)
+class ThresholdView:
+    """See `backend.engine.statistics.thresholds`. `at`: a probability of error (and
+    above), or an ICC (and below); `waiting`: undecided pairs beyond it."""
+
+    wanted: float
+    at: float
+    precision: float
+    low: float
+    high: float
+    decided: int
+    recall: float
+    waiting: int
+
+
+@dataclass(frozen=True)
+class PlaneView:
+    """`size` cells a side; `points`: pairs sampled at random; `wrong`, `abstract`: thresholds
+    chosen from verdicts, one for each attainable precision."""
+
+    cells: tuple[PlaneCell, ...]
+    size: int
+    points: tuple[PlanePoint, ...]
+    wrong: tuple[ThresholdView, ...]
+    abstract: tuple[ThresholdView, ...]
+    #: The y axis: icc or specificity.
+    up: str = "icc"
+    regions: tuple[RegionView, ...] = ()
+    #: Whether specificity has been measured.
+    measured: bool = False

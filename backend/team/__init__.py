@@ -1,1 +1,0 @@
-"""Several curators: passwords, limits on guessing them, and how far people agree."""

@@ -1,0 +1,54 @@
+"""Verdicts and their meanings, and the filters and orders of a queue: names only, no SQL."""
+
+from typing import Literal, get_args
+
+from db.authors import is_duplicate_rule
+
+Decision = Literal["correct", "correction", "drop", "abstract", "unsure"]
+#: Review states by which a queue can be filtered.
+Review = Literal["all", "unreviewed", "decided", "disputed"]
+#: 'position' is the order of import; 'random' is the same random order every time.
+Order = Literal[
+    "p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity",
+    "random", "uncertainty", "position",
+]  # fmt: skip
+
+#: The verdicts a curator can give, in the order in which they are shown.
+DECISIONS: tuple[Decision, ...] = get_args(Decision)
+REVIEWS: tuple[Review, ...] = get_args(Review)
+ORDERS: tuple[Order, ...] = get_args(Order)
+
+#: Issues of a picture, independent of its caption; see `backend.jobs.picture_quality`.
+PICTURE_ISSUES = (
+    "dark", "bright", "blurry", "odd_size", "odd_aspect", "low_information", "exact_duplicate",
+    "near_duplicate",
+)  # fmt: skip
+
+#: Verdicts that say "this caption was wrong".
+WRONG: tuple[Decision, ...] = ("correction", "drop")
+#: Verdicts after which the caption is right: it was correct, or it has been corrected.
+RIGHT_NOW: tuple[Decision, ...] = ("correct", "correction")
+#: What an accepted enrichment says: the caption was right, and says more now.
+ENRICHED = "enriched"
+#: Meaning of *drop* for a copy of a picture that is kept: nothing about its caption.
+DUPLICATE_DROPPED = "duplicate"
+#: Judgements that say whether the caption was right: the basis of precision and calibration.
+RIGHT_OR_WRONG: tuple[str, ...] = ("correct", ENRICHED, *WRONG)
+
+
+def judgement(decision: str | None, enriches: bool, author: str | None = None) -> str | None:
+    """What a verdict says about the original caption: the decision, but ENRICHED for an accepted
+    enrichment and DUPLICATE_DROPPED for a dropped copy. Code that counts errors must use this, or
+    `statements.judged` in queries."""
+    if decision == "drop" and is_duplicate_rule(author):
+        return DUPLICATE_DROPPED
+    return ENRICHED if decision == "correction" and enriches else decision
+
+
+def is_wrong(judgement: str | None) -> bool:
+    """Whether a judgement says that the caption was wrong; None: no verdict.
+
+    >>> [decision for decision in (*DECISIONS, ENRICHED) if is_wrong(decision)]
+    ['correction', 'drop']
+    """
+    return judgement in WRONG

@@ -1,0 +1,123 @@
+"""What a captioner expects of a caption's words: packed beside the caption's trajectory.
+
+A word takes 8 bytes, and its alternatives about as much again, compressed. They come with every
+trajectory that is read (`queries/trajectories.py`) and cost no statement of their own.
+"""
+
+import json
+import struct
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.orm import Session
+
+from db.blobs import decode_floats, encode_floats
+from db.models import CopyTrajectory, Trajectory
+from db.queries.statements import table_of
+
+FloatArray = NDArray[np.float32]
+_DIGITS = 3
+
+
+@dataclass(frozen=True)
+class ExpectationRow:
+    """`log_p`, `distance`: of each word that was read, shape [words], float32; `alternatives`: for
+    each word the likeliest words with their probabilities, kept to three digits, or nothing for
+    all of them; `captioner`: who said so."""
+
+    log_p: FloatArray
+    distance: FloatArray
+    alternatives: tuple[tuple[tuple[str, float], ...], ...]
+    captioner: str
+
+
+def unexpected(session: Session, run_id: int, captioner: str, after: int, limit: int) -> list[int]:
+    """The next pairs behind `after` with a trajectory under the run that this captioner has not
+    read, in import order."""
+    unread = session.execute(
+        select(Trajectory.pair_id)
+        .where(
+            Trajectory.run_id == run_id,
+            Trajectory.pair_id > after,
+            Trajectory.captioner.is_(None) | (Trajectory.captioner != captioner),
+        )
+        .order_by(Trajectory.pair_id)
+        .limit(limit)
+    )
+    return list(unread.scalars())
+
+
+def save_expectations(session: Session, run_id: int, rows: Mapping[int, ExpectationRow]) -> None:
+    """Keep them beside the trajectories of pairs under a run, in place of another captioner's.
+    Numbers must be finite (ValueError otherwise, nothing is written)."""
+    if not rows:
+        return
+    table = table_of(Trajectory)
+    _check(rows)
+    session.connection().execute(
+        update(table)
+        .where(table.c.run_id == run_id, table.c.pair_id == bindparam("pair"))
+        .values(expectation=bindparam("packed"), captioner=bindparam("who")),
+        [{"pair": pair, **_values(row)} for pair, row in sorted(rows.items())],
+    )
+
+
+def save_copy_expectations(
+    session: Session, run_id: int, rows: Mapping[tuple[int, bytes], ExpectationRow]
+) -> None:
+    """The same for noisy copies, by pair and digest of the caption."""
+    if not rows:
+        return
+    table = table_of(CopyTrajectory)
+    _check(rows)
+    session.connection().execute(
+        update(table)
+        .where(
+            table.c.run_id == run_id,
+            table.c.pair_id == bindparam("pair"),
+            table.c.caption == bindparam("digest"),
+        )
+        .values(expectation=bindparam("packed"), captioner=bindparam("who")),
+        [
+            {"pair": pair, "digest": digest, **_values(row)}
+            for (pair, digest), row in sorted(rows.items())
+        ],
+    )
+
+
+def _check(rows: Mapping[int, ExpectationRow] | Mapping[tuple[int, bytes], ExpectationRow]) -> None:
+    for key, row in rows.items():
+        if len(row.log_p) != len(row.distance):
+            raise ValueError(f"expectations of {key} differ in length")
+        if not (np.isfinite(row.log_p).all() and np.isfinite(row.distance).all()):
+            raise ValueError(f"the expectations of {key} are not finite")
+
+
+def _values(row: ExpectationRow) -> dict[str, bytes | str]:
+    return {"packed": pack(row), "who": row.captioner}
+
+
+def pack(row: ExpectationRow) -> bytes:
+    """A count, the numbers, and the alternatives as compressed JSON, if there are any."""
+    packed = b""
+    if any(row.alternatives):
+        rounded = [[[word, round(p, _DIGITS)] for word, p in words] for words in row.alternatives]
+        packed = zlib.compress(json.dumps(rounded, separators=(",", ":")).encode("ascii"), 9)
+    numbers = encode_floats(np.concatenate([row.log_p, row.distance]))
+    return struct.pack("<H", len(row.log_p)) + numbers + packed
+
+
+def unpack(blob: bytes | None, captioner: str | None) -> ExpectationRow | None:
+    """The inverse of `pack`; None where nothing is kept."""
+    if blob is None or captioner is None:
+        return None
+    (count,) = struct.unpack_from("<H", blob)
+    end = 2 + 8 * count
+    numbers = decode_floats(blob[2:end])
+    listed = json.loads(zlib.decompress(blob[end:])) if len(blob) > end else []
+    alternatives = tuple(tuple((str(w), float(p)) for w, p in words) for words in listed)
+    return ExpectationRow(numbers[:count], numbers[count:], alternatives, captioner)

@@ -1,0 +1,156 @@
+"""Groups of pictures that show the same, and what is said of their pairs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, Select, case, delete, exists, func, insert, or_, select
+from sqlalchemy.orm import Session, aliased
+
+from db.models import NearDuplicate, Pair, PictureSignals
+from db.queries.statements import check_number, chunks, record, table_of
+
+#: Verdicts that take a pair out of the dataset.
+_LEAVING = ("drop", "abstract")
+_AT_ONCE = 5000
+
+
+@dataclass(frozen=True)
+class DuplicateRow:
+    """See `db.models.NearDuplicate`."""
+
+    pair_id: int
+    group_id: int
+    similarity: float
+
+
+@dataclass(frozen=True)
+class MemberRow:
+    """A pair of a group. `has_same_pixels`: as the group's first picture, None where pictures have
+    not been looked at; `sharpness`: higher is sharper; `size`: square root of the pixels."""
+
+    group_id: int
+    pair_id: int
+    external_id: str
+    image_path: str
+    caption: str
+    p_error: float | None
+    decision: str | None
+    verdict_version: int
+    similarity: float
+    has_same_pixels: bool | None
+    sharpness: float | None
+    size: float | None
+
+
+@dataclass(frozen=True)
+class DuplicateCounts:
+    """`groups`, of which so many are `open`: they have an undecided pair, and at least two of their
+    pictures stay. `pictures`: in all groups."""
+
+    groups: int
+    open: int
+    pictures: int
+
+
+def replace_groups(session: Session, dataset_id: int, rows: Sequence[DuplicateRow]) -> None:
+    """The dataset's groups; those before are forgotten."""
+    for row in rows:
+        check_number(row.similarity, "the similarity")
+    pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
+    session.execute(delete(NearDuplicate).where(NearDuplicate.pair_id.in_(pairs)))
+    for part in chunks(rows, _AT_ONCE):
+        session.connection().execute(insert(table_of(NearDuplicate)), [vars(row) for row in part])
+
+
+def group_ids(
+    session: Session,
+    dataset_id: int,
+    only_open: bool = False,
+    after: int | None = None,
+    limit: int | None = None,
+) -> list[int]:
+    """Groups in the order of import of their first pictures, behind the group `after`."""
+    query = _groups(dataset_id, only_open).order_by(NearDuplicate.group_id).limit(limit)
+    if after is not None:
+        query = query.where(NearDuplicate.group_id > after)
+    return list(session.execute(query).scalars())
+
+
+def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
+    """All pairs of these groups: group by group, each group's first picture first, then by
+    similarity; pairs of one picture together."""
+    first, signals = aliased(PictureSignals), aliased(PictureSignals)
+    listed: list[MemberRow] = []
+    for part in chunks(groups, 500):
+        rows = session.execute(
+            select(
+                NearDuplicate.group_id,
+                NearDuplicate.pair_id,
+                Pair.external_id,
+                Pair.image_path,
+                Pair.caption,
+                Pair.p_error,
+                Pair.decision,
+                Pair.verdict_version,
+                NearDuplicate.similarity,
+                (signals.pixels == first.pixels).label("has_same_pixels"),
+                signals.blurriness.label("sharpness"),
+                signals.size,
+            )
+            .join(Pair, Pair.id == NearDuplicate.pair_id)
+            .outerjoin(signals, signals.pair_id == Pair.id)
+            .outerjoin(first, first.pair_id == NearDuplicate.group_id)
+            .where(NearDuplicate.group_id.in_(part))
+        )
+        listed += [record(MemberRow, row) for row in rows]
+    places: dict[tuple[int, str], tuple[float, int]] = {}
+    for row in listed:
+        key = (row.group_id, row.image_path)
+        places[key] = min(places.get(key, (0.0, row.pair_id)), (-row.similarity, row.pair_id))
+    firsts = {(row.group_id, row.image_path) for row in listed if row.pair_id == row.group_id}
+    return sorted(
+        listed,
+        key=lambda row: (
+            row.group_id,
+            (row.group_id, row.image_path) not in firsts,
+            places[row.group_id, row.image_path],
+            row.pair_id,
+        ),
+    )
+
+
+def counts(session: Session, dataset_id: int) -> DuplicateCounts:
+    """How many groups and pictures there are."""
+    every = _groups(dataset_id).subquery()
+    left = _groups(dataset_id, only_open=True).subquery()
+    pictures = (
+        select(func.count(Pair.image_path.distinct()))
+        .join(NearDuplicate, NearDuplicate.pair_id == Pair.id)
+        .where(Pair.dataset_id == dataset_id)
+    )
+    return DuplicateCounts(
+        session.execute(select(func.count()).select_from(every)).scalar_one(),
+        session.execute(select(func.count()).select_from(left)).scalar_one(),
+        session.execute(pictures).scalar_one(),
+    )
+
+
+def is_duplicate() -> ColumnElement[bool]:
+    """That a pair's picture belongs to a group."""
+    return exists().where(NearDuplicate.pair_id == Pair.id)
+
+
+def _groups(dataset_id: int, only_open: bool = False) -> Select[int]:
+    query = (
+        select(NearDuplicate.group_id)
+        .join(Pair, Pair.id == NearDuplicate.pair_id)
+        .where(Pair.dataset_id == dataset_id)
+        .group_by(NearDuplicate.group_id)
+    )
+    if not only_open:
+        return query
+    stays = or_(Pair.decision.is_(None), Pair.decision.not_in(_LEAVING))
+    return query.having(
+        func.count(case((stays, Pair.image_path)).distinct()) > 1,
+        func.count() > func.count(Pair.decision),
+    )

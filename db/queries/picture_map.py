@@ -1,0 +1,76 @@
+"""Where pictures lie on the map of their dataset, and which lie in a region of it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import ColumnElement, and_, case, delete, func, insert, select
+from sqlalchemy.orm import Session
+
+from db.models import MapPlace, Pair
+from db.queries.statements import check_number, chunks, judged, table_of
+
+_AT_ONCE = 5000
+#: Corners of a polygon in the unit square.
+Corners = tuple[tuple[float, float], ...]
+
+
+@dataclass(frozen=True)
+class PlaceRow:
+    """See `db.models.MapPlace`."""
+
+    pair_id: int
+    x: float
+    y: float
+
+
+def replace_places(session: Session, dataset_id: int, rows: Sequence[PlaceRow]) -> None:
+    """The dataset's map; the one before is forgotten."""
+    for row in rows:
+        check_number(row.x, "a place on the map")
+        check_number(row.y, "a place on the map")
+    pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
+    session.execute(delete(MapPlace).where(MapPlace.pair_id.in_(pairs)))
+    for part in chunks(rows, _AT_ONCE):
+        session.connection().execute(insert(table_of(MapPlace)), [vars(row) for row in part])
+
+
+def points(
+    session: Session, dataset_id: int
+) -> Iterator[tuple[int, float, float, float | None, float | None, str | None]]:
+    """(pair, x, y, p_error, icc, judgement) of every pair that has a place, in import order."""
+    rows = session.execute(
+        select(MapPlace.pair_id, MapPlace.x, MapPlace.y, Pair.p_error, Pair.icc, judged())
+        .join(Pair, Pair.id == MapPlace.pair_id)
+        .where(Pair.dataset_id == dataset_id)
+        .order_by(MapPlace.pair_id)
+        .execution_options(yield_per=5000)
+    )
+    for row in rows:
+        yield row.tuple()
+
+
+def count_places(session: Session, dataset_id: int) -> int:
+    """How many pairs have a place."""
+    query = select(func.count()).select_from(MapPlace).join(Pair, Pair.id == MapPlace.pair_id)
+    return session.execute(query.where(Pair.dataset_id == dataset_id)).scalar_one()
+
+
+def is_inside(corners: Corners) -> ColumnElement[bool]:
+    """That a pair's place lies inside a polygon: a ray from it to the right crosses the border an
+    odd number of times."""
+    crossings: ColumnElement[int] | None = None
+    for (x1, y1), (x2, y2) in zip(corners, (*corners[1:], corners[0]), strict=True):
+        if y1 == y2:
+            continue  # a ray runs along this side and does not cross it
+        border = x1 + (MapPlace.y - y1) * ((x2 - x1) / (y2 - y1))
+        crosses = and_(MapPlace.y >= min(y1, y2), MapPlace.y < max(y1, y2), MapPlace.x < border)
+        term = case((crosses, 1), else_=0)
+        crossings = term if crossings is None else crossings + term
+    if crossings is None:
+        raise ValueError("a region that is a line has no inside")
+    xs, ys = [x for x, _ in corners], [y for _, y in corners]
+    inside = select(MapPlace.pair_id).where(
+        MapPlace.x.between(min(xs), max(xs)), MapPlace.y.between(min(ys), max(ys)),
+        crossings % 2 == 1,
+    )  # fmt: skip
+    return Pair.id.in_(inside)

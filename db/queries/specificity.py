@@ -1,0 +1,163 @@
+"""How specific captions are: the column of the pairs, and what stands behind it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import bindparam, delete, exists, func, select, update
+from sqlalchemy.orm import Session
+
+from db.blobs import decode_integers, encode_integers
+from db.models import Pair, Retrieval
+from db.queries.pairs import lock_pairs
+from db.queries.statements import check_number, insert_for, table_of
+
+
+@dataclass(frozen=True)
+class RetrievalRow:
+    """`specificity`: log-probability, at most 0, higher is better; `rank`: 1 is best, of `of`
+    pictures; `likeness`: mean cosine of the others with the own one; `better`: pairs whose pictures
+    the caption fits as well or better, best first."""
+
+    pair_id: int
+    run_id: int
+    specificity: float
+    rank: int
+    of: int
+    likeness: float
+    better: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Caption:
+    """A pair that is to be looked at."""
+
+    pair_id: int
+    image_path: str
+    caption: str
+
+
+def save_retrievals(session: Session, rows: Sequence[RetrievalRow]) -> None:
+    """Write the column and what stands behind it; an older run's numbers are replaced."""
+    if not rows:
+        return
+    for row in rows:
+        check_number(row.specificity, f"the specificity of pair {row.pair_id}")
+        check_number(row.likeness, f"the likeness of pair {row.pair_id}")
+    lock_pairs(session, [row.pair_id for row in rows])
+    pairs = table_of(Pair)
+    session.connection().execute(
+        update(pairs).where(pairs.c.id == bindparam("pair")).values(specificity=bindparam("value")),
+        [{"pair": row.pair_id, "value": row.specificity} for row in rows],
+    )
+    insert = insert_for(session, Retrieval)
+    columns = ("run_id", "rank", "of", "likeness", "better")
+    session.connection().execute(
+        insert.on_conflict_do_update(
+            index_elements=["pair_id"], set_={name: insert.excluded[name] for name in columns}
+        ),
+        [
+            {
+                "pair_id": row.pair_id,
+                "run_id": row.run_id,
+                "rank": row.rank,
+                "of": row.of,
+                "likeness": row.likeness,
+                "better": encode_integers(row.better),
+            }
+            for row in rows
+        ],
+    )
+
+
+def get_retrieval(session: Session, pair_id: int) -> RetrievalRow | None:
+    """What stands behind a pair's specificity; None if it was not measured."""
+    row = session.execute(
+        select(
+            Retrieval.pair_id, Retrieval.run_id, Pair.specificity, Retrieval.rank, Retrieval.of,
+            Retrieval.likeness, Retrieval.better,
+        )
+        .join(Pair, Pair.id == Retrieval.pair_id)
+        .where(Retrieval.pair_id == pair_id, Pair.specificity.is_not(None))
+    ).one_or_none()  # fmt: skip
+    if row is None:
+        return None
+    return RetrievalRow(**{**row._mapping, "better": decode_integers(row.better)})
+
+
+def unmeasured(
+    session: Session, dataset_id: int, run_id: int, after_id: int, limit: int
+) -> list[Caption]:
+    """The next pairs behind `after_id`, in import order, that this run has not measured."""
+    rows = session.execute(
+        select(Pair.id, Pair.image_path, Pair.caption)
+        .where(
+            Pair.dataset_id == dataset_id,
+            Pair.id > after_id,
+            ~exists().where(Retrieval.pair_id == Pair.id, Retrieval.run_id == run_id),
+        )
+        .order_by(Pair.id)
+        .limit(limit)
+    )
+    return [Caption(*row) for row in rows]
+
+
+def keep_only(session: Session, dataset_id: int, run_id: int) -> None:
+    """Take back the dataset's numbers of all other runs: those of two do not compare."""
+    pairs = select(Pair.id).where(Pair.dataset_id == dataset_id)
+    others = select(Retrieval.pair_id).where(
+        Retrieval.run_id != run_id, Retrieval.pair_id.in_(pairs.scalar_subquery())
+    )
+    unsynchronised = {"synchronize_session": False}
+    session.execute(
+        update(Pair).where(Pair.id.in_(others.scalar_subquery())).values(specificity=None),
+        execution_options=unsynchronised,
+    )
+    session.execute(
+        delete(Retrieval).where(
+            Retrieval.run_id != run_id, Retrieval.pair_id.in_(pairs.scalar_subquery())
+        ),
+        execution_options=unsynchronised,
+    )
+
+
+def pictures(session: Session, dataset_id: int, at_most: int) -> list[tuple[int, str]]:
+    """(a pair, its picture) of distinct pictures sampled at random, the same every time."""
+    rows = session.execute(
+        select(Pair.id, Pair.image_path)
+        .where(Pair.dataset_id == dataset_id)
+        .order_by(Pair.random_key, Pair.id)
+        .execution_options(yield_per=2000)
+    )
+    seen: dict[str, int] = {}
+    for pair_id, name in rows:
+        if name not in seen:
+            seen[name] = pair_id
+            if len(seen) == at_most:
+                break
+    return [(pair_id, name) for name, pair_id in seen.items()]
+
+
+def count_pictures(session: Session, dataset_id: int) -> int:
+    """How many different pictures the dataset has."""
+    query = select(func.count(Pair.image_path.distinct())).where(Pair.dataset_id == dataset_id)
+    return session.execute(query).scalar_one()
+
+
+def is_measured(session: Session, dataset_id: int) -> bool:
+    """Whether any pair of the dataset has a number."""
+    query = select(Pair.id).where(Pair.dataset_id == dataset_id, Pair.specificity.is_not(None))
+    return session.execute(query.limit(1)).one_or_none() is not None
+
+
+def summary(session: Session, run_id: int) -> tuple[int, int, float | None, int]:
+    """(pairs measured by the run, those that find their own picture first, the mean likeness of
+    neighbours, the most pictures that one was compared with)."""
+    count, first, likeness, most = session.execute(
+        select(
+            func.count(Retrieval.pair_id),
+            func.count(Retrieval.pair_id).filter(Retrieval.rank == 1),
+            func.avg(Retrieval.likeness),
+            func.coalesce(func.max(Retrieval.of), 0),
+        ).where(Retrieval.run_id == run_id)
+    ).one()
+    return int(count), int(first), None if likeness is None else float(likeness), int(most)

@@ -1,0 +1,50 @@
+"""MkDocs: the pages that stand outside `docs/`, with links that fit their place in the site."""
+
+import posixpath
+import re
+from pathlib import Path
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+ROOT = Path(__file__).resolve().parent.parent
+#: File of the repository to file of the site.
+OUTSIDE = {
+    "README.md": "index.md",
+    "ARCHITECTURE.md": "architecture.md",
+    "BENCHMARKS.md": "benchmarks.md",
+    "CHANGELOG.md": "changelog.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CITATION.cff": "CITATION.cff",
+    "assets/models/README.md": "embedded-models.md",
+    "db/migrations/README.md": "migrations.md",
+    "assets/screenshots/review.png": "assets/screenshots/review.png",
+    "assets/screenshots/grid.png": "assets/screenshots/grid.png",
+}
+_LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
+
+
+def in_site(markdown: str, page: str) -> str:
+    """The text of the repository's file `page` with its links as the site needs them."""
+
+    def moved(link: re.Match[str]) -> str:
+        target = posixpath.normpath(posixpath.join(posixpath.dirname(page), link[2]))
+        return link[1] + OUTSIDE.get(target, target.removeprefix("docs/")) + link[3]
+
+    return _LINK.sub(moved, markdown)
+
+
+def on_files(files: Files, config: MkDocsConfig) -> Files:
+    for source, target in OUTSIDE.items():
+        content: str | bytes = (ROOT / source).read_bytes()
+        if source.endswith(".md"):
+            content = in_site((ROOT / source).read_text(encoding="utf-8"), source)
+        files.append(File.generated(config, target, content=content))
+    return files
+
+
+def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) -> str:  # type: ignore[no-untyped-def]
+    if page.file.generated_by:
+        return markdown
+    return in_site(markdown, f"docs/{page.file.src_uri}")

@@ -1,0 +1,133 @@
+"""Passwords, limits, agreement: the parts that need no database."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.accounts.devices import known_device, new_device
+from backend.accounts.passwords import hashed, is_right
+from backend.accounts.throttle import Throttle
+from backend.engine.statistics.agreement import agreement, check_overlap
+from backend.errors import SettingsError
+from backend.settings import load_settings
+from backend.workspace import Workspace
+
+
+def test_a_password_is_kept_as_a_salted_hash() -> None:
+    first, second = hashed("correct horse"), hashed("correct horse")
+    assert first != second
+    assert first.startswith("$argon2id$")
+    assert "correct horse" not in first
+    assert is_right("correct horse", first)
+    assert not is_right("correct horsf", first)
+
+
+@pytest.mark.parametrize("kept", [None, "", "no hash", "$argon2id$broken"])
+def test_without_a_usable_hash_nothing_is_right(kept: str | None) -> None:
+    assert not is_right("anything at all", kept)
+
+
+@pytest.mark.parametrize("password", ["", "short", "x" * 300])
+def test_passwords_have_a_length(password: str) -> None:
+    with pytest.raises(SettingsError, match="8 to 200"):
+        hashed(password)
+
+
+def test_attempts_are_counted_before_they_are_looked_at() -> None:
+    throttle = Throttle(clock=lambda: 0.0)
+    waits = [throttle.admit({"Ada": 3, "10.0.0.1": 10}) for _ in range(5)]
+    assert waits == [0, 0, 0, 60, 60]
+    assert throttle.admit({"Ben": 3, "10.0.0.1": 10}) == 0
+
+
+def test_the_wait_grows_and_ends() -> None:
+    time = [0.0]
+    throttle = Throttle(seconds=60, longest=200, clock=lambda: time[0])
+    assert [throttle.admit({"Ada": 1}), throttle.admit({"Ada": 1})] == [0, 60]
+    time[0] = 60.0
+    assert [throttle.admit({"Ada": 1}), throttle.admit({"Ada": 1})] == [0, 120]
+    time[0] = 180.0
+    assert [throttle.admit({"Ada": 1}), throttle.admit({"Ada": 1})] == [0, 200]
+    time[0] = 381.0
+    assert [throttle.admit({"Ada": 1}), throttle.admit({"Ada": 1})] == [0, 60], "forgotten"
+
+
+def test_success_forgets_its_own_key_and_takes_itself_back_from_shared_ones() -> None:
+    throttle = Throttle(clock=lambda: 0.0)
+    limits = {"Ada": 2, "10.0.0.1": 2}
+    for _ in range(5):
+        assert throttle.admit(limits) == 0
+        throttle.succeeded("Ada")
+        throttle.take_back("10.0.0.1")
+    assert throttle.admit({"Ben": 9, "10.0.0.1": 2}) == 0
+    assert throttle.admit(limits) == 0
+    assert throttle.admit({"Cid": 9, "10.0.0.1": 2}) == 60, "two failed at this address"
+
+
+def test_of_too_many_keys_the_oldest_go() -> None:
+    throttle = Throttle(keys=2, clock=lambda: 0.0)
+    for name in ("Ada", "Ben", "Cid"):
+        throttle.admit({name: 1})
+    assert throttle.admit({"Cid": 1}) == 60
+    assert throttle.admit({"Ada": 1}) == 0
+
+
+def test_a_device_is_known_to_its_own_name_and_database_alone() -> None:
+    cookie = new_device(b"secret", "Ada")
+    assert known_device(b"secret", "Ada", cookie) == cookie.partition(".")[0]
+    for secret, name, sent in (
+        (b"secret", "Ben", cookie), (b"other", "Ada", cookie), (b"secret", "Ada", cookie[:-1]),
+        (b"secret", "Ada", None), (b"secret", "Ada", "ä.ü"),
+    ):  # fmt: skip
+        assert known_device(secret, name, sent) is None
+
+
+@pytest.mark.parametrize("name", ["rule: p <= 0.1", " Rule:x", "RULE:"])
+def test_nobody_is_called_as_rules_are(name: str, tmp_path: Path) -> None:
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
+    with pytest.raises(SettingsError, match="rules"):
+        workspace.accounts.add(name, "a long enough password")
+    workspace.store.close()
+    with pytest.raises(SettingsError, match="rules"):
+        load_settings({"author": name}, {})
+
+
+def test_kappa_and_alpha_are_those_of_a_worked_example() -> None:
+    # Two people, 4 pairs, 3 the same: p_o = 0.75, p_e = 0.5*0.75 + 0.5*0.25 = 0.5, kappa = 0.5.
+    message = [("correct", "correct"), ("drop", "drop"), ("correct", "drop"), ("drop", "drop")]
+    result = agreement([{"Ada": a, "Ben": b} for a, b in message])
+    assert (result.pairs, result.same) == (4, 3)
+    (two,) = result.people
+    assert (two.first, two.second, two.pairs, two.same) == ("Ada", "Ben", 4, 3)
+    assert two.kappa == pytest.approx(0.5)
+    # Observed disagreement 2/8 of the ordered pairs; expected 2*3*5/(8*7): alpha = 1 - 0.25/0.5357.
+    assert result.alpha == pytest.approx(1 - 0.25 / (30 / 56))
+
+
+def test_what_is_not_defined_is_not_reported() -> None:
+    alike = agreement([{"Ada": "drop", "Ben": "drop"}] * 3)
+    assert alike.alpha is None
+    assert alike.people[0].kappa is None
+    assert agreement([]).pairs == 0
+    assert agreement([{"Ada": "drop"}]).pairs == 0
+
+
+@given(
+    st.lists(
+        st.dictionaries(st.sampled_from("ABCD"), st.sampled_from(["correct", "drop"]), max_size=4),
+        max_size=12,
+    )
+)
+def test_agreement_stays_within_its_bounds(judgements: list[dict[str, str]]) -> None:
+    result = agreement(judgements)
+    assert 0 <= result.same <= result.pairs == sum(len(judgement) > 1 for judgement in judgements)
+    assert result.alpha is None or result.alpha <= 1 + 1e-9
+    assert all(two.kappa is None or -1 <= two.kappa <= 1 for two in result.people)
+
+
+@pytest.mark.parametrize(("share", "people"), [(-0.1, 2), (1.1, 2), (0.5, 1), (0.5, 99)])
+def test_an_overlap_that_makes_no_sense_is_refused(share: float, people: int) -> None:
+    with pytest.raises(SettingsError, match="share"):
+        check_overlap(share, people)

@@ -1,0 +1,117 @@
+"""Pages and pairs are addresses with history; a search is left without being sent."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.test_main_job import pair_of, press
+
+pytestmark = pytest.mark.browser
+SEARCH = "#traced-queue [data-filter=text]"
+STAGE = "#traced-stage [data-pair]"
+
+
+def reviewed(page: Page) -> str:
+    return page.locator("#traced-queue .progress").first.inner_text()
+
+
+def test_escape_leaves_a_search_and_keeps_the_queue(page: Page) -> None:
+    field, pair = page.locator(SEARCH), pair_of(page)
+    field.fill("a")
+    field.press("Enter")
+    page.wait_for_url(re.compile("text=a"))
+    page.keyboard.press("/")
+    expect(field).to_be_focused()
+    page.keyboard.type("zebra")
+    page.keyboard.press("Escape")
+    expect(field).not_to_be_focused()
+    expect(field).to_have_value("a")
+    page.keyboard.press("/")
+    page.keyboard.press("Escape")  # nothing typed: an empty search would be all pairs
+    press(page, "j")  # a key again, and an answer that came after whatever Escape had sent
+    assert "text=a" in page.url
+    assert pair_of(page) != pair
+
+
+def test_a_search_without_hits_leaves_nothing_to_decide(page: Page) -> None:
+    before = reviewed(page)
+    page.locator(SEARCH).fill("no caption says zyzzyva")
+    page.keyboard.press("Enter")
+    expect(page.locator("#traced-stage")).to_contain_text("No pair fits these filters")
+    expect(page.locator(STAGE)).to_have_count(0)
+    page.wait_for_url(lambda address: "text=no" in address and "pair=" not in address)
+    page.keyboard.press("d")
+    page.locator(SEARCH).fill("")
+    page.keyboard.press("Enter")
+    expect(page.locator(STAGE)).to_have_count(1)
+    assert reviewed(page) == before
+
+
+def test_back_and_forward_go_from_pair_to_pair(page: Page) -> None:
+    first = pair_of(page)
+    page.wait_for_url(re.compile(f"pair={first}"))
+    press(page, "j")
+    second = pair_of(page)
+    page.wait_for_url(re.compile(f"pair={second}"))
+    page.go_back()
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", first)
+    page.wait_for_url(re.compile(f"pair={first}"))
+    page.go_forward()
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
+    # A queue is part of the way back, too.
+    page.locator(SEARCH).fill("a")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("text=a"))
+    page.go_back()
+    expect(page.locator(SEARCH)).to_have_value("")
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
+
+
+def test_pages_are_addresses(page: Page) -> None:
+    def chosen() -> str:
+        return page.locator("button[role=tab][aria-selected=true]").first.inner_text()
+
+    page.get_by_role("tab", name="Progress").click()
+    page.wait_for_url(re.compile("tab=progress"))
+    page.reload()
+    expect(page.get_by_role("tab", name="Progress")).to_have_attribute("aria-selected", "true")
+    assert chosen() == "Progress"
+    page.get_by_role("tab", name="Team").click()
+    page.wait_for_url(re.compile("tab=team"))
+    page.go_back()
+    expect(page.get_by_role("tab", name="Progress")).to_have_attribute("aria-selected", "true")
+    page.go_back()
+    expect(page.get_by_role("tab", name="Review")).to_have_attribute("aria-selected", "true")
+    expect(page.locator(STAGE)).to_be_visible()
+
+
+def test_redo_goes_on_and_a_second_verdict_is_asked_for(page: Page) -> None:
+    first = pair_of(page)
+    page.wait_for_url(re.compile(f"pair={first}"))
+    address = page.url
+    press(page, "u")
+    second = pair_of(page)
+    press(page, "z")
+    assert pair_of(page) == first
+    press(page, "y")
+    assert pair_of(page) == second
+
+    page.goto("about:blank")
+    page.goto(address)
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", first)
+    pressed = page.locator("#traced-stage [data-action=unsure]")
+    expect(pressed).to_have_attribute("aria-pressed", "true")
+    question = page.get_by_role("alertdialog")
+    page.keyboard.press("d")
+    expect(question).to_contain_text("unsure")
+    page.keyboard.press("Escape")
+    expect(question).to_have_count(0)
+    expect(pressed).to_have_attribute("aria-pressed", "true")
+    page.keyboard.press("d")
+    expect(question.get_by_role("button").first).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#traced-toast")).to_contain_text("Wrong: dropped")
+    page.keyboard.press("z")
+    expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+    page.keyboard.press("z")

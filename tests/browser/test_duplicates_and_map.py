@@ -1,0 +1,133 @@
+"""Near duplicates and the map, as a curator uses them: by keys, by the mouse, by an address."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Site, opened_page, served
+from tests.fixtures.shared import SharedFolder
+from tests.jobs.copied_pictures import PAIRS, score_copies
+
+pytestmark = pytest.mark.browser
+
+#: Where a point of the map is on the screen.
+POINT = """(place) => {
+  const chart = document.querySelector("#map-chart .js-plotly-plot");
+  const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
+  const points = chart._fullData[0];
+  return {
+    x: box.left + xaxis._offset + xaxis.d2p(points.x[place]),
+    y: box.top + yaxis._offset + yaxis.d2p(points.y[place]),
+    pair: points.customdata[place], count: points.x.length,
+  };
+}"""
+
+
+@pytest.fixture(scope="module")
+def copies_site(
+    shared_folder: SharedFolder, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Site]:
+    scored: Path = shared_folder("scored-copies", score_copies)
+    with served(tmp_path_factory.mktemp("copies"), scored) as made:
+        yield made
+
+
+@pytest.fixture
+def page(browser: Browser, copies_site: Site) -> Iterator[Page]:
+    with opened_page(browser, copies_site) as opened:
+        yield opened
+
+
+def test_one_is_kept_by_key_and_by_click_and_one_undo_brings_the_others_back(page: Page) -> None:
+    page.get_by_role("tab", name="Duplicates").click()
+    expect(page.locator("#duplicates-page .empty")).to_contain_text("Nobody has looked")
+    page.locator("#duplicates-threshold input").fill("0.995")
+    page.locator("#duplicates-threshold input").press("Tab")
+    page.locator("#duplicates-start").click()
+    groups, toast = page.locator("#duplicates-page .group"), page.locator("#duplicates-toast")
+    expect(groups.first).to_be_visible(timeout=60_000)
+    before = groups.count()
+    copies = page.locator("#duplicates-page .group", has_text="<b>A copy</b> ${7*6}")
+    expect(copies.locator(".copy")).to_have_count(3)
+    expect(copies.locator("b")).to_have_count(0)
+    # By the mouse: the second picture stays, two pairs go.
+    copies.locator("[data-keep]").nth(1).click()
+    expect(toast).to_contain_text("Kept. 2 pairs dropped. Press Z to undo.")
+    expect(copies).to_have_count(0)
+    expect(groups).to_have_count(before - 1)
+    page.keyboard.press("z")
+    expect(toast).to_contain_text("Taken back: 2 pairs")
+    expect(groups).to_have_count(before)
+    # By keys: to the group, then its third picture.
+    place = next(n for n in range(before) if "<b>A copy" in groups.nth(n).inner_text())
+    page.locator("#duplicates-page").get_by_text("undecided groups of").click()
+    for _ in range(place + 1):
+        page.keyboard.press("j")
+    expect(copies).to_be_focused()
+    page.keyboard.press("3")
+    expect(toast).to_contain_text("Kept. 2 pairs dropped")
+    expect(groups).to_have_count(before - 1)
+    page.locator("#duplicates-show").get_by_text("all groups").click()
+    expect(groups).to_have_count(before)
+    expect(copies.locator(".leaving")).to_have_count(2)
+    expect(copies.locator("[data-keep]:disabled")).to_have_count(2)
+    # Copies that were dropped are no errors that were found.
+    page.get_by_role("tab", name="Review").click()
+    counts = page.locator("#traced-queue .progress").first
+    page.reload()
+    expect(counts).to_contain_text(f"2 of {PAIRS + 4} reviewed", timeout=60_000)
+    expect(counts).to_contain_text("0 were errors")
+
+
+def test_a_line_around_points_is_a_queue_that_outlives_a_reload(
+    page: Page, copies_site: Site
+) -> None:
+    page.get_by_role("tab", name="Map").click()
+    expect(page.locator("#map-empty")).to_contain_text("No map yet")
+    page.locator("#map-start").click()
+    expect(page.locator("#map-chart .js-plotly-plot .nsewdrag")).to_be_attached(timeout=90_000)
+    expect(page.locator("#map-hint")).to_contain_text(f"{PAIRS + 4} pairs")
+    page.wait_for_function("document.querySelector('#map-chart .js-plotly-plot').dataset.listens")
+    # The point under the mouse shows its picture and caption.
+    point = page.evaluate(POINT, 0)
+    assert point["count"] == PAIRS + 4
+    page.mouse.move(point["x"] - 40, point["y"])
+    page.mouse.move(point["x"], point["y"], steps=4)
+    card = page.locator(f'#map-card [data-pair-card="{point["pair"]}"]')
+    expect(card).to_be_visible()
+    expect(card.locator("img")).to_have_attribute("src", f"/pictures/{point['pair']}?size=400")
+    # A small circle around it.
+    around = ((-9, -9), (9, -9), (9, 9), (-9, 9), (-9, -8))
+    page.mouse.move(point["x"] + around[0][0], point["y"] + around[0][1])
+    page.mouse.down()
+    for x, y in around[1:]:
+        page.mouse.move(point["x"] + x, point["y"] + y, steps=4)
+    page.mouse.up()
+    region = page.locator("#map-region")
+    expect(region.locator("a.t-button")).to_be_visible()
+    inside = int(re.match(r"(\d+) pairs", region.locator(".found span").inner_text())[1])  # type: ignore[index]
+    assert 1 <= inside < PAIRS
+    expect(region.locator("li")).to_have_count(inside)
+    region.locator("a.t-button").click()
+    queue = page.locator("#traced-queue")
+    for _ in range(2):
+        expect(queue.locator(".alike")).to_contain_text("a region of the map", timeout=60_000)
+        page.locator("#traced-queue [data-filter=review]").select_option("all")
+        expect(queue).to_contain_text(f"{inside} pairs in this queue")
+        expect(page).to_have_url(re.compile("(?=.*map=)(?=.*review=all)"))
+        page.reload()
+    queue.locator("[data-action=clear-search]").click()
+    expect(queue).to_contain_text(f"{PAIRS + 4} pairs in this queue")
+    # A click opens the pair.
+    page.get_by_role("tab", name="Map").click()
+    page.wait_for_function("document.querySelector('#map-chart .js-plotly-plot')?.dataset.listens")
+    point = page.evaluate(POINT, 0)
+    page.mouse.move(point["x"] - 40, point["y"])
+    page.mouse.move(point["x"], point["y"], steps=4)
+    expect(page.locator("#map-card .map-card")).to_be_visible()
+    page.mouse.click(point["x"], point["y"])
+    expect(page).to_have_url(re.compile(rf"pair={point['pair']}\b"))
+    expect(page.locator(f'#traced-stage [data-pair="{point["pair"]}"]')).to_be_visible()

@@ -1,0 +1,114 @@
+"""Support, specificity and picture quality: measured by a click, then used to find pairs. And one
+edit for many captions."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Site, opened_page, served
+from tests.browser.test_main_job import pair_of
+
+pytestmark = pytest.mark.browser
+#: Of a job that may have to wait for the one that looks after the dataset at the start.
+JOB = 200_000
+
+
+@pytest.fixture(scope="module")
+def measured_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A copy of its own: what is measured here would change what other tests see."""
+    with served(tmp_path_factory.mktemp("measured"), scored_pairs) as made:
+        yield made
+
+
+@pytest.fixture
+def page(browser: Browser, measured_site: Site) -> Iterator[Page]:
+    with opened_page(browser, measured_site) as opened:
+        yield opened
+
+
+def order(page: Page, name: str) -> None:
+    page.get_by_role("tab", name="Review").click()
+    page.locator("#traced-queue [data-filter=order]").select_option(name)
+    expect(page).to_have_url(re.compile(f"order={name}"))
+
+
+def test_phrases_are_measured_and_hollow_captions_come_first(page: Page) -> None:
+    page.get_by_role("tab", name="Datasets").click()
+    page.locator("#support-start").click()
+    phrases = page.locator("#traced-steps [data-phrases]")
+    expect(phrases).to_have_count(1, timeout=JOB)
+    order(page, "support")
+    page.keyboard.press("h")
+    expect(phrases).to_have_attribute("open", "")
+    expect(phrases.locator("summary")).to_contain_text(re.compile(r"support [-−]?\d"))
+    expect(phrases.locator(".chip, .phrase").first).to_be_visible()
+    # Ranges are for everybody who looks for them: the hollow half is a queue.
+    shown = float(re.search(r"support ([-−]?[\d.]+)", phrases.inner_text())[1].replace("−", "-"))  # type: ignore[index]
+    page.locator("#traced-queue details.more summary").click()
+    upper = page.locator("#traced-queue [data-filter=support_to]")
+    upper.fill(str(shown + 0.01))
+    upper.press("Tab")
+    expect(page).to_have_url(re.compile("support_to="))
+    listed = page.locator("#traced-queue .pairs li")
+    assert 1 <= listed.count() < 40
+    # The Export page counts what a selection would keep.
+    page.get_by_role("tab", name="Export").click()
+    page.get_by_text("Select for training, in two stages").click()
+    page.locator("#use-stages input").check()
+    expect(page.locator("#export-counts")).to_contain_text(re.compile(r"\d+"))
+
+
+def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page: Page) -> None:
+    page.get_by_role("tab", name="Datasets").click()
+    page.locator("#specificity-start").click()
+    sentence = page.locator("#traced-stage .specificity")
+    expect(sentence).to_have_count(1, timeout=JOB)
+    order(page, "specificity")
+    expect(sentence).to_contain_text(
+        re.compile(r"finds its own picture as \d+\w\w of \d+ similar ones")
+    )
+    before = pair_of(page)
+    other = sentence.locator(".strip [data-action=open]").first
+    target = other.get_attribute("data-target")
+    assert target not in (None, before)
+    other.click()
+    expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", str(target))
+
+
+def test_pictures_are_checked_and_filtered(page: Page) -> None:
+    page.get_by_role("tab", name="Datasets").click()
+    page.locator("#quality-start").click()
+    page.get_by_role("tab", name="Review").click()
+    page.locator("#traced-queue [data-filter=review]").select_option("all")
+    expect(page).to_have_url(re.compile("review=all"))
+    page.locator("#traced-queue details.more summary").click()
+    for issue in ("dark", "odd_aspect"):
+        page.locator("#traced-queue [data-filter=picture]").select_option(issue)
+        expect(page).to_have_url(re.compile(f"picture={issue}"))
+        expect(page.locator("#traced-queue")).to_contain_text("in this queue")
+
+
+def test_many_captions_are_edited_with_a_preview_and_one_undo(page: Page) -> None:
+    page.keyboard.press("f")
+    form = page.locator("#traced-check [data-bulk-edit]")
+    form.locator("[data-edit=find]").fill("^A ")
+    form.locator("[data-edit=replace]").fill("One <b>single</b> ")
+    form.locator("[data-edit=regex]").check()
+    form.locator("[data-bulk=preview]").click()
+    counts = form.locator(".counts")
+    expect(counts).to_contain_text(re.compile(r"\d+ of \d+ captions would change"))
+    changed = int(re.match(r"\d+", counts.inner_text().strip())[0])  # type: ignore[index]
+    assert changed > 1
+    expect(form.locator(".edits ins").first).to_be_visible()
+    expect(form.locator(".edits b")).to_have_count(0)  # what was typed is text
+    form.locator("[data-bulk=apply]").click()
+    toast = page.locator("#traced-toast")
+    expect(toast).to_contain_text(str(changed))
+    reviewed = page.locator("#traced-queue .progress").first
+    after = reviewed.inner_text()
+    page.keyboard.press("z")
+    expect(toast).to_contain_text("Taken back")
+    expect(reviewed).not_to_have_text(after)

@@ -1,0 +1,87 @@
+"""Notes, guidelines, and a dataset as a whole: as a person uses them."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from backend.lab.scenes import demo
+from tests.browser.conftest import Site
+from tests.browser.test_main_job import pair_of, press
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_note_is_written_by_keys_and_found_again(page: Page) -> None:
+    pair = pair_of(page)
+    page.keyboard.press("n")
+    box = page.locator("#traced-stage details.note textarea")
+    expect(box).to_be_focused()
+    page.keyboard.type("two dogs? ask Ben")
+    page.keyboard.press("Escape")
+    expect(box).not_to_be_focused()
+    page.keyboard.press("ArrowRight")  # a redraw keeps what is half done
+    expect(page.locator("#traced-steps [aria-current=step] .t")).to_have_text("1")
+    expect(box).to_have_value("two dogs? ask Ben")
+    press(page, "u")
+    expect(box).to_have_value("")  # of the next pair
+    queue = page.locator("#traced-queue")
+    queue.locator("[data-filter=review]").select_option("all")
+    expect(page).to_have_url(re.compile("review=all"))
+    queue.locator("details.more summary").click()
+    queue.locator("[data-filter=note]").fill("ASK ben")
+    queue.locator("[data-filter=note]").press("Enter")
+    expect(page).to_have_url(re.compile("note=ASK"))
+    expect(queue.locator("[data-target]")).to_have_count(1)
+    expect(page.locator("#traced-stage .noted")).to_have_text("two dogs? ask Ben")
+    assert pair_of(page) == pair
+    page.keyboard.press("Escape")
+    page.keyboard.press("n")
+    box.fill("two dogs, ask Ben")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#traced-stage .noted")).to_have_text("two dogs, ask Ben")
+    for _ in range(2):
+        page.keyboard.press("z")
+        expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+        page.wait_for_load_state()
+
+
+def test_guidelines_are_written_and_stand_beside_the_pair(page: Page) -> None:
+    page.get_by_role("tab", name="Datasets").click()
+    page.locator("#guidelines button").first.click()
+    page.locator("#guidelines-text textarea").fill("# Colours\n\n*Name* them <b>all</b>")
+    page.locator("#guidelines-save").click()
+    expect(page.locator("#guidelines-shown h3")).to_have_text("Colours")
+    page.get_by_role("tab", name="Review").click()
+    press(page, "j")
+    box = page.locator("#traced-steps [data-guidelines]")
+    expect(box).to_have_count(1)
+    page.keyboard.press("i")
+    expect(box.locator("h3")).to_be_visible()
+    expect(box.locator("em")).to_have_text("Name")
+    expect(box).to_contain_text("<b>all</b>")
+    press(page, "j")
+    expect(box.locator("h3")).to_be_visible()  # open on the next pair as on this one
+
+
+def test_a_dataset_is_renamed_and_deleted_on_the_page(page: Page, site: Site) -> None:
+    demo.write(site.folder / "extra", 4, 1, 64, seed=5)
+    before = page.locator("#traced-dataset input").input_value()
+    page.get_by_role("tab", name="Datasets").click()
+    page.locator("#import-path input, #import-path textarea").fill(str(site.folder / "extra"))
+    page.locator("#import-start").click()
+    expect(page.locator("#traced-dataset input")).to_have_value(re.compile("extra"))
+    page.locator("#dataset-settings button").first.click()
+    expect(page.locator("#delete-what-goes")).to_contain_text("No verdict has been given")
+    page.locator("#rename-name input, #rename-name textarea").fill("gone soon")
+    page.locator("#rename-start").click()
+    expect(page.locator("#datasets-overview")).to_contain_text("gone soon")
+    expect(page.locator("#delete-what-goes")).to_contain_text("gone soon")
+    page.locator("#delete-name input, #delete-name textarea").fill("extra")
+    page.locator("#delete-start").click()
+    expect(page.get_by_text("Nothing was deleted")).to_be_visible()
+    page.locator("#delete-name input, #delete-name textarea").fill("gone soon")
+    page.locator("#delete-start").click()
+    expect(page.locator("#dataset-settings-message")).to_contain_text("'gone soon' is deleted")
+    expect(page.locator("#datasets-overview")).not_to_contain_text("gone soon")
+    expect(page.locator("#traced-dataset input")).to_have_value(before)

@@ -1,0 +1,66 @@
+"""From a folder of one's own pictures to the first verdict: six clicks, three minutes at most."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageFilter
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from tests.browser.conftest import opened_page, served
+from tests.checkpoints import random_clip
+
+pytestmark = pytest.mark.browser
+PICTURES, MOST_CLICKS, MOST_SECONDS = 200, 6, 180
+
+
+@pytest.fixture
+def page(browser: Browser, scored_pairs: Path, tmp_path: Path) -> Iterator[Page]:
+    with served(tmp_path, scored_pairs) as site, opened_page(browser, site) as opened:
+        yield opened
+
+
+def pictures(folder: Path) -> Path:
+    """Blurred noise: nothing that the embedded model has ever seen."""
+    folder.mkdir()
+    rng = np.random.default_rng(5)
+    with (folder / "metadata.jsonl").open("w", encoding="utf-8") as file:
+        for number in range(PICTURES):
+            noise = Image.fromarray(rng.integers(0, 256, (80, 100, 3), np.uint8))
+            noise.filter(ImageFilter.GaussianBlur(6)).save(folder / f"{number}.jpg")
+            row = {"file_name": f"{number}.jpg", "caption": f"Clouds over hill {number} at dusk."}
+            file.write(json.dumps(row) + "\n")
+    return folder
+
+
+def test_six_clicks_and_three_minutes_to_the_first_verdict(page: Page, tmp_path: Path) -> None:
+    photos, model = pictures(tmp_path / "photos"), random_clip(tmp_path / "model")
+    started, clicks = time.monotonic(), 0
+
+    def click(what: Locator) -> None:
+        nonlocal clicks
+        clicks += 1
+        what.click()
+
+    click(page.get_by_role("tab", name="Datasets"))
+    path = page.locator("#import-path").locator("input, textarea")
+    click(path)
+    path.fill(str(photos))
+    click(page.locator("#import-start"))
+    # The model that is here has not seen such pictures, and the page asks for another one.
+    expect(page.locator("#import-status")).to_contain_text("Choose another", timeout=60_000)
+    chosen = page.locator("#score-model input")
+    click(chosen)
+    chosen.fill(str(model))
+    chosen.press("Enter")
+    click(page.locator("#score-start"))
+    click(page.get_by_role("tab", name="Review"))
+    expect(page.locator("#traced-stage .verdicts")).to_be_visible(timeout=MOST_SECONDS * 1000)
+    expect(page.locator("#traced-stage .traced-caption").first).to_contain_text("Clouds over hill")
+    page.keyboard.press("d")
+    expect(page.locator("#traced-queue")).to_contain_text(f"1 of {PICTURES} reviewed")
+    assert clicks <= MOST_CLICKS
+    assert time.monotonic() - started < MOST_SECONDS

@@ -1,0 +1,33 @@
+"""What the playground shows belongs to the picture and the caption beside it."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+pytestmark = pytest.mark.browser
+
+
+def test_results_of_another_pair_are_distinguished(page: Page) -> None:
+    page.get_by_role("tab", name="Playground").click()
+    page.locator("tbody tr:visible, .gallery-item:visible").first.click()
+    caption = page.locator("#playground-caption textarea")
+    expect(caption).not_to_have_value("")
+    whole = caption.input_value()
+    page.locator("#playground-run").click()
+    result = page.locator("#playground-result .word").first
+    expect(result).to_be_visible(timeout=120_000)
+    stale = page.locator("#playground-stale")
+    expect(stale).to_be_hidden()
+    expect(page.locator("#playground-result .for")).to_contain_text("scene-")
+    caption.fill(f"{whole} and a dog")
+    expect(stale).to_be_visible()
+    dimmed = page.locator("#playground-results > :not(#playground-stale)").first
+    expect(dimmed).to_have_css("opacity", "0.38")
+    caption.fill(whole)
+    expect(stale).to_be_hidden()
+    caption.fill(" and ".join([whole] * 6))  # long enough to be stopped
+    page.locator("#playground-run").click()
+    stop = page.locator("#playground-stop")
+    expect(stop).to_be_visible()
+    stop.dispatch_event("click")
+    expect(stop).to_be_hidden()
+    expect(stale).to_be_visible()  # nothing came for the new caption

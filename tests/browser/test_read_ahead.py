@@ -1,0 +1,164 @@
+"""The next pair is shown at once and the verdict saved behind: none is lost, and none is given to a
+pair that was not on the screen."""
+
+import shutil
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import Site, environment_of, free_port, opened_page, running
+from tests.browser.test_main_job import pair_of, press
+
+pytestmark = pytest.mark.browser
+STAGE = "#traced-stage [data-pair]"
+#: Posts of verdicts go out so many milliseconds later; None: never.
+SLOW = """(delay) => {
+  const send = window.sentAtOnce ??= window.fetch;
+  window.fetch = (to, options) => !String(to).includes("/review/acts") ? send(to, options)
+    : delay === null ? new Promise(() => {})
+    : new Promise((go) => setTimeout(go, delay)).then(() => send(to, options));
+}"""
+#: Presses keys so many milliseconds apart, and what became of each: the pair that was on the stage,
+#: whether its verdict was taken, and what the page said.
+TYPE = """([keys, apart]) => new Promise((done) => {
+  const stage = () => document.querySelector("#traced-stage [data-pair]").dataset.pair;
+  const pressed = [];
+  const next = () => {
+    if (!keys.length) { done(pressed); return; }
+    const key = keys.shift(), pair = stage();
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+    const unsent = JSON.parse(sessionStorage.getItem("traced-unsent") ?? "[]");
+    const said = document.querySelector("#traced-toast").textContent;
+    const isFirst = !pressed.some((one) => one.pair === pair && one.isTaken);
+    const isTaken = isFirst && String(unsent.at(-1)?.pair) === pair;
+    pressed.push({ key, pair, isTaken, said, after: stage() });
+    setTimeout(next, apart);
+  };
+  next();
+})"""
+DECISION = {"a": "correct", "d": "drop", "b": "abstract", "u": "unsure"}
+
+
+def decisions(site: Site) -> dict[str, str]:
+    """What is in the database, by pair."""
+    (file,) = (site.folder / "state").glob("*.db")
+    with sqlite3.connect(file) as database:
+        rows = database.execute("SELECT id, decision FROM pairs WHERE decision IS NOT NULL")
+        return {str(pair): decision for pair, decision in rows}
+
+
+def wait_until_ready(page: Page) -> None:
+    """The pairs that follow are in the page, with their pictures."""
+    page.wait_for_function("Number(document.querySelector('[data-ready]')?.dataset.ready) >= 3")
+
+
+def wait_until_saved(page: Page) -> None:
+    page.wait_for_function("(sessionStorage.getItem('traced-unsent') ?? '[]') === '[]'")
+
+
+def take_back(page: Page, site: Site, before: dict[str, str]) -> None:
+    """Undo until the database is as it was."""
+    for left in range(len(decisions(site)) - len(before), 0, -1):
+        page.keyboard.press("z")
+        for _ in range(100):
+            if len(decisions(site)) - len(before) < left:
+                break
+            page.wait_for_timeout(100)
+    assert decisions(site) == before
+
+
+def test_a_verdict_shows_the_next_pair_before_the_server_answers(page: Page, site: Site) -> None:
+    before = decisions(site)
+    wait_until_ready(page)
+    page.evaluate(SLOW, None)
+    pair = pair_of(page)
+    (pressed,) = page.evaluate(TYPE, [["u"], 0])
+    assert pressed["isTaken"]
+    assert pressed["after"] != pair  # in the same task: nothing has been waited for
+    shown = page.locator(STAGE)
+    expect(shown.locator(".picture img")).to_have_js_property("complete", True)
+    expect(page.locator("#traced-chart svg")).to_be_visible()
+    expect(page.locator("#traced-queue li[aria-current=true] [data-target]")).to_have_attribute(
+        "data-target", pressed["after"]
+    )
+    assert decisions(site) == before
+    # Whatever becomes of that request, the page loaded again sends the verdict.
+    page.reload()
+    page.wait_for_selector(STAGE)
+    wait_until_saved(page)
+    assert decisions(site) == {**before, pair: "unsure"}
+    take_back(page, site, before)
+
+
+@pytest.mark.parametrize("delay", [0, 500])
+def test_thirty_keys_a_second(page: Page, site: Site, delay: int) -> None:
+    before = decisions(site)
+    wait_until_ready(page)
+    page.evaluate(SLOW, delay)
+    pressed: list[dict[str, Any]] = page.evaluate(TYPE, [[*"aduabduuadab"], 33])
+    wait_until_saved(page)
+    taken = {act["pair"]: DECISION[act["key"]] for act in pressed if act["isTaken"]}
+    assert len(taken) >= 3
+    assert decisions(site) == {**before, **taken}
+    for act in pressed:
+        assert act["isTaken"] or "nothing was written" in act["said"]
+    take_back(page, site, before)
+
+
+def test_a_verdict_that_a_colleague_forestalled_comes_back_with_its_pair(
+    page: Page, site: Site
+) -> None:
+    before = decisions(site)
+    wait_until_ready(page)
+    colleague = page.context.new_page()
+    colleague.goto(page.url)
+    colleague.wait_for_selector(STAGE)
+    press(colleague, "j")
+    second = pair_of(colleague)
+    press(colleague, "u")
+    colleague.wait_for_timeout(300)
+    first = pair_of(page)
+    press(page, "b")
+    assert pair_of(page) == second  # it was here already, as it was before the colleague
+    press(page, "d")
+    returned = page.locator("#traced-returned .returned")
+    expect(returned).to_contain_text("decided in the meantime")
+    assert decisions(site) == {**before, first: "abstract", second: "unsure"}
+    returned.get_by_role("button", name="Open this pair").click()
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
+    expect(page.locator("#traced-stage [data-action=unsure]")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(returned).to_be_hidden()
+    colleague.close()
+    take_back(page, site, before)
+
+
+def test_a_server_that_dies_loses_no_verdict(
+    browser: Browser, scored_pairs: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(scored_pairs / "state", tmp_path / "state")
+    port = free_port()
+    site = Site(
+        f"http://127.0.0.1:{port}", tmp_path, scored_pairs / "pairs", environment_of(tmp_path)
+    )
+    with running(site, port) as server, opened_page(browser, site) as page:
+        wait_until_ready(page)
+        server.kill()
+        server.wait(20)
+        pair = pair_of(page)
+        page.keyboard.press("d")
+        expect(page.locator("#traced-returned .unsent")).to_contain_text("1 not saved yet")
+        assert pair_of(page) != pair
+        (refused,) = page.evaluate(TYPE, [["a"], 0])
+        assert not refused["isTaken"]
+        assert "does not answer" in refused["said"]
+        assert decisions(site) == {}
+        with running(site, port):
+            wait_until_saved(page)
+            assert decisions(site) == {pair: "drop"}
+            expect(page.locator("#traced-returned .unsent")).to_be_hidden()
+            page.wait_for_selector(STAGE)

@@ -1,0 +1,224 @@
+"""The command line as scripts use it: JSON on standard output, exit codes, resuming."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+import app as program
+from backend.lab.scenes import demo
+from tests.datasets.folders import GOOD, malformed
+
+ROOT = Path(__file__).resolve().parents[2]
+PHOTOGRAPHS = 10
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        "TRACED_DATA_DIRECTORY": str(tmp_path / "state"),
+        "TRACED_DETECTOR": "logistic",  # which is best is not what these tests ask
+        "HF_HUB_OFFLINE": "1",
+    }
+
+
+def command(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
+    done = subprocess.run(
+        [sys.executable, "app.py", *arguments],
+        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.returncode, done.stdout, done.stderr
+
+
+def invoked(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
+    """As `command`, in this process: for what is parsed and said, where no process matters."""
+    done = CliRunner().invoke(program.app, list(arguments), env={**environment, "COLUMNS": "200"})
+    return done.exit_code, done.stdout, done.stderr
+
+
+def as_json(environment: dict[str, str], *arguments: str) -> Any:
+    status, out, err = command(environment, *arguments, "--json")
+    assert status == 0, err
+    return json.loads(out)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["", "serve", "import", "score", "train", "export", "bench", "correct", "distill", "icc"],
+)
+def test_every_command_explains_itself(environment: dict[str, str], name: str) -> None:
+    status, out, _ = invoked(environment, *([name] if name else []), "--help")
+    assert status == 0
+    assert "Usage" in out
+    assert "--help" in out
+
+
+def test_from_photographs_to_an_export(environment: dict[str, str], tmp_path: Path) -> None:
+    """Pictures that are no scenes: noise, gradients and shapes stand for a user's photographs."""
+    folder = tmp_path / "photographs"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    rows = []
+    for i in range(PHOTOGRAPHS):
+        height, width = int(rng.integers(40, 300)), int(rng.integers(40, 300))
+        pixels = rng.integers(0, 256, (height, width, 3), np.uint8)
+        pixels[: height // 2] = rng.integers(0, 256, 3)
+        Image.fromarray(pixels).save(folder / f"{i}.jpg")
+        text = f"A photograph of a holiday by the sea, number {i}, with a dog and two friends"
+        rows.append({"file_name": f"{i}.jpg", "id": f"p{i}", "caption": text})
+    (folder / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    out = tmp_path / "scores.jsonl"
+    status, printed, err = command(environment, "score", str(folder), "--out", str(out), "--json")
+    assert (status, json.loads(printed)["exit_status"]) == (4, 4)
+    assert "--model fast" in " ".join(err.split())
+    status, printed, err = command(
+        environment, "score", str(folder), "--out", str(out), "--json", "--anyway"
+    )
+    assert status == 0, err
+    assert "only knows drawn scenes" in " ".join(err.split())
+    assert json.loads(printed)["scored"] == PHOTOGRAPHS
+    scored = [json.loads(line) for line in out.read_text().splitlines()]
+    assert [row["id"] for row in scored] == [f"p{i}" for i in range(PHOTOGRAPHS)]
+    for row, source in zip(scored, rows, strict=True):
+        assert 0 <= row["s_0"] <= 1
+        assert 0 <= row["p_error"] <= 1
+        assert 0 <= row["icc"] <= 1
+        assert all(source["caption"][a:b].strip() and 0 <= s <= 1 for a, b, s in row["suspects"])
+    again = as_json(environment, "score", str(folder), "--out", str(tmp_path / "s.parquet"))
+    assert (again["scored"], again["skipped"]) == (0, PHOTOGRAPHS)
+    table = pq.read_table(tmp_path / "s.parquet")
+    assert table["id"].to_pylist() == [f"p{i}" for i in range(PHOTOGRAPHS)]
+    counts = as_json(environment, "export", "photographs", str(tmp_path / "x"), "--dry-run")
+    assert counts["kept"] == PHOTOGRAPHS
+    assert not (tmp_path / "x").exists()
+    as_json(environment, "export", "photographs", str(tmp_path / "x"), "--format", "csv")
+    assert (tmp_path / "x" / "data.csv").is_file()
+
+
+def test_a_malformed_dataset_is_reported_row_by_row(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    folder = malformed(tmp_path / "bad")
+    report = as_json(environment, "import", str(folder))
+    assert report["added"] == GOOD
+    reported = {(problem["file"], problem["row"]) for problem in report["first_problems"]}
+    assert {("metadata.jsonl", 2), ("metadata.jsonl", 3), ("metadata.jsonl", 21)} <= reported
+    assert as_json(environment, "import", str(folder))["already_there"] == GOOD
+    assert command(environment, "import", str(folder), "--strict")[0] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["score", "nothing-of-this-name"], 3, "no such dataset"),
+        (["import", "/nothing/here"], 3, "no file or folder"),
+        (["train", "nothing"], 3, "no such dataset"),
+        (["export", "nothing", "out"], 3, "no such dataset"),
+        (["score", "x", "--out", "scores.txt"], 6, ".jsonl or .parquet"),
+        (["serve", "--host", "0.0.0.0", "--port", "0"], 2, "no accounts"),
+        (["score", "--no-such-option", "x"], 2, ""),
+    ],
+)
+def test_errors_are_reported_and_have_a_status(
+    environment: dict[str, str], arguments: list[str], status: int, message: str
+) -> None:
+    actual, _, err = invoked(environment, *arguments)
+    assert actual == status
+    assert message in " ".join(err.split())
+    assert "Traceback" not in err
+
+
+def test_errors_are_json_for_machines(environment: dict[str, str]) -> None:
+    status, out, _ = invoked(environment, "train", "nothing", "--json")
+    assert status == 3
+    assert json.loads(out)["exit_status"] == 3
+
+
+def test_training_without_verdicts_says_what_is_missing(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    demo.write(tmp_path / "few", 6, 2, 96, seed=3)
+    as_json(environment, "score", str(tmp_path / "few"), "--no-suggestions")
+    status, _, err = command(environment, "train", "few")
+    assert status == 5
+    assert "Decide 5 more pairs" in " ".join(err.split())
+
+
+def test_a_killed_scoring_goes_on_where_it_was(environment: dict[str, str], tmp_path: Path) -> None:
+    demo.write(tmp_path / "pairs", 60, 5, 96, seed=4)
+    started = subprocess.Popen(
+        [sys.executable, "app.py", "score", str(tmp_path / "pairs"), "--no-suggestions"],
+        cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    before = 0
+    for _ in range(1200):
+        before = _scored(tmp_path / "state" / "traced.db")
+        if before or started.poll() is not None:
+            break
+        time.sleep(0.05)
+    started.send_signal(signal.SIGKILL)
+    started.wait()
+    assert before > 0
+    report = as_json(environment, "score", str(tmp_path / "pairs"), "--no-suggestions")
+    assert report["skipped"] >= before
+    assert report["scored"] + report["skipped"] == 60
+    assert _scored(tmp_path / "state" / "traced.db") == 60
+
+
+def _scored(path: Path) -> int:
+    import sqlite3
+
+    if not path.exists():
+        return 0
+    try:
+        with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as connection:
+            return int(connection.execute("select count(*) from trajectories").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("correct", "demo", "--accept-p", "0.1"), "--accept-gain"),
+        (("correct", "demo", "--budget", "5"), "--price-in"),
+        (("correct", "demo", "--vlm-mode", "loud"), "reasoning"),
+        (("correct", "demo", "--vlm-url", "http://localhost:1/v1"), "--vlm NAME"),
+        (("evaluate", "icc"), "--ratings"),
+        (("evaluate", "luck"), "detection"),
+    ],
+)
+def test_what_makes_no_sense_is_reported_before_anything_is_done(
+    environment: dict[str, str], arguments: tuple[str, ...], message: str
+) -> None:
+    status, _, err = invoked(environment, *arguments)
+    assert status == 2
+    assert message in " ".join(err.split())
+
+
+def test_concreteness_is_held_against_ratings(environment: dict[str, str], tmp_path: Path) -> None:
+    ratings = tmp_path / "ratings.csv"
+    ratings.write_text(
+        "caption,rating\nA brown dog on a red sofa,3\nHope springs eternal,0\nPumpkin pie,2\n"
+        "Terms and conditions apply,0\nA man in a hat riding a horse,3\n"
+    )
+    report = as_json(environment, "evaluate", "icc", "--ratings", str(ratings))
+    measured, *published = report["rows"]
+    assert measured["agreement"]["pearson"] > 0.8
+    assert measured["agreement"]["count"] == 5
+    assert [row["agreement"]["pearson"] for row in published if row["model"] == "ICC"] == [0.69]
+    ratings.write_text("caption,rating\nA dog,very\n")
+    status, _, err = command(environment, "evaluate", "icc", "--ratings", str(ratings))
+    assert status == 3
+    assert "row 2" in " ".join(err.split())

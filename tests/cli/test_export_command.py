@@ -1,0 +1,152 @@
+"""`export` on the command line: some pairs, and to the hub."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.datasets.folders import image_folder
+from tests.datasets.hub_server import TOKEN, Hub, Repository, hub_server
+
+ROOT = Path(__file__).resolve().parents[2]
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def hub() -> Iterator[Hub]:
+    with hub_server() as opened:
+        yield opened
+
+
+@pytest.fixture
+def run(tmp_path: Path, hub: Hub) -> Run:
+    environment = {
+        **os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_ENDPOINT": hub.url,
+        "HF_TOKEN": TOKEN, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "1",
+        "HF_HUB_OFFLINE": "0",
+    }  # fmt: skip
+    environment.pop("HF_HUB_OFFLINE")
+
+    def command(*arguments: str, answer: str | None = None, **more: str) -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "app.py", *arguments], cwd=ROOT, env={**environment, **more},
+            input=answer, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, " ".join(done.stderr.split())
+
+    rows = [
+        {"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}", "split": split}
+        for n, split in enumerate(["train", "test", "train", "holdout"])
+    ]
+    image_folder(tmp_path / "pairs", rows, ("a.png",))
+    assert command("import", str(tmp_path / "pairs"))[0] == 0
+    return command
+
+
+def test_some_pairs(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "ids.txt").write_text("p0\np1\n")
+    out = tmp_path / "out"
+    status, printed, message = run(
+        "export", "pairs", str(out), "--format", "jsonl", "--queue", "text=dog", "--split", "test",
+        "--split", "train", "--ids", str(tmp_path / "ids.txt"), "--json",
+    )  # fmt: skip
+    assert status == 0, message
+    assert json.loads(printed)["written"] == 2
+    status, _, message = run("export", "pairs", str(out), "--queue", "p_eror_from=0.5")
+    assert status == 2
+    assert "p_eror_from" in message
+    assert "Traceback" not in message
+
+
+def test_a_push_is_private_asked_for_and_loaded_again(run: Run, tmp_path: Path, hub: Hub) -> None:
+    arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs")
+    status, _, message = run(*arguments)
+    assert (status, hub.repositories) == (2, {}), "nobody was there to say yes"
+    assert "--yes" in message
+    assert not (tmp_path / "out").exists()
+    status, result, message = run(*arguments, "--yes")
+    assert status == 0, message
+    assert f"{hub.url}/datasets/ada/pairs" in result
+    repository = hub.repositories["ada/pairs"]
+    assert repository.private
+    written = {p.relative_to(tmp_path / "out").as_posix(): p.read_bytes()
+               for p in (tmp_path / "out").rglob("*") if p.is_file()}  # fmt: skip
+    assert repository.files == written
+    # Down again by the hub's own library, and read by the other one.
+    code = (
+        "import datasets, huggingface_hub as h, json; "
+        "path = h.snapshot_download('ada/pairs', repo_type='dataset'); "
+        "found = datasets.load_dataset(path); "
+        "print(json.dumps({name: found[name]['caption'][:] for name in found}))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False,
+        env={**os.environ, "HF_ENDPOINT": hub.url, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_XET": "1",
+             "HF_HOME": str(tmp_path / "hf")},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        "train": ["A dog 0", "A dog 2"], "test": ["A dog 1"], "holdout": ["A dog 3"],
+    }  # fmt: skip
+
+
+def test_a_second_push_removes_what_the_first_had_and_nothing_else(
+    run: Run, tmp_path: Path, hub: Hub
+) -> None:
+    to_hub = ("--push-to-hub", "ada/pairs", "--yes")
+    assert run("export", "pairs", str(tmp_path / "1"), *to_hub)[0] == 0
+    repository = hub.repositories["ada/pairs"]
+    repository.files["LICENSE"] = b"mine"
+    status, _, message = run(
+        "export", "pairs", str(tmp_path / "2"), "--format", "parquet-images", *to_hub
+    )
+    assert status == 0, message
+    assert set(repository.files) == {
+        "LICENSE", "README.md", "SHA256SUMS", ".traced-export", "holdout-00000.parquet",
+        "test-00000.parquet", "train-00000.parquet",
+    }  # fmt: skip
+    assert len(repository.commits) == 2
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "message"),
+    [
+        (("--format", "csv"), 2, "cannot be used on the hub"),
+        (("--push-to-hub", "nobody"), 2, "OWNER/NAME"),
+        (("--push-to-hub", "a//b"), 2, "not a valid name on the hub"),
+        (("--push-to-hub", "ada/public"), 2, "say --public"),
+        (("--push-to-hub", "ada/private", "--public"), 2, "leave out --public"),
+    ],
+)
+def test_what_cannot_be_pushed_is_refused_before_anything_is_written(
+    run: Run, tmp_path: Path, hub: Hub, more: tuple[str, ...], status: int, message: str
+) -> None:
+    hub.repositories |= {"ada/public": Repository(False), "ada/private": Repository(True)}
+    given = ("--push-to-hub", "ada/pairs", "--yes", *more)
+    ended, _, err = run("export", "pairs", str(tmp_path / "out"), *given)
+    assert (ended, message in err) == (status, True), err
+    assert not (tmp_path / "out").exists()
+    assert not any(name.startswith("POST") for name in hub.requests)
+
+
+def test_a_hub_that_refuses_leaves_the_export(run: Run, tmp_path: Path, hub: Hub) -> None:
+    hub.fail_with = 403
+    arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs", "--yes")
+    status, _, message = run(*arguments)
+    assert status == 6
+    assert "is written, but was not uploaded" in message
+    assert (tmp_path / "out" / "SHA256SUMS").is_file()
+    status, _, message = run(*arguments[:2], str(tmp_path / "o2"), *arguments[3:], HF_TOKEN="no")
+    assert status == 6
+    assert "cannot be looked up" in message
+
+
+def test_not_logged_in(run: Run, tmp_path: Path) -> None:
+    arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs", "--yes")
+    status, _, message = run(*arguments, HF_TOKEN="")
+    assert status == 2
+    assert "hf auth login" in message

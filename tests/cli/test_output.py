@@ -1,0 +1,146 @@
+"""What goes where on the command line: results, messages, errors, progress."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import app as program
+from backend.cli import output
+from backend.errors import EXIT_STATUSES, TracedError
+from backend.review.queue_form import from_fields
+from tests.datasets.folders import malformed
+
+runner = CliRunner()
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(tmp_path / "state"))
+    monkeypatch.setattr(output.console, "quiet", False)
+    return tmp_path / "state"
+
+
+def run(*arguments: str) -> Any:
+    return runner.invoke(program.app, list(arguments), env={"COLUMNS": "200"})
+
+
+def test_results_and_messages_are_apart(tmp_path: Path) -> None:
+    folder = str(malformed(tmp_path / "pairs"))
+    done = run("import", folder)
+    assert "pairs added" in done.stdout
+    assert "pairs added" not in done.stderr
+    assert "left out" in done.stderr
+    assert "Reading pairs" in done.stderr, "progress without a terminal"
+    quiet = run("--quiet", "import", folder)
+    assert "pairs added" in quiet.stdout
+    assert quiet.stderr == ""
+
+
+def test_errors_are_reported_even_so() -> None:
+    done = run("--quiet", "progress", "nothing")
+    assert done.exit_code == 3
+    assert "Error" in done.stderr
+    assert done.stdout == ""
+
+
+def test_progress_in_a_log_is_a_line_a_stage_and_one_now_and_then(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    time = [0.0]
+    lines = output.Lines("Scoring", lambda: time[0])
+    for second in range(100):
+        time[0] = float(second)
+        lines.update(second, 100)
+    lines.update(0, 0, "Training")
+    printed = capsys.readouterr().err.splitlines()
+    assert printed == [
+        "Scoring: 0 of 100 (0%), after 0 s",
+        "Scoring: 30 of 100 (30%), after 30 s · 1.0 a second, 70 s left",
+        "Scoring: 60 of 100 (60%), after 60 s · 1.0 a second, 40 s left",
+        "Scoring: 90 of 100 (90%), after 90 s · 1.0 a second, 10 s left",
+        "Training, after 99 s",
+    ]
+
+
+@pytest.mark.parametrize("arguments", [["-h"], ["score", "-h"], ["curators", "add", "-h"]])
+def test_help_is_short_to_ask_for(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert done.exit_code == 0
+    assert "Usage" in done.stdout
+
+
+def test_the_shell_can_complete() -> None:
+    assert "--install-completion" in run("--help").stdout
+
+
+def every_error(of: type[TracedError] = TracedError) -> set[type[TracedError]]:
+    return {of}.union(*(every_error(subclass) for subclass in of.__subclasses__()))
+
+
+def test_every_exit_status_is_in_the_help() -> None:
+    statuses = {error.exit_status for error in every_error()}
+    assert statuses <= set(EXIT_STATUSES)
+    shown = " ".join(run("--help").stdout.split())
+    for status, meaning in EXIT_STATUSES.items():
+        assert f"{status} {meaning}" in shown
+
+
+@pytest.mark.parametrize("given", ["typo.db", "no/folder/typo.db"])
+def test_doctor_makes_nothing(tmp_path: Path, state: Path, given: str) -> None:
+    done = run("doctor", "--db", f"sqlite:///{tmp_path}/{given}")
+    assert done.exit_code == 1
+    assert "no database at" in done.stdout
+    assert run("doctor").exit_code == 0, "a new user's is made at the first start"
+    assert sorted(tmp_path.rglob("*.db")) == []
+    assert not state.exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "rule"),
+    [
+        (["--accept-p", "0", "--accept-gain", "0.5"], (0.0, 0.5)),
+        ([], None),
+    ],
+)
+def test_a_rule_is_never_dropped(
+    monkeypatch: pytest.MonkeyPatch, options: list[str], rule: tuple[float, float] | None
+) -> None:
+    seen: list[Any] = []
+
+    def correct(_filter: Any, rule: Any, *_: Any, **__: Any) -> Any:
+        seen.append(rule)
+        raise TracedError("far enough")
+
+    engine = SimpleNamespace(spending=SimpleNamespace(limit=lambda *_: None))
+    workspace = SimpleNamespace(
+        find=lambda _: 1,
+        engine=engine,
+        review=SimpleNamespace(queue_fields=lambda *_: None, filter_of=from_fields),
+        jobs=SimpleNamespace(correct=correct),
+    )
+    monkeypatch.setattr("backend.cli.correct.open_workspace", lambda _: workspace)
+    run("correct", "demo", *options)
+    (given,) = seen
+    assert (given and (given.p, given.gain)) == rule
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--queue", "p_eror_from=0.99"], "Did you mean 'p_error_from'"),
+        (["--queue", "order=p_eror"], "There is no order 'p_eror'"),
+        (["--accept-p", "0.1"], "A rule needs both"),
+        (["--accept-p", "0.1", "--accept-gain", "0"], "that are no better"),
+        (["--queue", "split=a", "--view", "mine"], "not both"),
+    ],
+)
+def test_a_queue_that_does_not_exist_corrects_nothing(
+    tmp_path: Path, options: list[str], message: str
+) -> None:
+    run("import", str(malformed(tmp_path / "pairs")))
+    done = run("correct", "pairs", *options)
+    assert done.exit_code == 2
+    assert message in done.stderr

@@ -1,0 +1,82 @@
+"""How little is imported before a command has something to do."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.datasets.folders import malformed
+
+ROOT = Path(__file__).resolve().parents[2]
+#: Each takes a tenth of a second to several seconds of processor time to import.
+HEAVY = {
+    "torch", "transformers", "scipy", "sklearn", "pandas", "gradio", "sqlalchemy", "alembic",
+    "xgboost", "plotly", "PIL", "pyarrow", "numpy", "faiss", "argon2", "uvicorn", "fastapi",
+}  # fmt: skip
+#: What no page needs before a model is used.
+MODELS = {"torch", "transformers", "scipy", "sklearn", "xgboost", "faiss"}
+#: Runs the program and then says what it has imported, whichever way it ends.
+PROGRAM = """
+import atexit, runpy, sys
+atexit.register(lambda: print("IMPORTED", *{m.split(".")[0] for m in sys.modules}))
+sys.argv[0] = "app.py"
+runpy.run_path("app.py", run_name="__main__")
+"""
+HELP_OF = [
+    [], ["serve"], ["import"], ["download"], ["score"], ["correct"], ["distill"], ["train"],
+    ["select"], ["export"], ["progress"], ["noise"], ["evaluate"], ["icc"], ["bench"], ["doctor"],
+    ["backup"],
+    ["curators"], ["curators", "add"],
+]  # fmt: skip
+
+
+def imported_by(program: str, *arguments: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    return set(done.stdout.splitlines()[-1].removeprefix("IMPORTED").split())
+
+
+@pytest.mark.parametrize("command", HELP_OF, ids=" ".join)
+def test_help_imports_nothing_heavy(command: list[str]) -> None:
+    imported = imported_by(PROGRAM, *command, "--help")
+    assert "typer" in imported
+    assert sorted(imported & HEAVY) == []
+
+
+def test_pages_are_opened_without_a_library_of_models() -> None:
+    workspace = "import backend.workspace, sys\nprint('IMPORTED', *sys.modules)"
+    assert sorted(imported_by(workspace) & MODELS) == []
+    server = "import traced_ui.server, sys\nprint('IMPORTED', *sys.modules)"
+    assert sorted(imported_by(server) & MODELS) == []
+
+
+def test_the_address_is_shown_before_the_pages_are_imported(tmp_path: Path) -> None:
+    state, folder = tmp_path / "state", malformed(tmp_path / "pairs")
+    workspace = Workspace(load_settings({"data_directory": str(state)}, {}))
+    workspace.jobs.import_dataset(folder)
+    workspace.store.close()
+    code = (
+        "import sys\nfrom backend.cli.output import console\nshown = console.print\n"
+        "def look(text, *rest, **more):\n"
+        "    shown(text, *rest, **more)\n"
+        "    if 'http://' in str(text):\n"
+        "        print('IMPORTED', *{m.split('.')[0] for m in sys.modules}, flush=True)\n"
+        "        import os\n        os._exit(0)\n"
+        "console.print = look\nimport app\nsys.argv[0] = 'app.py'\napp.app()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "serve", "--data", str(folder), "--port", "0"],
+        cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
+        env={**os.environ, "TRACED_DATA_DIRECTORY": str(state)},
+    )  # fmt: skip
+    assert re.search(r"http://127\.0\.0\.1:\d+/", done.stderr)
+    imported = set(done.stdout.split())
+    assert "IMPORTED" in imported
+    assert "gradio" not in imported

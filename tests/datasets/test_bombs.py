@@ -1,0 +1,283 @@
+"""Small files that would become gigabytes: refused, or read in little memory, whatever they say of
+themselves. Each is read by a process of its own, whose memory is measured."""
+
+import json
+import struct
+import subprocess
+import sys
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from backend.datasets.reading import MOST_EXTRA, read_dataset
+from backend.errors import DatasetFormatError
+from tests.datasets.folders import picture
+from tests.datasets.test_shards import encoded, make_tar
+
+MIB = 1 << 20
+_READ = """
+import json, resource, sys
+from pathlib import Path
+from backend.datasets.reading import read_dataset
+from backend.errors import DatasetError
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+reader = read_dataset(Path(sys.argv[1]))
+try:
+    captions, refusal = [pair.caption for pair in reader], ""
+except DatasetError as problem:
+    captions, refusal = [], str(problem)
+grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+problems = [problem.message for problem in reader.problems]
+print(json.dumps([captions, problems, refusal, grown]))
+"""
+
+
+def read(path: Path, most: int = 300 * MIB) -> tuple[list[str], str]:
+    """The captions, and what was said of what did not go in; fails if it took more memory."""
+    answer = subprocess.run(
+        [sys.executable, "-c", _READ, str(path)], capture_output=True, text=True, check=True,
+        timeout=120,
+    )  # fmt: skip
+    captions, problems, refusal, grown = json.loads(answer.stdout)
+    assert grown < most, f"{grown / MIB:.0f} MiB for a file of {path.stat().st_size / MIB:.1f} MiB"
+    return captions, " ".join([*problems, refusal])
+
+
+ROWS = 200
+
+
+def same(value: Any) -> pa.Array:
+    """The value in every row, kept once."""
+    return pa.DictionaryArray.from_arrays(pa.array([0] * ROWS, pa.int32()), pa.array([value]))
+
+
+def written(path: Path, table: dict[str, Any]) -> Path:
+    """A Parquet of which a reader cannot tell that its values are kept once."""
+    pq.write_table(
+        pa.table(table), path, dictionary_pagesize_limit=1 << 30, write_batch_size=10,
+        store_schema=False,
+    )  # fmt: skip
+    assert path.stat().st_size < MIB
+    return path
+
+
+BIG = "x" * (10 * MIB)
+PLACES = pa.array(range(ROWS + 1), pa.int32())
+COLUMNS: dict[str, Callable[[], pa.Array]] = {
+    "text": lambda: same(BIG),
+    "bytes": lambda: same(BIG.encode()),
+    "lists": lambda: pa.ListArray.from_arrays(PLACES, same(BIG)),
+    "structs": lambda: pa.StructArray.from_arrays([same(BIG)], ["a"]),
+}
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_a_value_that_all_rows_of_parquet_share(tmp_path: Path, kind: str) -> None:
+    picture(tmp_path / "a.png")
+    table = {"file_name": ["a.png"] * ROWS, "caption": ["A dog."] * ROWS, "more": COLUMNS[kind]()}
+    captions, said = read(written(tmp_path / "t.parquet", table))
+    assert captions == []
+    assert f"at most {MOST_EXTRA:,} are allowed" in said
+
+
+def test_an_image_that_all_rows_share(tmp_path: Path) -> None:
+    content = same(encoded() + b"\0" * 5 * MIB)
+    table = {"image": content, "caption": [f"Number {n}" for n in range(ROWS)]}
+    assert len(read(written(tmp_path / "t.parquet", table))[0]) == ROWS
+
+
+def test_lists_of_numbers_that_repeat(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    numbers = pa.nulls(70 * MIB, pa.int8()).fill_null(7).cast(pa.int64())
+    lists = pa.ListArray.from_arrays(pa.array(range(0, 70 * MIB + 1, MIB), pa.int32()), numbers)
+    table = {"file_name": ["a.png"] * 70, "caption": ["A dog."] * 70, "more": lists}
+    captions, said = read(written(tmp_path / "t.parquet", table))
+    assert captions == []
+    assert "are read at once" in said
+
+
+def with_a_lie(path: Path, columns: dict[str, Any]) -> Path:
+    """A Parquet whose footer says that its pages unpack into 99 bytes."""
+    pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False,
+                   data_page_size=1 << 30)  # fmt: skip
+    file = pq.ParquetFile(path).metadata.row_group(0).column(2)
+    content = path.read_bytes()
+    honest, false = (zigzag(n) for n in (file.total_uncompressed_size, 99))
+    assert content.count(honest) == 1
+    # Zeros make it as long as the other: nothing else in the footer moves.
+    padded = bytes([*(byte | 128 for byte in false), *[128] * (len(honest) - len(false) - 1), 0])
+    path.write_bytes(content.replace(honest, padded))
+    claimed = pq.ParquetFile(path).metadata.row_group(0).column(2).total_uncompressed_size
+    assert claimed < 10_000
+    return path
+
+
+def zigzag(number: int) -> bytes:
+    number <<= 1
+    out = bytearray()
+    while number > 127:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
+
+
+def test_a_footer_that_understates_what_is_in_the_pages(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    columns = {"file_name": ["a.png"] * 60, "caption": ["A dog."] * 60, "more": [BIG] * 60}
+    path = with_a_lie(tmp_path / "t.parquet", columns)
+    assert path.stat().st_size < MIB
+    captions, said = read(path)
+    assert captions == []
+    assert "unpack into 62" in said or "unpack into 63" in said
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+@pytest.mark.parametrize("dictionary", [True, False])
+@pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY"])
+def test_pages_of_all_kinds_are_read_as_they_are(
+    tmp_path: Path, version: Any, dictionary: bool, encoding: str
+) -> None:
+    if dictionary and encoding != "PLAIN":
+        pytest.skip("it is one or the other")
+    picture(tmp_path / "a.png")
+    path = tmp_path / "t.parquet"
+    captions = [f"A dog and {n} cats." for n in range(5000)]
+    table = pa.table({
+        "file_name": ["a.png"] * 5000, "caption": captions,
+        "tags": [["a", str(n)] for n in range(5000)], "score": [n / 7 for n in range(5000)],
+        "a.b": [[n] for n in range(5000)],
+    })  # fmt: skip
+    texts = dict.fromkeys(("file_name", "caption"), encoding) if not dictionary else None
+    pq.write_table(
+        table, path, data_page_version=version, use_dictionary=dictionary, column_encoding=texts,
+        data_page_size=1000, row_group_size=3000,
+    )  # fmt: skip
+    reader = read_dataset(path)
+    pairs = list(reader)
+    assert reader.problems == []
+    assert [pair.caption for pair in pairs] == captions
+    assert [pair.extra["a.b"] for pair in pairs] == [[n] for n in range(5000)]
+
+
+@pytest.mark.parametrize("bad", [b"\xff" * 40, b"\x15" + b"\xff" * 12, b"\x1c" * 40, b"\x00"])
+def test_broken_headers_of_pages_cost_their_group(tmp_path: Path, bad: bytes) -> None:
+    picture(tmp_path / "a.png")
+    path = tmp_path / "t.parquet"
+    captions = [f"Number {n}" for n in range(30)]
+    table = pa.table({"file_name": ["a.png"] * 30, "caption": captions})
+    pq.write_table(table, path, row_group_size=10, compression="none", use_dictionary=False)
+    place = pq.ParquetFile(path).metadata.row_group(1).column(1).data_page_offset
+    content = bytearray(path.read_bytes())
+    content[place : place + len(bad)] = bad
+    path.write_bytes(content)
+    reader = read_dataset(path)
+    assert [pair.caption for pair in reader] == captions[:10] + captions[20:]
+    assert [problem.row for problem in reader.problems] == [11]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_that_unpacks_without_bounds_is_refused(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "t.zip"
+    with zipfile.ZipFile(path, "w", method) as archive:
+        archive.writestr("metadata.jsonl", b'{"caption": "' + b" " * 300 * MIB)
+    _, said = read(path)
+    assert "not deflate" in said
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_member_that_is_larger_than_the_zip_says(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "t.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        rows = [{"file_name": name, "caption": name} for name in ("bomb.png", "a.png")]
+        archive.writestr("metadata.jsonl", "\n".join(map(json.dumps, rows)))
+        archive.writestr("a.png", encoded())
+        archive.writestr("bomb.png", bytes(300 * MIB), method)
+    content = bytearray(path.read_bytes())
+    entry = content.rfind(b"PK\x01\x02")
+    content[entry + 24 : entry + 28] = struct.pack("<I", 100)
+    path.write_bytes(content)
+    captions, said = read(path, most=100 * MIB)
+    assert captions == ["a.png"]
+    assert "cannot be unpacked" in said
+
+
+def test_a_damaged_member_is_its_row_s_problem(tmp_path: Path) -> None:
+    path = tmp_path / "t.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("metadata.jsonl", '{"file_name": "a.png", "caption": "A dog."}')
+    content = bytearray(path.read_bytes())
+    content[60:70] = b"\xff" * 10
+    path.write_bytes(content)
+    with pytest.raises(DatasetFormatError):
+        list(read_dataset(path))
+
+
+def header(name: str, size: int, kind: bytes) -> bytes:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.type = size, kind
+    return entry.tobuf(tarfile.GNU_FORMAT)[:512]
+
+
+def good_tar(path: Path) -> bytes:
+    """A tar of two samples, without its end."""
+    samples = {"a.png": encoded(), "a.txt": b"One", "b.png": encoded(), "b.txt": b"Two"}
+    make_tar(path, samples)
+    with tarfile.open(path) as archive:
+        archive.getmembers()
+        return path.read_bytes()[: archive.offset]
+
+
+LONG_NAMES = [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE]
+
+
+@pytest.mark.parametrize("kind", LONG_NAMES)
+def test_a_name_of_gigabytes_in_a_tar(tmp_path: Path, kind: bytes) -> None:
+    path = tmp_path / "t.tar"
+    begin = good_tar(path)
+    with path.open("wb") as file:
+        file.write(begin + header("long", 3_000_000_000, kind))
+        file.truncate(file.tell() + 3_000_001_024)  # a hole, which takes no disk
+    captions, said = read(path, most=100 * MIB)
+    assert captions == ["One"]
+    assert "ends prematurely" in said
+
+
+@pytest.mark.parametrize("kind", LONG_NAMES)
+def test_headers_that_follow_one_another_without_end(tmp_path: Path, kind: bytes) -> None:
+    path = tmp_path / "t.tar"
+    content = b"7 a=bc\n" if kind != tarfile.GNUTYPE_LONGNAME else b"a.png\0\0"
+    member = header("long", 7, kind) + content.ljust(512, b"\0")
+    path.write_bytes(good_tar(path) + member * 5000)
+    reader = read_dataset(path)
+    assert [pair.caption for pair in reader] == ["One"]
+    assert ["without end" in problem.message for problem in reader.problems] == [True]
+
+
+def test_a_damaged_header_in_a_tar_loses_nothing_in_silence(tmp_path: Path) -> None:
+    path = tmp_path / "t.tar"
+    samples = {f"{n}.{end}": encoded() if end == "png" else b"Dog" for n in range(6)
+               for end in ("png", "txt")}  # fmt: skip
+    make_tar(path, samples)
+    content = bytearray(path.read_bytes())
+    with tarfile.open(path) as archive:
+        place = archive.getmember("4.png").offset
+    content[place : place + 512] = b"\xaa" * 512
+    path.write_bytes(content)
+    reader = read_dataset(path)
+    assert len(list(reader)) == 3, "of the fourth nobody can tell whether it is whole"
+    (problem,) = reader.problems
+    assert f"byte {place:,} is damaged" in problem.message
+
+
+def test_members_without_number_take_no_memory(tmp_path: Path) -> None:
+    path = tmp_path / "t.tar"
+    begin = good_tar(path)
+    path.write_bytes(begin + header("c/empty", 0, tarfile.REGTYPE) * 30_000)
+    captions, _ = read(path, most=8 * MIB)
+    assert captions == ["One", "Two"]

@@ -1,0 +1,495 @@
+"""Forms that other tools write: hub clones, sidecars, conversations, captions within images."""
+
+import gzip
+import io
+import json
+import os
+import struct
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from huggingface_hub import DatasetCard, DatasetCardData
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
+
+from backend.datasets.images import load_image
+from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
+from backend.errors import DatasetError, DatasetFormatError, UnsafePath
+from tests.datasets.folders import picture
+
+datasets.disable_progress_bars()
+COLOURS = {"red": (255, 0, 0), "blue": (0, 0, 255)}
+
+
+def read(path: Path, **options: Any) -> tuple[list[SourcePair], DatasetReader]:
+    reader = read_dataset(path, **options)
+    return list(reader), reader
+
+
+def coloured(names: list[str]) -> datasets.Dataset:
+    """As many pictures with their colour as caption."""
+    rows = [{"image": Image.new("RGB", (8, 8), COLOURS[n]), "text": f"All {n}."} for n in names]
+    features = datasets.Features({"image": datasets.Image(), "text": datasets.Value("string")})
+    return datasets.Dataset.from_list(rows, features=features)
+
+
+def shown(pair: SourcePair) -> tuple[str, Any]:
+    return pair.caption, load_image(pair.image_path).getpixel((0, 0))
+
+
+def card(folder: Path, configs: list[dict[str, Any]]) -> None:
+    data = DatasetCardData(configs=configs)
+    DatasetCard(f"---\n{data.to_yaml()}\n---\n# Pets\n").save(folder / "README.md")
+
+
+def test_the_root_of_a_hub_clone(tmp_path: Path) -> None:
+    for split, names in (("train", ["red", "blue"]), ("test", ["blue"])):
+        (tmp_path / "data").mkdir(exist_ok=True)
+        coloured(names).to_parquet(tmp_path / "data" / f"{split}-00000-of-00001.parquet")
+    (tmp_path / "README.md").write_text("---\nlicense: mit\n---\n# Pets\n")
+    (tmp_path / ".gitattributes").write_text("*.parquet filter=lfs\n")
+    theirs = datasets.load_dataset(str(tmp_path), cache_dir=str(tmp_path / ".cache"))
+    pairs, reader = read(tmp_path)
+    assert reader.problems == []
+    assert sorted((p.split, *shown(p)) for p in pairs) == sorted(
+        (split, row["text"], row["image"].getpixel((0, 0)))
+        for split, rows in theirs.items()
+        for row in rows
+    )
+
+
+def test_a_hub_clone_with_several_configurations(tmp_path: Path) -> None:
+    for name, colours in (("warm", ["red"]), ("cold", ["blue", "blue"])):
+        (tmp_path / name).mkdir()
+        coloured(colours).to_parquet(tmp_path / name / "part-0.parquet")
+    paths = {name: [{"split": "test", "path": f"{name}/*.parquet"}] for name in ("warm", "cold")}
+    configs: list[dict[str, Any]] = [
+        {"config_name": name, "data_files": files} for name, files in paths.items()
+    ]
+    card(tmp_path, configs)
+    with pytest.raises(DatasetFormatError, match=r"2 subsets.*--subset: warm, cold"):
+        read_dataset(tmp_path)
+    with pytest.raises(DatasetFormatError, match=r"no subset 'hot'.*warm, cold"):
+        read_dataset(tmp_path, subset="hot")
+    pairs, _ = read(tmp_path, subset="warm")
+    assert [(p.split, *shown(p)) for p in pairs] == [("test", "All red.", (255, 0, 0))]
+    configs[1]["default"] = True
+    card(tmp_path, configs)
+    assert len(read(tmp_path)[0]) == 2
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "message"),
+    [
+        ("../outside/*.parquet", UnsafePath, "outside"),
+        ("/etc/passwd", UnsafePath, "outside"),
+        ("https://example.org/x.parquet", UnsafePath, "outside"),
+        ("zip://x.csv::data.zip", UnsafePath, "outside"),
+        ("gone/*.parquet", DatasetFormatError, "no such file"),
+        (7, DatasetFormatError, r"README\.md"),
+    ],
+)
+def test_a_card_leads_to_nothing_else(
+    tmp_path: Path, path: Any, error: type[Exception], message: str
+) -> None:
+    listed = [{"split": "train", "path": path}]
+    (tmp_path / "README.md").write_text(
+        "---\n" + json.dumps({"configs": [{"config_name": "x", "data_files": listed}]}) + "\n---\n"
+    )
+    with pytest.raises(error, match=message):
+        read_dataset(tmp_path)
+
+
+def test_a_file_that_git_lfs_left_on_the_hub(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "train-00000-of-00001.parquet").write_text(
+        "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
+    )
+    with pytest.raises(DatasetFormatError, match="git lfs pull"):
+        read_dataset(tmp_path)
+
+
+def test_captions_beside_images(tmp_path: Path) -> None:
+    for name in ("train/a.jpg", "train/b.PNG", "test/deep/c.webp", "d.png", "e.png"):
+        picture(tmp_path / name)
+    (tmp_path / "train" / "a.txt").write_bytes("Ein Mädchen.\r\n".encode())
+    (tmp_path / "train" / "b.caption").write_bytes(b"Two\nlines.\n")
+    (tmp_path / "test" / "deep" / "c.webp.txt").write_bytes(b"A cat.")
+    (tmp_path / "d.txt").write_bytes(b"caf\xe9")
+    (tmp_path / "gone.txt").write_bytes(b"Nothing there.")
+    (tmp_path / "README.txt").write_bytes(b"Not a caption.")
+    pairs, reader = read(tmp_path)
+    assert [(p.caption, p.split, p.image_path.name) for p in pairs] == [
+        ("A cat.", "test", "c.webp"),
+        ("Ein Mädchen.", "train", "a.jpg"),
+        ("Two\nlines.", "train", "b.PNG"),
+    ]
+    message = " ".join(problem.message for problem in reader.problems)
+    assert len(reader.problems) == 3
+    for word in (
+        "'d.txt' is not UTF-8",
+        "'e.png' has no caption",
+        "no image beside the caption 'gone.txt'",
+    ):
+        assert word in message
+    pairs, _ = read(tmp_path, encoding="latin-1")
+    assert "café" in [p.caption for p in pairs]
+    with pytest.raises(DatasetFormatError, match="no encoding 'klingon'"):
+        read(tmp_path, encoding="klingon")
+
+
+def test_the_files_of_img2dataset(tmp_path: Path) -> None:
+    """As its FilesSampleWriter and its writer of shards' lists lay them out."""
+    keys = ["000000000", "000000001"]
+    for key in keys:
+        picture(tmp_path / "00000" / f"{key}.jpg")
+        meta = {"caption": f"Picture {key}.", "url": f"http://x.org/{key}", "key": key,
+                "status": "success", "error_message": None, "width": 20, "exif": "{}"}  # fmt: skip
+        (tmp_path / "00000" / f"{key}.txt").write_text(str(meta["caption"]))
+        (tmp_path / "00000" / f"{key}.json").write_text(json.dumps(meta, indent=4))
+    rows = {"url": ["http://x.org/0"] * 3, "key": [*keys, "000000002"], "caption": ["x"] * 3,
+            "status": ["success", "success", "failed_to_download"]}  # fmt: skip
+    pq.write_table(pa.table(rows), tmp_path / "00000.parquet")
+    (tmp_path / "00000_stats.json").write_text(json.dumps({"count": 3, "successes": 2}))
+    pairs, reader = read(tmp_path)
+    assert reader.problems == []
+    assert [(p.id, p.caption, p.extra["width"]) for p in pairs] == [
+        (key, f"Picture {key}.", 20) for key in keys
+    ]
+
+
+def test_a_list_of_json_objects(tmp_path: Path) -> None:
+    picture(tmp_path / "images" / "a.png")
+    rows = [{"image": "images/a.png", "caption": "A dog."}, 7, {"image": "x.png", "caption": "B."}]
+    (tmp_path / "rows.json").write_text(json.dumps(rows, indent=1))
+    pairs, reader = read(tmp_path / "rows.json")
+    assert [p.caption for p in pairs] == ["A dog."]
+    assert [p.row for p in reader.problems] == [2, 3]
+    (tmp_path / "packed.json").write_text(json.dumps({"version": "1.0", "data": rows}))
+    assert [p.caption for p in read(tmp_path / "packed.json")[0]] == ["A dog."]
+    # As a folder: the list and its images.
+    (tmp_path / "packed.json").unlink()
+    assert [p.caption for p in read(tmp_path)[0]] == ["A dog."]
+
+
+def test_llava(tmp_path: Path) -> None:
+    for name in ("coco/train2017/a.jpg", "coco/train2017/b.jpg"):
+        picture(tmp_path / name)
+    ask = {"from": "human", "value": "<image>\nWhat is this?"}
+    rows = [
+        {"id": "1", "image": "coco/train2017/a.jpg",
+         "conversations": [ask, {"from": "gpt", "value": "A dog."}]},
+        {"id": "2", "image": "coco/train2017/b.jpg",
+         "conversations": [ask, {"from": "gpt", "value": "A cat."},
+                           {"from": "human", "value": "And?"}, {"from": "gpt", "value": "A bed."}]},
+        {"id": "3", "conversations": [ask, {"from": "gpt", "value": "No image."}]},
+        {"id": "4", "image": ["coco/train2017/a.jpg", "coco/train2017/b.jpg"],
+         "conversations": [ask, {"from": "gpt", "value": "Two."}]},
+        {"id": "5", "image": "coco/train2017/a.jpg", "conversations": [ask]},
+    ]  # fmt: skip
+    (tmp_path / "llava.json").write_text(json.dumps(rows))
+    pairs, reader = read(tmp_path / "llava.json")
+    assert [(p.id, p.caption, p.image_path.name) for p in pairs] == [
+        ("1", "A dog.", "a.jpg"), ("2#0", "A cat.", "b.jpg"), ("2#1", "A bed.", "b.jpg"),
+    ]  # fmt: skip
+    assert pairs[0].extra["conversations"] == rows[0]["conversations"], "nothing is lost"
+    assert [p.row for p in reader.problems] == [3, 4, 5]
+    message = [p.message for p in reader.problems]
+    assert "does not name an image" in message[0]
+    assert "2 images" in message[1]
+    assert "no answer" in message[2]
+
+
+def conversations() -> datasets.Dataset:
+    """As TRL's documentation has datasets for training with images."""
+    ask = [{"type": "image", "text": None}, {"type": "text", "text": "What colour?"}]
+    rows = [
+        {
+            "images": [Image.new("RGB", (8, 8), COLOURS[name])] * count,
+            "messages": [
+                {"role": "user", "content": ask},
+                {"role": "assistant", "content": [{"type": "text", "text": f"All {name}."}]},
+            ],
+        }
+        for name, count in (("red", 1), ("blue", 1), ("red", 2), ("red", 0))
+    ]
+    part = {"type": datasets.Value("string"), "text": datasets.Value("string")}
+    turn = {"role": datasets.Value("string"), "content": datasets.List(part)}
+    features = datasets.Features(
+        {"images": datasets.List(datasets.Image()), "messages": datasets.List(turn)}
+    )
+    return datasets.Dataset.from_list(rows, features=features)
+
+
+@pytest.mark.parametrize("form", ["parquet", "saved"])
+def test_images_and_messages_of_trl(tmp_path: Path, form: str) -> None:
+    if form == "parquet":
+        conversations().to_parquet(tmp_path / "train.parquet")
+    else:
+        conversations().save_to_disk(str(tmp_path / "saved"))
+    pairs, reader = read(tmp_path / ("train.parquet" if form == "parquet" else "saved"))
+    assert [shown(p) for p in pairs] == [("All red.", (255, 0, 0)), ("All blue.", (0, 0, 255))]
+    assert [p.row for p in reader.problems] == [3, 4]
+    assert "2 images" in reader.problems[0].message
+
+
+def test_prompts_and_completions_in_lines(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    user = {"role": "user", "content": "<image>What is it?"}
+    rows: list[dict[str, Any]] = [
+        {"images": ["a.png"], "messages": [user, {"role": "assistant", "content": "A dog."}]},
+        {"image": "a.png", "prompt": [user],
+         "completion": [{"role": "assistant", "content": "A cat."}]},
+        {"messages": [{"role": "user", "content": [{"type": "image", "image": "a.png"}]},
+                      {"role": "assistant", "content": "A cow."}]},
+        {"images": ["a.png"], "caption": "Its own caption.", "messages": [user]},
+    ]  # fmt: skip
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pairs, reader = read(tmp_path / "t.jsonl")
+    assert [p.caption for p in pairs] == ["A dog.", "A cat.", "A cow.", "Its own caption."]
+    assert reader.problems == []
+
+
+def test_data_juicer(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    picture(tmp_path / "b.png")
+    rows = [
+        {"id": "1", "images": ["a.png"], "text": "<__dj__image> A dog. <|__dj__eoc|>"},
+        {"id": "2", "images": ["a.png", "b.png"],
+         "text": "<__dj__image>\nOne. <|__dj__eoc|> Two. <__dj__image> <|__dj__eoc|>"},
+        {"id": "3", "images": ["a.png", "b.png"], "text": "<__dj__image> Less. <|__dj__eoc|>"},
+        {"id": "4", "images": ["a.png", "b.png"], "text": "<__dj__image><__dj__image> Both."},
+    ]  # fmt: skip
+    (tmp_path / "dj.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    pairs, reader = read(tmp_path / "dj.jsonl")
+    assert [(p.id, p.caption, p.image_path.name) for p in pairs] == [
+        ("1", "A dog.", "a.png"), ("2#0", "One.", "a.png"), ("2#1", "Two.", "b.png"),
+    ]  # fmt: skip
+    assert [p.row for p in reader.problems] == [3, 4]
+
+
+def with_iptc(jpeg: bytes, caption: bytes) -> bytes:
+    """A JPEG with Photoshop's segment, in which IPTC lies."""
+    record = b"\x1c\x02\x78" + struct.pack(">H", len(caption)) + caption
+    block = (
+        b"8BIM\x04\x04\0\0" + struct.pack(">I", len(record)) + record + b"\0" * (len(record) % 2)
+    )
+    segment = b"Photoshop 3.0\0" + block
+    return jpeg[:2] + b"\xff\xed" + struct.pack(">H", len(segment) + 2) + segment + jpeg[2:]
+
+
+XMP = """<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF
+ xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""
+ xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:description><rdf:Alt>
+ <rdf:li xml:lang="de">Ein Hund.</rdf:li><rdf:li xml:lang="x-default">A dog.</rdf:li>
+ </rdf:Alt></dc:description></rdf:Description></rdf:RDF></x:xmpmeta>"""
+
+
+def jpeg(**options: Any) -> bytes:
+    made = io.BytesIO()
+    Image.new("RGB", (8, 8)).save(made, "JPEG", **options)
+    return made.getvalue()
+
+
+def test_captions_within_images(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x010E] = "A bird."
+    windows = Image.Exif()
+    windows[0x9C9C] = "Ein Mädchen.".encode("utf-16-le") + b"\0\0"
+    texts = PngInfo()
+    texts.add_itxt("Description", "犬 on a beach.")
+    written = {
+        "a.jpg": jpeg(xmp=XMP.encode(), exif=exif),
+        "b.jpg": with_iptc(jpeg(), "Une fille à vélo.".encode()),
+        "c.jpg": jpeg(exif=exif),
+        "d.jpg": jpeg(exif=windows),
+        "test/f.jpg": with_iptc(jpeg(), b"caf\xe9"),
+        "g.jpg": jpeg(),
+        "h.jpg": b"no image",
+    }
+    (tmp_path / "test").mkdir()
+    for name, content in written.items():
+        (tmp_path / name).write_bytes(content)
+    Image.new("RGB", (8, 8)).save(tmp_path / "e.png", pnginfo=texts)
+    pairs, reader = read(tmp_path, caption_from="metadata")
+    assert {p.image_path.name: p.caption for p in pairs} == {
+        "a.jpg": "A dog.", "b.jpg": "Une fille à vélo.", "c.jpg": "A bird.",
+        "d.jpg": "Ein Mädchen.", "e.png": "犬 on a beach.", "f.jpg": "café",
+    }  # fmt: skip
+    by_name = {p.image_path.name: p for p in pairs}
+    assert by_name["a.jpg"].extra == {"exif_description": "A bird."}
+    assert by_name["f.jpg"].split == "test"
+    assert sorted("no caption" in p.message for p in reader.problems) == [False, True]
+    with pytest.raises(DatasetFormatError, match="--caption-from"):
+        read_dataset(tmp_path, caption_from="the cards")
+    with pytest.raises(DatasetFormatError, match="no folder"):
+        read_dataset(tmp_path / "a.jpg", caption_from="metadata")
+
+
+@pytest.mark.parametrize(
+    ("files", "saw"),
+    [
+        ({"a.jpg": None, "b.jpg": None}, ["'a.jpg', 'b.jpg'", "a.txt", "--caption-from metadata"]),
+        ({"notes.docx": b"x"}, ["'notes.docx'", "metadata.jsonl"]),
+        ({"x.tar.gz": b"x"}, ["compressed tars"]),
+        ({}, ["holds nothing"]),
+    ],
+)
+def test_a_folder_that_is_no_dataset_says_what_was_seen(
+    tmp_path: Path, files: dict[str, bytes | None], saw: list[str]
+) -> None:
+    for name, content in files.items():
+        if content is None:
+            picture(tmp_path / name)
+        else:
+            (tmp_path / name).write_bytes(content)
+    with pytest.raises(DatasetFormatError) as refused:
+        read_dataset(tmp_path)
+    assert all(word in str(refused.value) for word in saw), refused.value
+
+
+@pytest.mark.parametrize(
+    ("name", "saw"),
+    [
+        ("x.xlsx", "Excel"), ("x.pkl", "pickle"), ("x.csv.gz", "compressed"),
+        ("x.tar.gz", "compressed tar"), ("x.txt", "its folder"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_dataset_says_what_it_is(tmp_path: Path, name: str, saw: str) -> None:
+    (tmp_path / name).write_bytes(b"x")
+    with pytest.raises(DatasetFormatError, match=saw):
+        read_dataset(tmp_path / name)
+
+
+def test_an_object_of_columns_is_named(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_text(json.dumps({"image": {"0": "a.png"}, "caption": {"0": "A."}}))
+    with pytest.raises(DatasetFormatError, match="a JSON object with no list"):
+        list(read_dataset(tmp_path / "x.json"))
+
+
+def test_an_endless_number_in_a_whole_json_is_its_rows_problem(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    good = {"file_name": "a.png", "caption": "A dog 1e999, " + "7" * 5000}
+    line = json.dumps(good)
+    bad = [f'{{"file_name": "a.png", "caption": "x", "n": {n}}}' for n in ("9" * 5000, "1e999")]
+    (tmp_path / "x.json").write_text(f'[{line}, {bad[0]}, {bad[1]}, {line[:-1]}, "id": 8}}]')
+    pairs, reader = read(tmp_path / "x.json")
+    assert [p.caption for p in pairs] == [good["caption"]] * 2
+    assert [p.row for p in reader.problems] == [2, 3]
+    assert "4,300 digits" in reader.problems[0].message
+
+
+def compressed_stream(path: Path, column: pa.Array, form: str) -> None:
+    table = pa.table({"image": column, "caption": pa.array(["A dog."] * len(column))})
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    new = pa.ipc.new_stream if form == "stream" else pa.ipc.new_file
+    with pa.OSFile(str(path), "wb") as file, new(file, table.schema, options=options) as writer:
+        writer.write_table(table)
+
+
+@pytest.mark.parametrize("form", ["stream", "file"])
+def test_compressed_arrow_is_read_until_it_is_too_much(
+    tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = picture(tmp_path / "a.png").read_bytes()
+    path = tmp_path / "x.arrow"
+    padded = content + b"\0" * 200_000
+    compressed_stream(path, pa.array([padded] * 3), form)
+    assert path.stat().st_size < len(padded)
+    pairs, _ = read(path)
+    assert [load_image(p.image_path).size for p in pairs] == [(20, 10)] * 3
+    monkeypatch.setattr("backend.datasets.arrow_streams.MOST_BYTES", 2 * len(padded))
+    with pytest.raises(DatasetFormatError, match="unpacks into 600,"):
+        read(path)
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("name", ["x.parquet", "x.zip", "x.arrow", "x.tar"])
+def test_a_pipe_named_as_a_container_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    row = {"file_name": f"{name}!/{'0+1/a.png' if name == 'x.tar' else '0/image'}", "caption": "x"}
+    (tmp_path / "metadata.jsonl").write_text(json.dumps(row))
+    pairs, reader = read(tmp_path)
+    assert pairs == []
+    assert "regular file" in reader.problems[0].message
+
+
+def test_a_number_within_a_list_of_images_that_is_not_there(tmp_path: Path) -> None:
+    conversations().to_parquet(tmp_path / "t.parquet")
+    for inner in ("0/images/7", "0/images/x", "3/images/0", "0/images"):
+        row = {"file_name": f"t.parquet!/{inner}", "caption": "x"}
+        (tmp_path / "t.jsonl").write_text(json.dumps(row))
+        pairs, reader = read(tmp_path / "t.jsonl")
+        assert pairs == []
+        assert len(reader.problems) == 1
+
+
+def gzipped_tar(path: Path) -> Path:
+    with tarfile.open(path, "w:gz") as archive:
+        for name, content in (("a.png", jpeg()), ("a.txt", b"A dog.")):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return path
+
+
+def test_a_gzipped_tar_is_only_for_imports(tmp_path: Path) -> None:
+    with pytest.raises(DatasetError, match="gunzip"):
+        read_dataset(gzipped_tar(tmp_path / "x.tgz"))
+    path = tmp_path / "x.tar"
+    path.write_bytes(gzip.decompress((tmp_path / "x.tgz").read_bytes()))
+    assert [p.caption for p in read(path)[0]] == ["A dog."]
+
+
+@pytest.mark.parametrize("column", [0, 1])
+def test_an_arrow_file_whose_offsets_lead_elsewhere_is_refused(tmp_path: Path, column: int) -> None:
+    """Arrow itself would read past the end of its buffers, and end the program."""
+    content = picture(tmp_path / "a.png").read_bytes()
+    images, captions = pa.array([content] * 3), pa.array(["A dog."] * 3)
+    table = pa.table({"image": images, "caption": captions})
+    with (
+        pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as stream,
+    ):
+        stream.write_table(table)
+    written = (tmp_path / "x.arrow").read_bytes()
+    offsets = (images, captions)[column].buffers()[1].to_pybytes()[:16]
+    assert written.count(offsets) == 1
+    crooked = struct.pack("<iiii", 0, -(2**31), 2**31 - 1, 5)
+    (tmp_path / "x.arrow").write_bytes(written.replace(offsets, crooked))
+    with pytest.raises(DatasetFormatError, match=r"column '(image|caption)' is damaged"):
+        read(tmp_path / "x.arrow")
+
+
+def test_arrow_text_that_is_no_utf8_is_its_rows_problem(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    captions = pa.array([b"One.", b"\xff\xfe", b"Three."])
+    text = pa.StringArray.from_buffers(3, *captions.buffers()[1:])
+    table = pa.table({"file_name": ["a.png"] * 3, "caption": text})
+    with (
+        pa.OSFile(str(tmp_path / "x.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as stream,
+    ):
+        stream.write_table(table)
+    pairs, reader = read(tmp_path / "x.arrow")
+    assert [p.caption for p in pairs] == ["One.", "Three."]
+    assert [p.row for p in reader.problems] == [2]
+
+
+def test_a_damaged_first_page_of_images_costs_its_rows_alone(tmp_path: Path) -> None:
+    content = picture(tmp_path / "a.png").read_bytes()
+    table = pa.table({"picture": [content] * 4, "caption": [f"{n}" for n in range(4)]})
+    path = tmp_path / "x.parquet"
+    pq.write_table(table, path, row_group_size=2, compression="none", use_dictionary=False)
+    damaged = bytearray(path.read_bytes())
+    place = pq.ParquetFile(path).metadata.row_group(0).column(0).data_page_offset
+    damaged[place : place + 8] = b"\xff" * 8
+    path.write_bytes(damaged)
+    pairs, reader = read(path, image_column="picture")
+    assert [p.caption for p in pairs] == ["2", "3"]
+    assert len(reader.problems) == 2

@@ -1,0 +1,400 @@
+"""Whatever one row holds, the others go in, on both databases, and its trouble names its place."""
+
+import io
+import json
+import os
+import tarfile
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.datasets.reading import read_dataset
+from backend.errors import DatasetError, DatasetFormatError, UnsafePath
+from backend.jobs.import_dataset import import_dataset
+from backend.jobs.reports import ImportReport
+from backend.store import Store
+from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
+from tests.datasets.folders import picture
+
+GOOD = [{"file_name": "a.png", "caption": f"A dog {n}.", "id": f"good {n}"} for n in range(2)]
+DIGITS = "9" * 5000
+
+
+def imported(store: Store, path: Path, **options: Any) -> tuple[ImportReport, list[Any]]:
+    report = import_dataset(store, path, name="hostile", **options)
+    with store.reading() as session:
+        pairs = list(pair_queries.iterate_pairs(session, report.dataset_id))
+        problems = dataset_queries.list_problems(session, report.dataset_id)
+    assert len(problems) == report.problems
+    assert len(pairs) == report.added
+    assert all(problem.file and problem.message for problem in problems)
+    return report, pairs
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        rb'{"file_name": "a.png", "caption": "half \ud83d"}',
+        rb'{"file_name": "\ud83d.png", "caption": "x"}',
+        rb'{"file_name": "\udcff.png", "caption": "x"}',
+        rb'{"file_name": "a\u0000.png", "caption": "x"}',
+        rb'{"file_name": "a.png", "caption": "x", "split": "\ud83d"}',
+        rb'{"file_name": "a.png", "caption": "x", "split": "a\u0000b"}',
+        rb'{"file_name": "a.png", "caption": "x", "more": "\ud83d"}',
+        rb'{"file_name": "a.png", "caption": "x", "more": {"\u0000": [1, "\udcff"]}}',
+        rb'{"file_name": "a.png", "caption": "x", "\ud83d": 1}',
+        rb'{"file_name": "a.png", "caption": "x", "id": "\ud83d"}',
+        b'{"file_name": "a.png", "caption": "x", "more": %s}' % DIGITS.encode(),
+        b'{"file_name": "a.png", "caption": "x", "id": %s}' % DIGITS.encode(),
+        b'{"file_name": "a.png", "caption": "bad \xff bytes"}',
+        b'{"file_name": "a.png", "caption": "one", "caption": "two"}',
+        b'{"file_name": "a.png", "caption": "x", "more": ' + b"[" * 3000 + b"]" * 3000 + b"}",
+        b'{"file_name": "' + b"x/" * 3000 + b'a.png", "caption": "x"}',
+    ],
+)
+def test_a_line_of_json_is_a_problem_of_its_own(store: Store, tmp_path: Path, line: bytes) -> None:
+    picture(tmp_path / "a.png")
+    good = [json.dumps(row).encode() for row in GOOD]
+    (tmp_path / "rows.jsonl").write_bytes(b"\n".join([good[0], line, good[1]]))
+    report, pairs = imported(store, tmp_path / "rows.jsonl")
+    assert [pair.external_id for pair in pairs] == ["good 0", "good 1"]
+    assert [problem.row for problem in report.first_problems] == [2]
+
+
+def test_what_pandas_calls_nothing_is_no_trouble(store: Store, tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    nan, endless = float("nan"), float("inf")
+    pq.write_table(
+        pa.table(
+            {
+                "file_name": ["a.png"] * 3,
+                "caption": ["one", "two", "three"],
+                "id": ["1", "2", "3"],
+                "aesthetic": [nan, endless, -endless],
+                "nested": [[nan], [1.5], None],
+            }
+        ),
+        tmp_path / "rows.parquet",
+    )
+    report, pairs = imported(store, tmp_path / "rows.parquet")
+    assert report.problems == 0
+    assert [pair.extra["aesthetic"] for pair in pairs] == [None, "Infinity", "-Infinity"]
+    assert [pair.extra["nested"] for pair in pairs] == [[None], [1.5], None]
+
+
+def test_dates_that_python_has_no_word_for(store: Store, tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    far = pa.array([2**62, 0, 1], pa.timestamp("us"))
+    pq.write_table(
+        pa.table(
+            {
+                "file_name": ["a.png"] * 3,
+                "caption": ["one", "two", "three"],
+                "far": far,
+                "on_mars": pa.array([1, 2, 3], pa.timestamp("us", tz="Mars/Phobos")),
+                "deep": pa.array([[2**62], [0], None], pa.list_(pa.timestamp("us"))),
+            }
+        ),
+        tmp_path / "rows.parquet",
+    )
+    report, pairs = imported(store, tmp_path / "rows.parquet")
+    assert report.problems == 0
+    assert [str(2**62) in pair.extra["far"] for pair in pairs] == [True, False, False]
+    assert all("Mars" in pair.extra["on_mars"] for pair in pairs)
+
+
+def test_captions_and_ids_of_any_type(store: Store, tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    ids = [{"a": 1, "when": 0}, {"a": 2, "when": 2**40}]
+    kind = pa.struct([("a", pa.int64()), ("when", pa.timestamp("s"))])
+    pq.write_table(
+        pa.table(
+            {
+                "file_name": ["a.png"] * 2,
+                "caption": pa.array([[0, 1], [2]], pa.list_(pa.date32())),
+                "id": pa.array(ids, kind),
+            }
+        ),
+        tmp_path / "rows.parquet",
+    )
+    report, pairs = imported(store, tmp_path / "rows.parquet")
+    assert report.problems == 0
+    assert [pair.caption for pair in pairs] == ["1970-01-01", "1970-01-02", "1970-01-03"]
+    assert len({pair.external_id for pair in pairs}) == 3
+
+
+@pytest.mark.parametrize("column", ["caption", "file_name", "more"])
+def test_parquet_text_that_is_no_utf8(store: Store, tmp_path: Path, column: str) -> None:
+    picture(tmp_path / "a.png")
+    cells: dict[str, list[bytes]] = {
+        "file_name": [b"a.png"] * 3,
+        "caption": [b"one", b"two", b"three"],
+        "more": [b"", b"", b""],
+    }
+    cells[column][1] = b"\xff\xfe"
+    binary = {name: pa.array(column, pa.binary()) for name, column in cells.items()}
+    as_text = {
+        name: pa.StringArray.from_buffers(3, *array.buffers()[1:]) for name, array in binary.items()
+    }
+    pq.write_table(pa.table(as_text), tmp_path / "rows.parquet")
+    report, pairs = imported(store, tmp_path / "rows.parquet")
+    assert [pair.caption for pair in pairs] == ["one", "three"]
+    assert [problem.row for problem in report.first_problems] == [2]
+
+
+def test_captions_that_are_kept_as_bytes_are_read_as_text(store: Store, tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    captions = pa.array([b"A dog.", "Ein Mädchen".encode(), b"\xff no text"], pa.binary())
+    table = pa.table({"file_name": ["a.png"] * 3, "caption": captions, "id": ["1", "2", "3"]})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    report, pairs = imported(store, tmp_path / "rows.parquet")
+    assert [pair.caption for pair in pairs] == ["A dog.", "Ein Mädchen"]
+    assert [problem.row for problem in report.first_problems] == [3]
+
+
+def test_captions_in_a_column_of_images_are_never_addresses(tmp_path: Path) -> None:
+    content = picture(tmp_path / "a.png").read_bytes()
+    table = pa.table({"image": pa.array([content]), "caption": pa.array([content])})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    with pytest.raises(DatasetFormatError, match="caption"):
+        list(read_dataset(tmp_path / "rows.parquet"))
+    reader = read_dataset(tmp_path / "rows.parquet", caption_column="caption")
+    assert list(reader) == []
+    assert ["binary" in problem.message for problem in reader.problems] == [True]
+
+
+def test_a_group_of_rows_that_is_damaged_leaves_the_others(store: Store, tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    path = tmp_path / "rows.parquet"
+    captions = [f"caption number {n} of many" for n in range(30)]
+    table = pa.table({"file_name": ["a.png"] * 30, "caption": captions})
+    pq.write_table(table, path, row_group_size=10, compression="none", use_dictionary=False)
+    content = bytearray(path.read_bytes())
+    place = pq.ParquetFile(path).metadata.row_group(1).column(1).data_page_offset
+    content[place : place + 30] = b"\xff" * 30
+    path.write_bytes(content)
+    report, pairs = imported(store, path)
+    assert [pair.caption for pair in pairs] == captions[:10] + captions[20:]
+    assert "rows 11 to 20" in report.first_problems[0].message
+
+
+def test_a_folder_inside_with_a_name_that_is_no_utf8(store: Store, tmp_path: Path) -> None:
+    folder = tmp_path / os.fsdecode(b"caf\xe9")
+    for place, name in ((folder, "a.png"), (tmp_path / "train", "b.png")):
+        picture(place / name)
+        row = {"file_name": name, "caption": "A dog."}
+        (place / "metadata.jsonl").write_text(json.dumps(row))
+    report, pairs = imported(store, tmp_path)
+    assert [pair.image_path for pair in pairs] == ["train/b.png"]
+    assert report.problems == 1
+    with pytest.raises(DatasetFormatError, match="Rename"):
+        import_dataset(store, folder)
+
+
+@pytest.mark.parametrize(
+    "splits", [["."], [".."], ["train", "../.."], ["/"], [None], "train", [""]]
+)
+def test_a_saved_dataset_that_lists_itself(tmp_path: Path, splits: Any) -> None:
+    (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": splits}))
+    with pytest.raises(DatasetFormatError, match=r"saved dataset|list of 'splits'|metadata"):
+        list(read_dataset(tmp_path))
+
+
+def test_a_saved_dataset_with_files_elsewhere(tmp_path: Path) -> None:
+    listed = {"_data_files": [{"filename": "../outside.arrow"}]}
+    (tmp_path / "state.json").write_text(json.dumps(listed))
+    with pytest.raises(DatasetFormatError, match="saved dataset"):
+        read_dataset(tmp_path)
+
+
+def test_a_table_that_is_a_link_out_of_the_folder(tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("image,caption\na.png,secret\n")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "metadata.csv").symlink_to(tmp_path / "secret.csv")
+    with pytest.raises(UnsafePath, match=r"metadata\.csv"):
+        read_dataset(tmp_path / "d")
+
+
+def linked(path: Path, content: str) -> None:
+    """A link to a file of somebody else's, with that content."""
+    elsewhere = path.parent.parent / f"secret of {path.name}"
+    elsewhere.write_text(content)
+    path.symlink_to(elsewhere)
+
+
+def test_texts_beside_images_are_no_links_out_of_the_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    for name in ("a", "b", "c"):
+        picture(folder / f"{name}.png")
+    linked(folder / "a.txt", "secret")
+    linked(folder / "b.json", '{"caption": "secret"}')
+    (folder / "caption of c").write_text("Within the folder.")
+    (folder / "c.txt").symlink_to("caption of c")
+    reader = read_dataset(folder)
+    assert [pair.caption for pair in reader] == ["Within the folder."]
+    assert ["leads out" in problem.message for problem in reader.problems] == [True, True]
+
+
+def test_films_and_cards_are_no_links_out_of_the_folder(tmp_path: Path) -> None:
+    films = tmp_path / "films"
+    for number in (1, 2):
+        picture(films / f"{number}.jpeg")
+    (films / "1.json").write_text(json.dumps({"plot outline": "A thief."}))
+    linked(films / "2.json", json.dumps({"plot outline": "secret"}))
+    reader = read_dataset(films)
+    assert [pair.caption for pair in reader] == ["A thief."]
+    assert "leads out" in reader.problems[0].message
+    clone = tmp_path / "clone"
+    picture(clone / "a.png")
+    linked(clone / "README.md", "---\nconfigs: secret\n---\n")
+    with pytest.raises(DatasetFormatError, match="leads out") as refused:
+        read_dataset(clone)
+    assert "secret\n" not in str(refused.value)
+
+
+def test_a_compressed_tar_is_no_link_out_of_the_folder(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    linked(tmp_path / "d" / "x.tar.gz", "")
+    with pytest.raises(UnsafePath, match=r"x\.tar\.gz"):
+        import_dataset(store, tmp_path / "d", fetched=tmp_path / "fetched")
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    "name", ["t.csv", "t.jsonl", "t.json", "t.parquet", "t.tar", "t.zip", "t.arrow"]
+)
+def test_a_pipe_named_as_a_table_is_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(DatasetError, match="regular file"):
+        list(read_dataset(tmp_path / name))
+    if name != "t.arrow" and name != "t.json":
+        with pytest.raises(DatasetError):
+            list(read_dataset(tmp_path))
+
+
+@pytest.mark.timeout(20)
+def test_pipes_within_saved_datasets_and_films(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "x.arrow")
+    (tmp_path / "state.json").write_text(json.dumps({"_data_files": [{"filename": "x.arrow"}]}))
+    with pytest.raises(DatasetError, match="regular file"):
+        list(read_dataset(tmp_path))
+    films = tmp_path / "films"
+    for number in (1, 2):
+        picture(films / f"{number}.jpeg")
+    (films / "1.json").write_text(json.dumps({"plot outline": "A thief."}))
+    os.mkfifo(films / "2.json")
+    reader = read_dataset(films)
+    assert [pair.caption for pair in reader] == ["A thief."]
+    assert "regular file" in reader.problems[0].message
+
+
+#: Any value that a table can hold, on purpose the crooked ones too.
+TEXT = st.text(max_size=12)
+ANY = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | TEXT | st.just("\ud83d")
+    | st.just("5,000 digits"),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(TEXT, inner, max_size=2),
+    max_leaves=4,
+)  # fmt: skip
+ROWS = st.lists(
+    st.dictionaries(
+        st.sampled_from(["file_name", "caption", "id", "split", "more", "\ud83d", ""]),
+        ANY | st.just("a.png"),
+        max_size=5,
+    ),
+    max_size=5,
+)
+ARROW = st.sampled_from(
+    [
+        pa.array([1, 2**62], pa.timestamp("us")), pa.array([1, 2], pa.timestamp("s", tz="Mars/X")),
+        pa.array([2**30, 1], pa.date32()), pa.array([b"\xff", b"a.png"]), pa.array(["a.png"] * 2),
+        pa.array([float("nan"), float("inf")]), pa.array([{"bytes": b"x", "path": None}] * 2),
+        pa.array([[1], None]), pa.array([{"a": b"\xff"}] * 2), pa.nulls(2),
+        pa.array([2**62, 1], pa.duration("s")), pa.array([None, "x"]).dictionary_encode(),
+    ]
+)  # fmt: skip
+
+
+def check(store: Store, folder: Path, path: Path) -> None:
+    """It is imported or refused; what is imported is told, and can be read again as JSON."""
+    try:
+        _, pairs = imported(store, path, image_root=folder)
+    except DatasetError:
+        with store.reading() as session:
+            assert dataset_queries.list_datasets(session) == []
+        return
+    for pair in pairs:
+        json.dumps(pair.extra, allow_nan=False, ensure_ascii=False).encode("utf-8")
+    with store.writing() as session:
+        for dataset in dataset_queries.list_datasets(session):
+            dataset_queries.delete_dataset(session, dataset.id)
+
+
+def in_a_zip(content: bytes) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("metadata.jsonl", content)
+        archive.writestr("metadata.csv", content)
+    return made.getvalue()
+
+
+def in_a_tar(content: bytes) -> bytes:
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w") as archive:
+        for name in ("a.png", "a.json", "b.txt", "b.png", "c.txt"):
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return made.getvalue()
+
+
+FORMS: dict[str, Callable[[bytes], bytes]] = {
+    "rows.jsonl": bytes, "rows.csv": bytes, "rows.json": bytes, "rows.zip": in_a_zip,
+    "rows.tar": in_a_tar, "rows.parquet": bytes, "rows.arrow": bytes,
+}  # fmt: skip
+
+
+@given(rows=ROWS)
+def test_any_rows_over_all_text_readers(store: Store, tmp_path: Path, rows: list[Any]) -> None:
+    picture(tmp_path / "a.png")
+    # Python does not write out the longest numbers; a stranger does.
+    lines = [json.dumps(row).replace('"5,000 digits"', DIGITS).encode() for row in rows]
+    content = b"\n".join(lines)
+    whole = b'{"images": [%s], "annotations": [%s]}' % (b",".join(lines), b",".join(lines))
+    for name, form in FORMS.items():
+        (tmp_path / name).write_bytes(form(whole if name == "rows.json" else content))
+        check(store, tmp_path, tmp_path / name)
+
+
+@given(columns=st.lists(st.tuples(TEXT, ARROW), max_size=3), id=ARROW, caption=ARROW, image=ARROW)
+def test_any_columns_of_parquet_and_arrow(
+    store: Store, tmp_path: Path, columns: list[Any], id: Any, caption: Any, image: Any
+) -> None:
+    picture(tmp_path / "a.png")
+    named = {"file_name": image, "caption": caption, "id": id}
+    extra = {name: column for name, column in columns if "\0" not in name and name.isprintable()}
+    table = pa.table({**extra, **named})
+    pq.write_table(table, tmp_path / "rows.parquet")
+    with (
+        pa.OSFile(str(tmp_path / "rows.arrow"), "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as stream,
+    ):
+        stream.write_table(table)
+    for name in ("rows.parquet", "rows.arrow"):
+        check(store, tmp_path, tmp_path / name)
+
+
+@given(content=st.binary(max_size=300))
+def test_any_bytes_over_all_readers(store: Store, tmp_path: Path, content: bytes) -> None:
+    picture(tmp_path / "a.png")
+    for name, form in FORMS.items():
+        (tmp_path / name).write_bytes(form(content))
+        check(store, tmp_path, tmp_path / name)

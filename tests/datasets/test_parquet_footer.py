@@ -1,0 +1,108 @@
+"""The footer of a Parquet file beside what Arrow says of it; a damaged one costs its file alone."""
+
+import contextlib
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.datasets.parquet_footer import read_footer
+from backend.datasets.parquet_table import parquet_rows
+from backend.datasets.thrift_compact import CompactReader
+
+_ENCODINGS = {"PLAIN": 0, "PLAIN_DICTIONARY": 2, "RLE": 3, "BIT_PACKED": 4,
+              "DELTA_BINARY_PACKED": 5, "DELTA_LENGTH_BYTE_ARRAY": 6, "DELTA_BYTE_ARRAY": 7,
+              "RLE_DICTIONARY": 8, "BYTE_STREAM_SPLIT": 9}  # fmt: skip
+TABLE = pa.table(
+    {
+        "caption": ["A cat.", None, "A dog.", "A cat."] * 5,
+        "image": [{"bytes": b"x", "path": None}, {"bytes": None, "path": "a.png"}] * 10,
+        "tags": [["a", None], [], None, ["b"]] * 5,
+        "size": list(range(20)),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {}, {"row_group_size": 3}, {"use_dictionary": False}, {"data_page_version": "2.0"},
+        {"use_dictionary": False, "column_encoding": {"caption": "DELTA_BYTE_ARRAY"}},
+        {"write_statistics": False}, {"version": "1.0", "compression": "gzip"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_it_says_what_arrow_says(tmp_path: Path, options: dict[str, object]) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path, **options)
+    metadata = pq.ParquetFile(path).metadata
+    with path.open("rb") as raw:
+        groups = read_footer(raw)
+    assert len(groups) == metadata.num_row_groups
+    for number, group in enumerate(groups):
+        theirs = metadata.row_group(number)
+        assert (group.rows, len(group.chunks)) == (theirs.num_rows, theirs.num_columns)
+        for place, chunk in enumerate(group.chunks):
+            about = theirs.column(place)
+            has_nulls = about.statistics is not None and about.statistics.has_null_count
+            assert (chunk.path, chunk.values, chunk.packed, chunk.data_at) == (
+                about.path_in_schema, about.num_values, about.total_compressed_size,
+                about.data_page_offset,
+            )  # fmt: skip
+            assert chunk.dictionary_at == about.dictionary_page_offset
+            assert chunk.encodings == {_ENCODINGS[name] for name in about.encodings}
+            assert chunk.nulls == (about.statistics.null_count if has_nulls else None)
+
+
+def test_a_footer_that_ends_arrow_costs_its_file_alone(tmp_path: Path) -> None:
+    """A schema that does not fit the columns: asked for a column, Arrow ends the program."""
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE.select(["caption"]), path)
+    optional, required = (
+        b"\x15\x0c\x25" + kind + b"\x18\x07caption" for kind in (b"\x02", b"\x00")
+    )
+    content = path.read_bytes()
+    assert content.count(optional) == 1
+    path.write_bytes(content.replace(optional, required))
+    with path.open("rb") as raw:
+        (row,) = parquet_rows(path, raw)
+    assert row.values is None
+    assert "rows 1 to 20 cannot be read" in (row.problem or "")
+
+
+@pytest.mark.parametrize("cut", [1, 4, 8, 12, 60])
+def test_a_footer_that_breaks_off(tmp_path: Path, cut: int) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(TABLE, path)
+    content = path.read_bytes()
+    path.write_bytes(content[:-cut])
+    with path.open("rb") as raw, pytest.raises(ValueError, match="footer is missing or broken"):
+        read_footer(raw)
+
+
+@given(st.data())
+def test_any_footer_is_read_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("any") / "a.parquet"
+    pq.write_table(TABLE, path)
+    content = bytearray(path.read_bytes())
+    length = int.from_bytes(content[-8:-4], "little")
+    for _ in range(data.draw(st.integers(1, 8))):
+        content[-8 - data.draw(st.integers(1, length))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    with path.open("rb") as raw, contextlib.suppress(ValueError):
+        assert all(group.rows >= 0 for group in read_footer(raw))
+
+
+@given(st.binary(max_size=80), st.integers(1, 16))
+def test_any_bytes_are_thrift_or_refused(content: bytes, kind: int) -> None:
+    reader = CompactReader(content)
+    try:
+        reader.skip(kind)
+    except (IndexError, ValueError):
+        return
+    assert reader.at <= len(content)

@@ -1,0 +1,308 @@
+"""Captions in tables of text come out as they were written, or their row says why they do not."""
+
+import csv
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from backend.datasets import text_files
+from backend.datasets.containers import Member
+from backend.datasets.images import load_image
+from backend.datasets.reading import DatasetReader, SourcePair, read_dataset
+from backend.errors import DatasetFormatError, ImageError
+from tests.datasets.folders import csv_file, image_folder, picture
+
+GERMAN = ["Ein grüner Fußball liegt auf der Straße.", "Mädchen spielen hübsch im Garten"]
+RUSSIAN = ["Собака бежит по пляжу", "Красный автобус в городе", "Девочка с воздушным шаром"]
+
+
+def read(path: Path, **options: object) -> tuple[list[SourcePair], DatasetReader]:
+    reader = read_dataset(path, **options)  # type: ignore[arg-type]
+    return list(reader), reader
+
+
+def table(folder: Path, lines: list[str], encoding: str = "utf-8", name: str = "t.csv") -> Path:
+    picture(folder / "a.png")
+    (folder / name).write_bytes("\n".join(["image,caption", *lines]).encode(encoding))
+    return folder / name
+
+
+# ---------------------------------------------------------------- quotation marks
+
+
+@pytest.mark.parametrize("rows", [3, 1000])
+def test_a_quotation_mark_that_is_not_closed_swallows_nothing(tmp_path: Path, rows: int) -> None:
+    good = [f"a.png,A dog {n}" for n in range(rows)]
+    pairs, reader = read(table(tmp_path, [good[0], 'a.png,"Never closed', *good[1:]]))
+    assert [pair.caption for pair in pairs] == [f"A dog {n}" for n in range(rows)]
+    assert [problem.row for problem in reader.problems] == [3]
+    assert "quotation mark" in reader.problems[0].message
+
+
+def test_a_mark_that_the_next_rows_mark_closes(tmp_path: Path) -> None:
+    lines = ["a.png,One", 'a.png,"Two', "a.png,Three", 'a.png,"Four, quoted"', "a.png,Five"]
+    pairs, reader = read(table(tmp_path, lines))
+    assert [pair.caption for pair in pairs] == ["One", "Three", "Four, quoted", "Five"]
+    assert [problem.row for problem in reader.problems] == [3]
+
+
+def test_a_mark_on_the_first_row_and_with_the_caption_first(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    (tmp_path / "t.csv").write_text('caption,image\n"One,a.png\nTwo,a.png\n"Three",a.png\n')
+    pairs, reader = read(tmp_path / "t.csv")
+    assert [pair.caption for pair in pairs] == ["Two", "Three"]
+    assert [problem.row for problem in reader.problems] == [2]
+
+
+CAPTIONS = [
+    "Two lines:\na dog, running\nand a cat, asleep",
+    'A sign says "STOP"\r\nand more',
+    "Ends with a comma,\n",
+    "One\n\n\nafter empty lines, with commas",
+    "Hello, world\nHello, moon",
+    '"quoted" whole, first\nand then',
+    "a.png is what it says,\nsee a.png, there",
+]
+
+
+@pytest.mark.parametrize("columns", [["image", "caption"], ["caption", "image"]])
+def test_honest_captions_of_several_lines_stay(tmp_path: Path, columns: list[str]) -> None:
+    picture(tmp_path / "a.png")
+    rows = [{"image": "a.png", "caption": caption} for caption in CAPTIONS]
+    path = csv_file(tmp_path / "t.csv", [{name: row[name] for name in columns} for row in rows])
+    pairs, reader = read(path)
+    assert reader.problems == []
+    with path.open(newline="", encoding="utf-8") as file:
+        assert [pair.caption for pair in pairs] == [row["caption"] for row in csv.DictReader(file)]
+
+
+# ---------------------------------------------------------------- encodings
+
+
+@pytest.mark.parametrize(
+    ("captions", "encoding"),
+    [(GERMAN * 5, "cp1252"), (GERMAN, "latin-1"), (RUSSIAN, "cp1251"), (RUSSIAN * 4, "koi8-r"),
+     (GERMAN, "utf-16"), (GERMAN, "utf-16-le"), (GERMAN, "utf-16-be"), (RUSSIAN, "utf-32")],
+)  # fmt: skip
+def test_another_encoding_is_detected_and_said(
+    tmp_path: Path, captions: list[str], encoding: str
+) -> None:
+    lines = [f"a.png,{caption}" for caption in captions]
+    pairs, reader = read(table(tmp_path, lines, encoding), id_column="")
+    assert [pair.caption for pair in pairs] == list(dict.fromkeys(captions))
+    assert "is read as" in reader.notes[0]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "ascii"])
+def test_utf8_needs_no_word(tmp_path: Path, encoding: str) -> None:
+    captions = ["A dog"] if encoding == "ascii" else ["Ein Mädchen", "犬 🐕"]
+    pairs, reader = read(table(tmp_path, [f"a.png,{text}" for text in captions], encoding))
+    assert ([pair.caption for pair in pairs], reader.notes) == (captions, [])
+
+
+@pytest.mark.parametrize(
+    ("captions", "encoding"),
+    [(["Un niño pequeño juega en la montaña", "La señora compró piñas"], "cp1252"),
+     (["犬が浜辺を走っている"], "shift_jis"), (["A café by the sea"], "latin-1")],
+)  # fmt: skip
+def test_what_is_doubtful_is_refused_until_somebody_says(
+    tmp_path: Path, captions: list[str], encoding: str
+) -> None:
+    path = table(tmp_path, [f'a.png,"{caption}"' for caption in captions], encoding)
+    with pytest.raises(DatasetFormatError, match="--encoding"):
+        read(path)
+    pairs, reader = read(path, encoding=encoding)
+    assert ([pair.caption for pair in pairs], reader.notes) == (captions, [])
+    with pytest.raises(DatasetFormatError, match="no encoding 'klingon'"):
+        read(path, encoding="klingon")
+
+
+def test_a_broken_line_among_good_ones_is_its_own_problem(tmp_path: Path) -> None:
+    path = table(tmp_path, [f"a.png,{caption}" for caption in GERMAN])
+    path.write_bytes(path.read_bytes() + "\na.png,Hälfte\n".encode("cp1252"))
+    pairs, reader = read(path)
+    assert [pair.caption for pair in pairs] == GERMAN
+    assert [problem.row for problem in reader.problems] == [4]
+    assert "not UTF-8" in reader.problems[0].message
+
+
+def test_a_zero_byte_is_not_taken_away(tmp_path: Path) -> None:
+    pairs, reader = read(table(tmp_path, ["a.png,A\0 dog", "a.png,A cat"]))
+    assert [pair.caption for pair in pairs] == ["A cat"]
+    assert "zero byte" in reader.problems[0].message
+
+
+# ---------------------------------------------------------------- columns
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    picture(tmp_path / "a.png")
+    (tmp_path / "t.csv").write_text("image,caption,caption\na.png,one,two\n")
+    with pytest.raises(DatasetFormatError, match=r"2 columns named 'caption' \(columns 2, 3\)"):
+        read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_what_separates_the_cells_is_seen_in_the_header(tmp_path: Path, delimiter: str) -> None:
+    picture(tmp_path / "a.png")
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerows([["image", "caption", "id"], ["a.png", "A dog, a cat; a \t|", "1"]])
+    for given in (None, delimiter):
+        (pair,), _ = read(tmp_path / "t.csv", delimiter=given)
+        assert (pair.caption, pair.id) == ("A dog, a cat; a \t|", "1")
+    with pytest.raises(DatasetFormatError, match="one character"):
+        read(tmp_path / "t.csv", delimiter="ab")
+
+
+def test_a_first_row_without_a_caption_is_its_own_problem(tmp_path: Path) -> None:
+    rows = [{"file_name": "a.png"}, {"file_name": "a.png", "caption": "A dog."}]
+    pairs, reader = read(image_folder(tmp_path, rows, ("a.png",)))
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert [(problem.row, problem.kind) for problem in reader.problems] == [(1, "empty caption")]
+
+
+def test_two_captions_of_an_image_are_both_kept(tmp_path: Path) -> None:
+    rows = [
+        {"file_name": "a.png", "image_id": n // 2, "caption": f"Caption {n}."} for n in range(6)
+    ]
+    folder = image_folder(tmp_path, rows, ("a.png",))
+    pairs, reader = read(folder)
+    assert (len(pairs), reader.problems) == (6, [])
+    assert "image_id" in reader.notes[0]
+    assert [pair.extra["image_id"] for pair in pairs] == [0, 0, 1, 1, 2, 2]
+    _, reader = read(folder, id_column="image_id")
+    assert [problem.kind for problem in reader.problems] == ["duplicate id"] * 3
+    unasked, reader = read(folder, id_column="")
+    assert ([pair.id for pair in unasked], reader.notes) == ([pair.id for pair in pairs], [])
+
+
+def test_an_id_that_repeats_far_down_loses_nothing(tmp_path: Path) -> None:
+    rows = [
+        {"file_name": "a.png", "image_id": n % 1500, "caption": f"Caption {n}."}
+        for n in range(1600)
+    ]
+    folder = image_folder(tmp_path, rows, ("a.png",))
+    pairs, reader = read(folder)
+    assert (len(pairs), reader.problems) == (1600, [])
+    assert "not unique" in reader.notes[0]
+    assert [pair.id for pair in read(folder)[0]] == [pair.id for pair in pairs], "and stays so"
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+@pytest.mark.parametrize("name", ["metadata.jsonl", "metadata.csv"])
+def test_folders_with_metadata_each_are_splits(tmp_path: Path, split: str, name: str) -> None:
+    for folder in (split, "elsewhere"):
+        picture(tmp_path / folder / "a.png")
+        row = {"file_name": "a.png", "caption": f"in {folder}"}
+        if name.endswith("csv"):
+            csv_file(tmp_path / folder / name, [row])
+        else:
+            (tmp_path / folder / name).write_text(json.dumps(row))
+    pairs, _ = read(tmp_path)
+    assert {pair.caption: pair.split for pair in pairs} == {
+        f"in {split}": split, "in elsewhere": None,
+    }  # fmt: skip
+
+
+# ---------------------------------------------------------------- memory
+
+
+def test_a_line_without_end_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_files, "LONGEST_LINE", 1000)
+    for name, encoding in (("t.csv", "utf-8"), ("t.csv", "utf-16")):
+        lines = ["a.png,One", "a.png," + "x" * 5000, "a.png,Two"]
+        pairs, reader = read(table(tmp_path, lines, encoding, name))
+        assert [pair.caption for pair in pairs] == ["One", "Two"]
+        assert ["longer than" in problem.message for problem in reader.problems] == [True]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ['b.png,"Two" dogs', 'b.png,"say \\"two\\""', 'b.png,"Two" ', 'b.png,"Two\nlines" more'],
+)
+def test_text_behind_a_closing_mark_is_no_caption(tmp_path: Path, line: str) -> None:
+    """Python's reader would glue the two together and leave the marks out."""
+    pairs, reader = read(table(tmp_path, ["a.png,One", line, "a.png,Three"]))
+    assert [pair.caption for pair in pairs] == ["One", "Three"]
+    assert "closing quotation mark" in reader.problems[0].message
+    assert reader.problems[0].row == 3
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
+def test_a_wide_encoding_without_its_mark_is_refused(tmp_path: Path, encoding: str) -> None:
+    with pytest.raises(DatasetFormatError, match=f"whether it is {encoding}-le"):
+        read(table(tmp_path, ["a.png,One"]), encoding=encoding)
+    pairs, _ = read(table(tmp_path, ["a.png,Ön"], encoding), encoding=encoding)
+    assert [pair.caption for pair in pairs] == ["Ön"]
+
+
+def test_a_zip_of_one_line_takes_no_memory(tmp_path: Path) -> None:
+    """390 KB that unpack into one line of 400 MB."""
+    import resource
+
+    picture(tmp_path / "a.png")
+    with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(tmp_path / "a.png", "a.png")
+        with archive.open("metadata.jsonl", "w") as member:
+            member.write(b'{"file_name": "a.png", "caption": "A dog."}\n{"caption": "')
+            for _ in range(400):
+                member.write(b"x" * 1_000_000)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    pairs, reader = read(tmp_path / "t.zip")
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert [problem.row for problem in reader.problems] == [2]
+    assert grown < 200_000_000
+
+
+def test_a_zip_that_unpacks_into_too_much_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.datasets.containers.MOST_BYTES", 100)
+    with zipfile.ZipFile(tmp_path / "t.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("metadata.jsonl", "\n" * 101)
+    with pytest.raises(DatasetFormatError, match="unpacks into 101 bytes"):
+        read(tmp_path / "t.zip")
+
+
+@pytest.mark.parametrize("repeated", [True, False])
+def test_a_group_of_rows_that_unpacks_into_too_much(tmp_path: Path, repeated: bool) -> None:
+    """20 KB that are 600 MB: as one value that all rows share, or by compression."""
+    import resource
+
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    picture(tmp_path / "a.png")
+    path = tmp_path / "t.parquet"
+    small = pa.table({"file_name": ["a.png"], "caption": ["A dog."]})
+    rows, length = (2000, 300_000) if repeated else (60, 10_000_000)
+    value = pa.array(["x" * length])
+    bomb = pa.table(
+        {
+            "file_name": pa.DictionaryArray.from_arrays(pa.array([0] * rows), pa.array(["a.png"])),
+            "caption": pa.DictionaryArray.from_arrays(pa.array([0] * rows), value)
+            if repeated
+            else pa.array(["x" * length] * rows),
+        }
+    )
+    small = small.cast(bomb.schema) if not repeated else small
+    with pq.ParquetWriter(path, small.schema, compression="zstd",
+                          use_dictionary=repeated) as writer:  # fmt: skip
+        writer.write_table(small)
+        writer.write_table(bomb.cast(small.schema))
+    del bomb, value
+    assert path.stat().st_size < 200_000
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    pairs, reader = read(path)
+    grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
+    assert [pair.caption for pair in pairs] == ["A dog."]
+    assert reader.problems
+    if not repeated:
+        assert f"at most {text_files.MOST_BYTES:,}" in reader.problems[0].message
+    assert grown < 500_000_000
+    with pytest.raises(ImageError):
+        load_image(Member(path, "1/caption"))

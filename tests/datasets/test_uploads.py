@@ -1,0 +1,115 @@
+"""What a browser sends lands in its own folder, within its limits, or not at all."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from backend.datasets import uploads as module
+from backend.datasets.uploads import ABANDONED, Uploads, place_of
+from backend.errors import NotFound, SettingsError, UnsafePath
+
+ROOM = 1000
+
+
+@pytest.fixture
+def uploads(tmp_path: Path) -> Uploads:
+    return Uploads(tmp_path / "uploads", ROOM)
+
+
+def send(uploads: Uploads, name: str, path: str, *pieces: bytes) -> None:
+    with uploads.writing(name, path) as file:
+        for piece in pieces:
+            file.write(piece)
+
+
+def everything(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_one_file_and_a_folder_are_what_is_imported(uploads: Uploads) -> None:
+    archive = uploads.begin()
+    send(uploads, archive, "pairs.zip", b"PK", b"...")
+    assert uploads.path_of(archive).read_bytes() == b"PK..."
+    folder = uploads.begin()
+    send(uploads, folder, "photos/metadata.csv", b"a,b")
+    send(uploads, folder, "photos/dogs/1.jpg", b"")
+    assert uploads.path_of(folder).name == "photos"
+    assert everything(uploads.path_of(folder)) == {"metadata.csv", "dogs/1.jpg"}
+    several = uploads.begin()
+    send(uploads, several, "a.csv", b"")
+    send(uploads, several, "b.csv", b"")
+    assert everything(uploads.path_of(several)) == {"a.csv", "b.csv"}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", ".", "a\\b", "a\0b", "a\nb", "\ud800",
+     "x" * 201, "/".join("a" * 21), "a/./b", "‮gpj.exe"],
+)  # fmt: skip
+def test_a_name_that_leads_elsewhere_is_refused(uploads: Uploads, path: str) -> None:
+    with pytest.raises(UnsafePath):
+        place_of(path)
+    name = uploads.begin()
+    with pytest.raises(UnsafePath):
+        send(uploads, name, path, b"x")
+    assert everything(uploads.folder.parent) == set()
+
+
+@pytest.mark.parametrize("name", ["", "..", "../..", "0" * 31, "g" * 32, "0" * 32, "/" + "0" * 31])
+def test_an_upload_that_never_began_is_none(uploads: Uploads, name: str) -> None:
+    for use in (uploads.path_of, uploads.discard, lambda n: send(uploads, n, "a", b"")):
+        with pytest.raises(NotFound):
+            use(name)
+
+
+def test_what_is_too_large_or_broken_off_leaves_nothing(uploads: Uploads) -> None:
+    name = uploads.begin()
+    send(uploads, name, "a", b"x" * 600)
+    with pytest.raises(SettingsError, match="larger than"):
+        send(uploads, name, "b", b"x" * 300, b"x" * 300)
+    with pytest.raises(TypeError):
+        send(uploads, name, "c", b"half", None)  # type: ignore[arg-type]  # as a connection ends
+    assert everything(uploads.folder / name) == {"a"}
+    # A server that was started anew counts what is there.
+    with pytest.raises(SettingsError, match="larger than"):
+        send(Uploads(uploads.folder, ROOM), name, "d", b"x" * 401)
+
+
+def test_no_file_is_written_over(uploads: Uploads) -> None:
+    name = uploads.begin()
+    send(uploads, name, "a", b"first")
+    with pytest.raises(SettingsError, match="already"):
+        send(uploads, name, "a", b"second")
+    with pytest.raises(SettingsError):
+        send(uploads, name, "a/b", b"second")
+    assert uploads.path_of(name).read_bytes() == b"first"
+
+
+def test_limits_of_files_and_of_the_disk(uploads: Uploads, monkeypatch: pytest.MonkeyPatch) -> None:
+    name = uploads.begin()
+    monkeypatch.setattr(module, "MOST_FILES", 2)
+    for path in ("a", "b"):
+        send(uploads, name, path, b"x")
+    with pytest.raises(SettingsError, match="upload an archive"):
+        send(uploads, name, "c", b"x")
+    usage = SimpleNamespace(free=module.KEPT_FREE - 1)
+    monkeypatch.setattr(module.shutil, "disk_usage", lambda _: usage)
+    with pytest.raises(SettingsError, match="disk is full"):
+        send(uploads, uploads.begin(), "a", b"x")
+
+
+def test_an_upload_without_files_is_nothing_to_import(uploads: Uploads) -> None:
+    with pytest.raises(SettingsError, match="Nothing was uploaded"):
+        uploads.path_of(uploads.begin())
+
+
+def test_abandoned_uploads_go_and_datasets_stay(uploads: Uploads) -> None:
+    used, left, young = uploads.begin(), uploads.begin(), uploads.begin()
+    for name in (used, left, young):
+        send(uploads, name, "photos/1.jpg", b"x")
+    now = (uploads.folder / young).stat().st_mtime
+    paths = [str(uploads.folder / used / "photos")]
+    assert uploads.remove_abandoned(paths, now) == 0
+    assert uploads.remove_abandoned(paths, now + ABANDONED + 1) == 2
+    assert everything(uploads.folder) == {f"{used}/photos/1.jpg"}

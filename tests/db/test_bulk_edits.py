@@ -1,0 +1,126 @@
+"""A bulk edit is one act: no verdict changes its meaning, and one undo takes all of it back."""
+
+import pytest
+
+from db import Store
+from db.authors import edit_author
+from db.queries import opinions, pairs, progress, verdicts
+from db.queries.pairs import PairRow
+from db.queries.verdicts import Rewrite
+from tests.db.building import add_dataset
+
+HOSTILE = "a 50% <b>犬</b> \\ ' photo"
+
+
+@pytest.fixture
+def edited(store: Store) -> tuple[int, list[int]]:
+    """Pairs: undecided, correct, corrected, dropped, unsure; then all are edited by Bo."""
+    dataset, ids = add_dataset(store, 5)
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[1], 0, "correct", author="Ada", note="sure")
+        verdicts.add_verdict(session, ids[2], 0, "correction", "a cat", author="Ada")
+        verdicts.add_verdict(session, ids[3], 0, "drop", author="Ada")
+        verdicts.add_verdict(session, ids[4], 0, "unsure", author="Ada")
+    with store.writing() as session:
+        edits = [Rewrite(i, min(n, 1), f"{n} {HOSTILE}") for n, i in enumerate(ids)]
+        done = verdicts.rewrite(session, edits, author="Bo")
+    assert done.written == tuple(ids[:3])
+    assert done.passed_over == tuple(ids[3:])
+    return dataset, ids
+
+
+def rows(store: Store, ids: list[int]) -> list[PairRow]:
+    with store.reading() as session:
+        return [pairs.get_pair(session, pair_id) for pair_id in ids]
+
+
+def test_an_edit_says_nothing_of_the_picture(store: Store, edited: tuple[int, list[int]]) -> None:
+    dataset, ids = edited
+    undecided, right, wrong, dropped, unsure = rows(store, ids)
+    assert (undecided.decision, undecided.corrected_caption) == (None, f"0 {HOSTILE}")
+    assert undecided.decided_by is None
+    assert (right.judgement, right.corrected_caption) == ("enriched", f"1 {HOSTILE}")
+    assert (right.decided_by, right.note) == ("Ada", "sure")
+    assert (wrong.judgement, wrong.corrected_caption) == ("correction", f"2 {HOSTILE}")
+    assert wrong.decided_by == "Ada"
+    assert (dropped.decision, unsure.decision) == ("drop", "unsure")
+    with store.reading() as session:
+        counted = pairs.counts(session, dataset)
+        assert (counted.reviewed, counted.errors_found) == (4, 2)
+        assert {o.author for i in ids for o in opinions.of_pair(session, i)} == {"Ada"}
+        assert sorted(verdict or "" for _, verdict in progress.decided(session, dataset)) == sorted(
+            verdict or "" for _, verdict in progress.decided(session, dataset)
+        )
+        acts = verdicts.history(session, ids[0])
+    assert [(act.author, act.decision) for act in acts] == [(edit_author("Bo"), None)]
+
+
+def test_one_undo_takes_it_all_back_and_redo_gives_it_again(
+    store: Store, edited: tuple[int, list[int]]
+) -> None:
+    dataset, ids = edited
+    before = rows(store, ids)
+    with store.writing() as session:
+        assert verdicts.undo_last(session, dataset, "Eve") is None
+        taken = verdicts.undo_last(session, dataset, "Bo")
+    assert taken is not None
+    assert taken.together == 3
+    now = rows(store, ids)
+    assert [pair.decision for pair in now] == [None, "correct", "correction", "drop", "unsure"]
+    assert [pair.corrected_caption for pair in now] == [None, None, "a cat", None, None]
+    assert [pair.decided_by for pair in now] == [None, "Ada", "Ada", "Ada", "Ada"]
+    with store.writing() as session:
+        again = verdicts.redo_last(session, dataset, "Bo")
+    assert again is not None
+    assert again.together == 3
+    keys = ("decision", "corrected_caption", "enriches", "decided_by", "note")
+    assert [[getattr(p, k) for k in keys] for p in rows(store, ids)] == [
+        [getattr(p, k) for k in keys] for p in before
+    ]
+
+
+def test_edits_lie_upon_edits_and_the_decider_stays(
+    store: Store, edited: tuple[int, list[int]]
+) -> None:
+    dataset, ids = edited
+    with store.writing() as session:
+        verdicts.rewrite(session, [Rewrite(ids[1], 2, "second")], author="Bo")
+    with store.writing() as session:
+        verdicts.undo_last(session, dataset, "Bo")
+    (pair,) = rows(store, ids[1:2])
+    assert (pair.corrected_caption, pair.decided_by) == (f"1 {HOSTILE}", "Ada")
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[1], pair.verdict_version, "drop", author="Bo")
+    with store.writing() as session:
+        # The verdict over it stays: the rest of the edit goes, by whatever came later.
+        taken = verdicts.undo_last(session, dataset, "Bo", only_edits=True)
+    assert taken is not None
+    assert [p.decision for p in rows(store, ids)] == [None, "drop", "correction", "drop", "unsure"]
+    with store.writing() as session:
+        verdicts.undo_last(session, dataset, "Bo")
+    (pair,) = rows(store, ids[1:2])
+    assert (pair.judgement, pair.decided_by) == ("enriched", "Ada")
+
+
+def test_back_to_the_caption_as_it_was(store: Store, edited: tuple[int, list[int]]) -> None:
+    _, ids = edited
+    captions = [pair.caption for pair in rows(store, ids)]
+    with store.writing() as session:
+        versions = [pair.verdict_version for pair in rows(store, ids)]
+        edits = [Rewrite(i, v, c) for i, v, c in zip(ids, versions, captions, strict=True)]
+        done = verdicts.rewrite(session, edits, author="Bo")
+    assert done.written == tuple(ids[:2])  # what was called wrong does not come back
+    now = rows(store, ids)
+    assert [(p.decision, p.corrected_caption) for p in now[:2]] == [(None, None), ("correct", None)]
+
+
+def test_nothing_is_written_of_an_edit_that_makes_no_sense(
+    store: Store, edited: tuple[int, list[int]]
+) -> None:
+    _, ids = edited
+    before = rows(store, ids)
+    with pytest.raises(ValueError, match="empty"), store.writing() as session:
+        verdicts.rewrite(session, [Rewrite(ids[0], 1, "x"), Rewrite(ids[1], 2, " ")], author="Bo")
+    with store.writing() as session:
+        assert verdicts.rewrite(session, [Rewrite(ids[0], 7, "late")], author="Bo").written == ()
+    assert rows(store, ids) == before

@@ -1,0 +1,87 @@
+"""Expectations: kept beside trajectories and copies, read with them."""
+
+import numpy as np
+import pytest
+
+from db import Store
+from db.queries import copy_trajectories, expectations, trajectories
+from db.queries.copy_trajectories import digest
+from db.queries.expectations import ExpectationRow, pack, unpack
+from tests.db.building import add_dataset, start_run
+from tests.db.test_scores import trajectory
+
+
+def row(words: int, captioner: str = "one", alternatives: bool = True) -> ExpectationRow:
+    log_p = -np.arange(words, dtype=np.float32)
+    options = tuple((("cat", 0.612), ("犬", 0.2)) if i % 2 else () for i in range(words))
+    return ExpectationRow(log_p, log_p * -0.5, options if alternatives else (), captioner)
+
+
+def same(stored: ExpectationRow | None, other: ExpectationRow) -> bool:
+    return (
+        stored is not None
+        and np.array_equal(stored.log_p, other.log_p)
+        and np.array_equal(stored.distance, other.distance)
+        and (stored.alternatives, stored.captioner) == (other.alternatives, other.captioner)
+    )
+
+
+@pytest.mark.parametrize("words", [0, 1, 12, 3000])
+@pytest.mark.parametrize("alternatives", [True, False])
+def test_what_is_packed_comes_back(words: int, alternatives: bool) -> None:
+    original = row(words, alternatives=alternatives and words > 1)
+    assert same(unpack(pack(original), "one"), original)
+    assert unpack(None, "one") is None
+
+
+def test_they_come_with_the_trajectory_and_can_be_made_again(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 3)
+    run_id = start_run(store, dataset_id)
+    with store.writing() as session:
+        trajectories.save_trajectories(session, run_id, [trajectory(i) for i in ids])
+        expectations.save_expectations(session, run_id, {ids[0]: row(4), ids[1]: row(2)})
+        expectations.save_expectations(session, run_id, {})
+    with store.reading() as session:
+        stored = trajectories.trajectories_of(session, run_id, ids)
+        assert same(stored[ids[0]].expectation, row(4))
+        assert stored[ids[2]].expectation is None
+        stored_alone = trajectories.get_trajectory(session, ids[1])
+        assert stored_alone is not None
+        assert same(stored_alone.expectation, row(2))
+        assert expectations.unexpected(session, run_id, "one", 0, 9) == [ids[2]]
+        assert expectations.unexpected(session, run_id, "another", 0, 2) == ids[:2]
+        assert expectations.unexpected(session, run_id, "another", ids[1], 2) == ids[2:]
+    with store.writing() as session:  # the trajectory is written again: what was said of it stays
+        trajectories.save_trajectories(session, run_id, [trajectory(ids[0], seed=2)])
+        expectations.save_expectations(session, run_id, {ids[1]: row(3, "another")})
+    with store.reading() as session:
+        stored = trajectories.trajectories_of(session, run_id, ids)
+        assert same(stored[ids[0]].expectation, row(4))
+        assert same(stored[ids[1]].expectation, row(3, "another"))
+
+
+def test_copies_have_theirs(store: Store) -> None:
+    dataset_id, (pair_id,) = add_dataset(store, 1)
+    run_id = start_run(store, dataset_id)
+    texts = ["a copy", "another copy"]
+    with store.writing() as session:
+        copy_trajectories.save_copies(session, run_id, texts, [trajectory(pair_id)] * 2)
+        expectations.save_copy_expectations(
+            session, run_id, {(pair_id, digest(texts[1])): row(2, alternatives=False)}
+        )
+    with store.reading() as session:
+        kept = copy_trajectories.copies_of(session, run_id, [(pair_id, text) for text in texts])
+    assert kept[pair_id, texts[0]].expectation is None
+    assert same(kept[pair_id, texts[1]].expectation, row(2, alternatives=False))
+
+
+def test_what_is_no_number_is_not_kept(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 2)
+    run_id = start_run(store, dataset_id)
+    with store.writing() as session:
+        trajectories.save_trajectories(session, run_id, [trajectory(i) for i in ids])
+    bad = ExpectationRow(np.array([np.nan], np.float32), np.zeros(1, np.float32), (), "one")
+    with store.writing() as session, pytest.raises(ValueError, match="not finite"):
+        expectations.save_expectations(session, run_id, {ids[0]: row(4), ids[1]: bad})
+    with store.reading() as session:
+        assert expectations.unexpected(session, run_id, "one", 0, 9) == ids

@@ -1,0 +1,88 @@
+"""Notes go with verdicts: kept, taken back and found again; guidelines belong to a dataset."""
+
+import pytest
+
+from db import Store
+from db.errors import MissingRow, UnstorableText
+from db.queries import datasets, pairs, queue, verdict_history, verdicts
+from db.queries.queue import QueueFilter
+from tests.db.building import add_dataset
+
+HOSTILE = "50% _off_ \\ 'quoted' <b>犬</b>"
+
+
+def note_of(store: Store, pair_id: int) -> str:
+    with store.reading() as session:
+        return pairs.get_pair(session, pair_id).note
+
+
+def test_a_note_goes_with_its_verdict(store: Store) -> None:
+    dataset, ids = add_dataset(store, 3)
+    with store.writing() as session:
+        first = verdicts.add_verdict(session, ids[0], 0, "drop", author="Ada", note=HOSTILE)
+        assert first.note == HOSTILE
+        # The same request once more is the same act; with another note it comes too late.
+        again = verdicts.add_verdict(session, ids[0], 0, "drop", author="Ada", note=HOSTILE)
+        assert again.id == first.id
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[0], 1, "correct", author="Ada", note="second thought")
+    assert note_of(store, ids[0]) == "second thought"
+    for expected in (HOSTILE, ""):
+        with store.writing() as session:
+            verdicts.undo_last(session, dataset, "Ada")
+        assert note_of(store, ids[0]) == expected
+    with store.writing() as session:
+        verdicts.redo_last(session, dataset, "Ada")
+    assert note_of(store, ids[0]) == HOSTILE
+    with store.reading() as session:
+        assert [act.note for act in verdicts.history(session, ids[0])] == [
+            HOSTILE, "second thought", HOSTILE, "", HOSTILE,
+        ]  # fmt: skip
+        kept = [act.note for act in verdict_history.iterate_acts(session, dataset)]
+        assert kept == [HOSTILE, "second thought", HOSTILE, "", HOSTILE]
+
+
+def test_one_note_for_many_goes_back_with_one_undo(store: Store) -> None:
+    dataset, ids = add_dataset(store, 3)
+    with store.writing() as session:
+        seen = [(pair_id, 0) for pair_id in ids]
+        verdicts.add_verdicts(session, seen, "unsure", author="Ada", note="ask Ben")
+    assert {note_of(store, pair_id) for pair_id in ids} == {"ask Ben"}
+    with store.writing() as session:
+        verdicts.undo_last(session, dataset, "Ada")
+    assert {note_of(store, pair_id) for pair_id in ids} == {""}
+
+
+def test_notes_are_found(store: Store) -> None:
+    dataset, ids = add_dataset(store, 4)
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[0], 0, "drop", author="Ada", note=HOSTILE)
+        verdicts.add_verdict(session, ids[1], 0, "unsure", author="Ada", note="Ask Ben\nor Eve")
+        verdicts.add_verdict(session, ids[2], 0, "correct", author="Ada")
+
+    def listed(**fields: object) -> list[int]:
+        filter = QueueFilter(dataset, order="position", descending=False, **fields)  # type: ignore[arg-type]
+        with store.reading() as session:
+            assert queue.count(session, filter) == len(queue.page(session, filter).rows)
+            return [row.pair_id for row in queue.page(session, filter).rows]
+
+    assert listed(note="ask ben") == [ids[1]]
+    assert listed(note="50% _off_ \\") == [ids[0]]
+    assert listed(note="%") == [ids[0]]
+    assert listed(noted=True) == ids[:2]
+    assert listed(noted=False) == ids[2:]
+    assert listed(note="nowhere") == []
+    with pytest.raises(UnstorableText):
+        listed(note="a\0b")
+
+
+def test_guidelines_belong_to_their_dataset(store: Store) -> None:
+    dataset, _ = add_dataset(store, 1)
+    other, _ = add_dataset(store, 1, "other")
+    with store.writing() as session:
+        datasets.set_guidelines(session, dataset, "# Say what is seen\n" + HOSTILE)
+    with store.reading() as session:
+        assert datasets.get_dataset(session, dataset).guidelines.endswith(HOSTILE)
+        assert datasets.get_dataset(session, other).guidelines == ""
+    with pytest.raises(MissingRow), store.writing() as session:
+        datasets.set_guidelines(session, 10**6, "x")

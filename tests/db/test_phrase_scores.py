@@ -1,0 +1,91 @@
+"""Phrases of pairs in the store, on SQLite and on PostgreSQL: kept once, read again, in order."""
+
+import numpy as np
+
+from db import Store
+from db.queries import datasets as dataset_queries
+from db.queries import pairs, phrase_scores, queue, runs
+from db.queries.phrase_scores import PhraseRow
+from db.queries.queue import QueueFilter, Range
+from tests.db.building import add_dataset, start_run
+
+ROW = PhraseRow(2, 9, 5, 9, 1, 0.25, 0.125, -0.5)
+UNTESTED = PhraseRow(0, 1, 0, 1, 0, None, None, None)
+
+
+def test_what_is_saved_is_read_again_and_twice_is_once(store: Store) -> None:
+    dataset, ids = add_dataset(store, 3)
+    run = start_run(store, dataset)
+    for _ in range(2):
+        with store.writing() as session:
+            phrase_scores.save_phrase_scores(
+                session, run, {ids[2]: [], ids[0]: [ROW, UNTESTED], ids[1]: [UNTESTED]}
+            )
+    with store.reading() as session:
+        assert phrase_scores.phrases_of(session, ids[0]) == [ROW, UNTESTED]
+        assert phrase_scores.phrases_of(session, ids[2], run) == []
+        stored = list(phrase_scores.iterate(session, run, batch=2))
+    assert [pair for pair, _, _ in stored] == ids
+    assert [values.tolist() for _, _, values in stored] == [[-0.5], [], []]
+    assert stored[0][1].tolist() == [1]
+
+
+def test_columns_of_a_selection(store: Store) -> None:
+    dataset, ids = add_dataset(store, 5)
+    with store.writing() as session:
+        phrase_scores.save_support(
+            session, {ids[0]: (0.5, -1.5), ids[3]: (-2.0, -3.0), ids[1]: (None, None)}
+        )
+    for scanning in (False, True):
+        with store.reading(scanning) as session:
+            columns = phrase_scores.selection_columns(session, dataset, "support")
+            listed = phrase_scores.captions_and_images(session, dataset, ids[1], 2)
+            nothing = phrase_scores.selection_columns(session, dataset + 1, "support")
+        assert columns.ids.tolist() == ids
+        np.testing.assert_array_equal(columns.value, [0.5, np.nan, np.nan, -2.0, np.nan])
+        assert columns.verdicts.tolist() == [0] * 5
+        assert [columns.split_names[i] for i in columns.splits] == [columns.split_names[0]] * 5
+        assert [row[0] for row in listed] == ids[2:4]
+        assert (len(nothing.ids), nothing.split_names) == (0, ())
+
+
+def test_hollow_first_with_a_range(store: Store) -> None:
+    dataset, ids = add_dataset(store, 4)
+    with store.writing() as session:
+        phrase_scores.save_support(
+            session, {ids[0]: (0.5, 0.1), ids[1]: (-2.0, -3.0), ids[3]: (0.25, -4.0)}
+        )
+    with store.reading() as session:
+
+        def order(column: str, *ranges: Range) -> list[int]:
+            filter = QueueFilter(dataset, order=column, descending=False, ranges=ranges)
+            return [row.pair_id for row in queue.page(session, filter, None, 9).rows]
+
+        assert order("support") == [ids[1], ids[3], ids[0], ids[2]]
+        assert order("weakest") == [ids[3], ids[1], ids[0], ids[2]]
+        assert order("support", Range("support", -1.0, 0.4)) == [ids[3]]
+
+
+def test_the_latest_runs_in_one_statement_are_those_asked_for_one_by_one(store: Store) -> None:
+    dataset, _ = add_dataset(store, 1)
+    for revision in ("1", "2"):
+        start_run(store, dataset, revision)
+    with store.reading() as session:
+        latest = runs.latest_runs(session, dataset, ("score", "support"))
+        kinds = ("score", "support")
+        wanted = {kind: runs.latest_run(session, dataset, kind) for kind in kinds}
+    assert latest == {kind: run for kind, run in wanted.items() if run is not None}
+    assert latest
+
+
+def test_a_dataset_goes_with_its_phrases(store: Store) -> None:
+    dataset, ids = add_dataset(store, 2)
+    run = start_run(store, dataset)
+    with store.writing() as session:
+        phrase_scores.save_phrase_scores(session, run, {pair: [ROW] for pair in ids})
+    with store.writing() as session:
+        dataset_queries.delete_dataset(session, dataset)
+    with store.reading() as session:
+        assert phrase_scores.phrases_of(session, ids[0]) is None
+        assert list(phrase_scores.iterate(session, run)) == []
+        assert pairs.totals(session, dataset) == (0, 0)

@@ -1,0 +1,86 @@
+"""Places on the map, and the pairs of a region, on both databases."""
+
+import random
+
+import pytest
+
+from db import Store
+from db.queries import datasets, picture_map, queue, verdicts
+from db.queries.picture_map import Corners, PlaceRow
+from db.queries.queue import QueueFilter
+from tests.db.building import add_dataset, set_probabilities
+
+#: A star with dents, a triangle, a bow tie and a box whose sides run along the axes.
+REGIONS: tuple[Corners, ...] = (
+    ((0.5, 0.95), (0.6, 0.6), (0.95, 0.6), (0.65, 0.4), (0.8, 0.05), (0.5, 0.3), (0.2, 0.05),
+     (0.35, 0.4), (0.05, 0.6), (0.4, 0.6)),
+    ((0.1, 0.1), (0.9, 0.2), (0.4, 0.8)),
+    ((0.1, 0.1), (0.9, 0.9), (0.9, 0.1), (0.1, 0.9)),
+    ((0.25, 0.25), (0.75, 0.25), (0.75, 0.5), (0.25, 0.5)),
+)  # fmt: skip
+
+
+def is_inside(x: float, y: float, corners: Corners) -> bool:
+    """As W. R. Franklin's pnpoly has it."""
+    inside, before = False, corners[-1]
+    for corner in corners:
+        (x1, y1), (x2, y2) = corner, before
+        if (y1 > y) != (y2 > y) and x < (x2 - x1) * (y - y1) / (y2 - y1) + x1:
+            inside = not inside
+        before = corner
+    return inside
+
+
+@pytest.fixture
+def placed(store: Store) -> tuple[int, list[PlaceRow]]:
+    """Sixty pairs at random places, and a dataset beside them at the same."""
+    rng = random.Random(5)
+    made, ids = add_dataset(store, 61)
+    other, others = add_dataset(store, 5, "other")
+    rows = [PlaceRow(pair_id, rng.random(), rng.random()) for pair_id in ids[:60]]
+    with store.writing() as session:
+        picture_map.replace_places(session, made, [PlaceRow(ids[60], 0.5, 0.5)])
+        picture_map.replace_places(session, made, rows)
+        beside = [PlaceRow(pair_id, 0.5, 0.4) for pair_id in others]
+        picture_map.replace_places(session, other, beside)
+    set_probabilities(store, ids, [n / 61 for n in range(61)])
+    return made, rows
+
+
+@pytest.mark.parametrize("corners", REGIONS)
+def test_a_region_holds_what_a_plain_loop_finds_in_it(
+    store: Store, placed: tuple[int, list[PlaceRow]], corners: Corners
+) -> None:
+    made, rows = placed
+    wanted = {row.pair_id for row in rows if is_inside(row.x, row.y, corners)}
+    assert 3 < len(wanted) < 50
+    filter = QueueFilter(made, region=corners)
+    with store.reading() as session:
+        listed = [row.pair_id for row in queue.page(session, filter, limit=100).rows]
+        assert queue.count(session, filter) == len(wanted)
+    assert set(listed) == wanted
+    assert listed == sorted(listed, reverse=True)  # by probability, as every queue
+
+
+def test_points_carry_what_they_are_coloured_by(
+    store: Store, placed: tuple[int, list[PlaceRow]]
+) -> None:
+    made, rows = placed
+    with store.writing() as session:
+        verdicts.add_verdict(session, rows[1].pair_id, 0, "correct", author="Ada")
+    with store.reading() as session:
+        points = list(picture_map.points(session, made))
+        assert picture_map.count_places(session, made) == 60
+    assert [point[:3] for point in points] == [(row.pair_id, row.x, row.y) for row in rows]
+    assert points[3][3] == pytest.approx(3 / 61)
+    assert [points[0][5], points[1][5]] == [None, "correct"]
+    with store.writing() as session:
+        datasets.delete_dataset(session, made)
+    with store.reading() as session:
+        assert picture_map.count_places(session, made) == 0
+        assert picture_map.count_places(session, made + 1) == 5
+
+
+def test_a_line_is_no_region() -> None:
+    with pytest.raises(ValueError, match="no inside"):
+        picture_map.is_inside(((0.1, 0.5), (0.5, 0.5), (0.9, 0.5)))

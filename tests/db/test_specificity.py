@@ -1,0 +1,92 @@
+"""How specific captions are: saved with what stands behind it, measured once, sampled evenly."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from db import Store
+from db.queries import datasets, pairs, queue, specificity
+from db.queries.pairs import NewPair
+from db.queries.queue import QueueFilter, Range
+from db.queries.specificity import RetrievalRow
+from tests.db.building import add_dataset, start_run
+
+
+def test_what_is_saved_is_read_again_and_a_newer_run_replaces_it(store: Store) -> None:
+    dataset, ids = add_dataset(store, 3)
+    first, second = start_run(store, dataset), start_run(store, dataset, "2")
+    row = RetrievalRow(ids[0], first, -1.25, 3, 21, 0.75, (ids[2], ids[1]))
+    with store.writing() as session:
+        specificity.save_retrievals(session, [row])
+    with store.reading() as session:
+        assert specificity.get_retrieval(session, ids[0]) == row
+        assert specificity.get_retrieval(session, ids[1]) is None
+        assert pairs.get_pair(session, ids[0]).specificity == -1.25
+        waiting = specificity.unmeasured(session, dataset, first, 0, 9)
+        assert [pair.pair_id for pair in waiting] == ids[1:]
+        waiting = specificity.unmeasured(session, dataset, second, 0, 2)
+        assert [pair.pair_id for pair in waiting] == ids[:2]
+    newer = replace(row, run_id=second, specificity=-0.5, rank=1, better=())
+    with store.writing() as session:
+        specificity.save_retrievals(session, [newer])
+    with store.reading() as session:
+        assert specificity.get_retrieval(session, ids[0]) == newer
+        assert specificity.summary(session, second) == (1, 1, 0.75, 21)
+        assert specificity.summary(session, first) == (0, 0, None, 0)
+
+
+def test_numbers_that_are_none_are_refused(store: Store) -> None:
+    dataset, ids = add_dataset(store, 1)
+    row = RetrievalRow(ids[0], start_run(store, dataset), math.nan, 1, 2, 0.5, ())
+    with store.writing() as session, pytest.raises(ValueError, match="specificity of pair"):
+        specificity.save_retrievals(session, [row])
+
+
+def test_another_run_starts_from_nothing_and_other_datasets_keep_theirs(store: Store) -> None:
+    dataset, ids = add_dataset(store, 2)
+    other, others = add_dataset(store, 1, "others")
+    run, second = start_run(store, dataset), start_run(store, dataset, "2")
+    with store.writing() as session:
+        specificity.save_retrievals(
+            session, [RetrievalRow(i, run, -1.0, 1, 3, 0.5, ()) for i in (*ids, *others)]
+        )
+        specificity.save_retrievals(session, [RetrievalRow(ids[0], second, -2.0, 1, 3, 0.5, ())])
+        specificity.keep_only(session, dataset, second)
+    with store.reading() as session:
+        assert specificity.get_retrieval(session, ids[1]) is None
+        assert pairs.get_pair(session, ids[1]).specificity is None
+        assert pairs.get_pair(session, ids[0]).specificity == -2.0
+        assert specificity.get_retrieval(session, others[0]) is not None
+    with store.writing() as session:
+        datasets.delete_dataset(session, other)
+
+
+def test_a_range_and_the_order_generic_first(store: Store) -> None:
+    dataset, ids = add_dataset(store, 4)
+    run = start_run(store, dataset)
+    values = dict(zip(ids, (-0.1, -3.0, -1.0), strict=False))
+    with store.writing() as session:
+        specificity.save_retrievals(
+            session, [RetrievalRow(i, run, v, 1, 3, 0.5, ()) for i, v in values.items()]
+        )
+    with store.reading() as session:
+        filter = QueueFilter(dataset, order="specificity", descending=False)
+        rows = queue.page(session, filter).rows
+        assert [row.specificity for row in rows] == [-3.0, -1.0, -0.1, None]
+        generic = replace(filter, ranges=(Range("specificity", None, -0.5),))
+        assert [row.pair_id for row in queue.page(session, generic).rows] == [ids[1], ids[2]]
+
+
+def test_pictures_are_sampled_once_each_and_always_the_same(store: Store) -> None:
+    with store.writing() as session:
+        dataset = datasets.create_dataset(session, "captions", "/data", "/data").id
+        new = [NewPair(f"{n}-{k}", f"{n}.jpg", f"{n}") for n in range(30) for k in range(3)]
+        pairs.add_pairs(session, dataset, new)
+    with store.reading() as session:
+        assert specificity.count_pictures(session, dataset) == 30
+        every = specificity.pictures(session, dataset, 100)
+        some = specificity.pictures(session, dataset, 7)
+    assert len({name for _, name in every}) == len(every) == 30
+    assert some == every[:7]
+    assert [name for _, name in some] != sorted(name for _, name in some)

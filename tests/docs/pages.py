@@ -1,0 +1,27 @@
+"""The pages of the documentation and what stands in them."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = sorted(
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), ROOT / "assets" / "models" / "README.md"]
+)
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def fences(page: Path, language: str) -> list[str]:
+    """The code blocks of a language."""
+    return [body for name, body in _FENCE.findall(page.read_text("utf-8")) if name == language]
+
+
+def shell_lines(page: Path) -> list[str]:
+    """The commands of the shell blocks; continued lines as one, comments left out."""
+    text = "".join(fences(page, "sh")).replace("\\\n", " ")
+    lines = (re.sub(r"\s+#.*$", "", line).strip() for line in text.splitlines())
+    return [line for line in lines if line]
+
+
+def code(page: Path) -> list[str]:
+    """What stands between backticks in the text."""
+    return re.findall(r"`([^`\n]+)`", _FENCE.sub("", page.read_text(encoding="utf-8")))

@@ -1,0 +1,140 @@
+"""The documentation and the program agree, both ways: every table is what the program gives now,
+and whatever any page mentions by name exists."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from backend.datasets.writing import FORMATS
+from backend.settings import setting_names
+from tests.docs import reference
+from tests.docs.pages import PAGES, ROOT, code, shell_lines
+
+PROGRAM = re.compile(r"(?:\S*python3? app\.py|traced-curator|run --rm app) +([^\n`]*)")
+COMMANDS = dict(reference.commands())
+SETTINGS = {f"TRACED_{name.upper()}" for name in setting_names()}
+
+
+def called(words: list[str]) -> str | None:
+    """The command that a command line starts with."""
+    for length in (2, 1):
+        if (name := " ".join(words[:length])) in COMMANDS:
+            return name
+    return None
+
+
+@pytest.mark.parametrize("page", sorted(reference.DOCS.glob("*.md")), ids=lambda page: page.name)
+def test_tables_are_up_to_date(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert reference.renewed(text) == text, "Run: python -m tests.docs.reference"
+
+
+def test_every_table_is_on_one_page() -> None:
+    used = [
+        name for page in reference.DOCS.glob("*.md") for name in reference.blocks(page.read_text())
+    ]
+    assert sorted(used) == sorted(reference.TABLES)
+
+
+def test_tables_have_what_the_program_has() -> None:
+    page = reference.TABLES["commands"]()
+    for name, command in COMMANDS.items():
+        section = page.split(f"### `{name}`\n")[1].split("\n### ")[0]
+        assert [option for option in reference.options(command) if option not in section] == []
+    assert {"serve", "import", "curators add"} <= set(COMMANDS)
+    assert all(f"`{name}`" in reference.TABLES["settings"]() for name in SETTINGS)
+    registered = {f"/{name}" for name in reference.endpoints()}
+    actions = vars(reference.api.Actions)
+    public = {f"/{name}" for name, kind in actions.items() if inspect.isfunction(kind)}
+    assert registered == {name for name in public if not name.startswith("/_")}
+
+
+def test_every_setting_and_key_is_described() -> None:
+    for table in ("settings", "keys", "exit-statuses"):
+        rows = reference.TABLES[table]().splitlines()[2:]
+        assert [row for row in rows if re.search(r"\|\s*\|$", row)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_commands_and_options_that_pages_mention_exist(page: Path) -> None:
+    text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+    for line in PROGRAM.findall(text):
+        words = [word for word in line.split("#")[0].split() if word not in ("…", "…`")]
+        if not words or words[0].startswith("-") or words[0].isupper() or not words[0].isalpha():
+            continue
+        name = called(words)
+        assert name is not None, f"{page.name}: there is no command '{words[0]}'"
+        for word in words:
+            if word.startswith("--") and word != "--help":
+                option = word.split("=")[0].rstrip(".,;:)")
+                assert option in reference.options(COMMANDS[name]), f"{page.name}: {name} {word}"
+
+
+#: Options of other programs that pages name.
+OTHERS = {"--help", "--rm", "--times", "--soak", "--pairs", "--no-deps", "--hypothesis-profile"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_options_in_the_text_exist(page: Path) -> None:
+    known = {option for command in COMMANDS.values() for option in reference.options(command)}
+    known |= set(reference.global_options())
+    text = " ".join(code(page))
+    mentioned = set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text))
+    assert sorted(mentioned - known - OTHERS - _of_modules()) == []
+
+
+def _of_modules() -> set[str]:
+    """Options of `python -m …` modules, which have parsers of their own."""
+    sources = [*ROOT.glob("backend/lab/**/*.py"), *ROOT.glob("tests/*/*.py")]
+    text = "".join(path.read_text(encoding="utf-8") for path in sources)
+    named = set(re.findall(r'add_argument\(\s*"(--[\w-]+)"', text))
+    return named | set(re.findall(r'OPTION = "(--[\w-]+)"', text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_variables_that_pages_mention_exist(page: Path) -> None:
+    mentioned = set(re.findall(r"TRACED_[A-Z_]*[A-Z]", page.read_text(encoding="utf-8")))
+    assert sorted(mentioned - SETTINGS - {"TRACED_PASSWORD"}) == []
+
+
+def test_export_formats() -> None:
+    page = (reference.DOCS / "export.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"^\| `([\w-]+)` \|", page, re.M)) == set(FORMATS)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_endpoints_that_pages_mention_exist(page: Path) -> None:
+    mentioned = re.findall(r'api_name="(/\w+)"', page.read_text(encoding="utf-8"))
+    assert set(mentioned) <= {f"/{name}" for name in reference.endpoints()}
+
+
+def test_the_readme_lists_every_command() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `([a-z]+)[ `]", text, re.M))
+    assert listed == {name.split()[0] for name in COMMANDS}
+
+
+def test_make_targets_exist() -> None:
+    targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.M))
+    for page in PAGES:
+        mentioned = {
+            line.split()[1]
+            for line in (*shell_lines(page), *code(page))
+            if line.startswith("make ") and len(line.split()) > 1
+        }
+        assert sorted(mentioned - targets) == [], page.name
+
+
+def test_the_readme_is_short() -> None:
+    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 1_200
+
+
+def test_files_that_pages_mention_exist() -> None:
+    for page in PAGES:
+        if page.name == "CHANGELOG.md":
+            continue
+        for name in code(page):
+            if re.fullmatch(r"(?:backend|traced_ui|tests|db|assets)/[\w/.*-]+", name):
+                assert list(ROOT.glob(name.rstrip("/"))), f"{page.name}: {name}"

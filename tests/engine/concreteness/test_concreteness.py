@@ -1,0 +1,76 @@
+"""ICC of captions that nobody could mistake, and of models from a directory."""
+
+from pathlib import Path
+
+import pytest
+import torch
+
+from backend.engine.concreteness import ABSTRACT_THRESHOLD
+from backend.engine.concreteness.scoring import score_captions
+from backend.errors import ModelMismatch, ModelUnavailable
+
+CONCRETE = [
+    "A brown horse jumping over a white fence",
+    "Two boys in red shirts playing football on a wet field",
+    "There is a woman wearing a blue dress holding an umbrella.",
+    "a plate with fried eggs and bacon next to a cup of tea",
+]
+ABSTRACT = [
+    "Hope springs eternal",
+    "Our commitment to excellence in everything we do",
+    "What a wonderful feeling it is to be free",
+    "Conditions are subject to change without notice",
+]
+
+
+def test_what_can_be_seen_lies_above_the_threshold_and_what_cannot_below() -> None:
+    scores = score_captions([*CONCRETE, *ABSTRACT])
+    assert min(scores[:4]) > ABSTRACT_THRESHOLD > max(scores[4:])
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_the_score_of_a_caption_does_not_depend_on_its_neighbours() -> None:
+    together = score_captions([*ABSTRACT, *CONCRETE])
+    alone = [score_captions([caption])[0] for caption in (*ABSTRACT, *CONCRETE)]
+    assert together == pytest.approx(alone, abs=1e-4)
+
+
+@pytest.mark.parametrize("caption", ["", "   ", "🐕", "12345", "word " * 3000, "犬が走る"])
+def test_every_text_has_a_score(caption: str) -> None:
+    (score,) = score_captions([caption])
+    assert 0 <= score <= 1
+    assert caption.strip() or score == 0
+
+
+def test_no_captions_no_scores() -> None:
+    assert score_captions([]) == []
+
+
+def classifier(folder: Path, labels: int) -> Path:
+    """A small BERT sequence classifier in the hub's form."""
+    from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+    torch.manual_seed(0)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "dog", "hope"]
+    BertTokenizerFast(vocab={w: i for i, w in enumerate(words)}).save_pretrained(folder)
+    BertForSequenceClassification(
+        BertConfig(
+            vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+            intermediate_size=16, num_labels=labels,
+        )
+    ).save_pretrained(folder)  # fmt: skip
+    return folder
+
+
+@pytest.mark.parametrize("labels", [1, 2])
+def test_a_model_from_a_directory(tmp_path: Path, labels: int) -> None:
+    scores = score_captions(["a dog", "", "hope"], str(classifier(tmp_path, labels)))
+    assert scores[1] == 0
+    assert all(0 <= score <= 1 for score in scores)
+
+
+def test_what_is_no_such_model_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(ModelMismatch, match="one rating or two classes"):
+        score_captions(["a dog"], str(classifier(tmp_path, 5)))
+    with pytest.raises(ModelUnavailable, match="could not be loaded"):
+        score_captions(["a dog"], str(tmp_path / "nothing"))

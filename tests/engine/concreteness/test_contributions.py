@@ -1,0 +1,47 @@
+"""A word's contribution is what the caption's ICC loses without it."""
+
+import subprocess
+import sys
+
+import pytest
+
+from backend.engine.concreteness.contributions import MOST_WORDS, contributions
+from backend.engine.concreteness.scoring import score_captions
+from tests.engine.concreteness.test_concreteness import ABSTRACT, CONCRETE
+
+
+def test_contributions_are_differences_and_point_at_the_words() -> None:
+    caption = "What a wonderful brown dog, a true friend for life!"
+    icc, words = contributions(caption)
+    assert icc == pytest.approx(score_captions([caption])[0])
+    gains = {caption[word.start : word.end]: word.gain for word in words}
+    assert gains["dog"] > 0.02
+    assert gains["life"] < -0.02
+    without = caption.replace("brown ", "")
+    assert gains["brown"] == pytest.approx(icc - score_captions([without])[0], abs=1e-3)
+
+
+@pytest.mark.parametrize("caption", [*CONCRETE, *ABSTRACT, "dog", "word " * 500, "犬が走る"])
+def test_every_caption_has_them(caption: str) -> None:
+    icc, words = contributions(caption)
+    assert 0 <= icc <= 1
+    assert len(words) <= MOST_WORDS
+    assert all(caption[word.start : word.end].strip() for word in words)
+
+
+def test_words_tell_apart_where_the_score_ends() -> None:
+    icc, words = contributions("Best day ever, no doubt about it.")
+    assert icc == 0
+    assert min(word.gain for word in words) < -0.02
+
+
+def test_an_empty_caption_has_none() -> None:
+    assert contributions("  ") == (0.0, ())
+
+
+def test_it_works_in_a_program_that_has_loaded_nothing_else() -> None:
+    """The order of imports matters to transformers: see `backend.engine.torchvision_compat`."""
+    module = "backend.engine.concreteness.contributions"
+    program = f"from {module} import contributions; contributions('A dog')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()

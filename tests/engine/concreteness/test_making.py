@@ -1,0 +1,112 @@
+"""The ICC pipeline: each stage by what it promises, and all of them on very small real models."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.engine.concreteness.correlations import agreement
+from backend.engine.concreteness.making import combining
+from backend.engine.concreteness.making.fidelity import edit_similarity, meaning_similarity
+from backend.engine.concreteness.making.loading import load_parts
+from backend.engine.concreteness.making.pipeline import make, read_ratings
+from backend.engine.concreteness.making.semantic_bottleneck import load_semantic_bottleneck, train
+from backend.engine.concreteness.making.standardising import standardised
+from backend.engine.concreteness.scoring import score_captions
+from backend.errors import DatasetFormatError, ModelUnavailable, SettingsError, TrainingError
+from backend.settings import DEMO, EMBEDDED_CAPTIONER, MODELS
+from tests.checkpoints import drawn_pairs
+from tests.engine.concreteness.small_models import language_model, text_encoder, text_to_image
+
+ABSTRACT = ["Hope springs eternal", "Our commitment to quality", "Never give up", "Terms apply"]
+
+
+def captions(count: int) -> list[str]:
+    return [text for _, text in drawn_pairs(count, seed=9)]
+
+
+def test_fidelity_is_one_for_the_same_text_and_small_for_another() -> None:
+    same, other = edit_similarity(["A red dog"] * 2, ["a red dog", "Terms apply"])
+    assert same == 1
+    assert other < 0.4
+    meant, apart, nothing = meaning_similarity(
+        ["A red dog on the sand"] * 3, ["A red dog on the sand", "Terms and conditions apply", ""]
+    )
+    assert meant == pytest.approx(1, abs=1e-3)
+    assert apart < 0.6
+    assert nothing == 0
+
+
+def test_every_length_has_the_same_distribution() -> None:
+    rng = np.random.default_rng(0)
+    lengths = [5] * 200 + [12] * 200 + [40] * 3
+    scores = 1 / (1 + np.exp(-np.array([rng.normal(2 if n == 5 else -1) for n in lengths])))
+    standard = standardised(scores.tolist(), lengths)
+    logits = np.log(standard / (1 - standard))
+    short, long = logits[:200], logits[200:]
+    assert (short.mean(), long.mean()) == (pytest.approx(0.5), pytest.approx(0.5))
+    assert (short.std(), long.std()) == (pytest.approx(1), pytest.approx(1))
+    assert (np.argsort(standard[:200]) == np.argsort(scores[:200])).all()
+    assert standardised([0.5, 0.5], [3, 900]).tolist() == pytest.approx([0.622, 0.622], abs=1e-3)
+
+
+def test_the_combination_follows_the_score_that_agrees() -> None:
+    rng = np.random.default_rng(1)
+    good, noise = rng.random(200), rng.random(200)
+    ratings = (good * 4).astype(int).tolist()
+    combination = combining.fit(good.tolist(), noise.tolist(), ratings)
+    assert combination.vba > 5 * abs(combination.sba)
+    assert agreement(combination(good.tolist(), noise.tolist()).tolist(), ratings).pearson > 0.8
+    with pytest.raises(TrainingError, match="all equally concrete"):
+        combining.fit([0.1, 0.2], [0.1, 0.2], [1, 1])
+
+
+def test_the_linear_layer_learns_and_the_language_model_does_not(tmp_path: Path) -> None:
+    texts = captions(64)
+    bottleneck = load_semantic_bottleneck(
+        str(MODELS / "scenes-clip"), str(language_model(tmp_path / "lm", texts)), prefix=2
+    )
+    before = [p.clone() for p in bottleneck.model.parameters()]
+    losses = train(bottleneck, texts, epochs=6, batch=16, learning_rate=2e-2)
+    assert losses[-1] < losses[0]
+    assert all((a == b).all() for a, b in zip(before, bottleneck.model.parameters(), strict=True))
+    assert len(bottleneck.reconstruct(texts[0])) == 5
+
+
+@pytest.mark.parametrize("kind", ["diffusion", "gallery"])
+def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(kind: str, tmp_path: Path) -> None:
+    texts = captions(60)
+    rated = [*((text, 3.0) for text in captions(70)[60:66]), *((text, 0.0) for text in ABSTRACT)]
+    every = [*texts, *(text for text, _ in rated)]
+    source = (
+        str(text_to_image(tmp_path / "sd", every)) if kind == "diffusion" else f"gallery:{DEMO}"
+    )
+    parts = load_parts(
+        source, str(EMBEDDED_CAPTIONER), str(MODELS / "scenes-clip"),
+        str(language_model(tmp_path / "lm", every)),
+        distill_into=str(text_encoder(tmp_path / "bert", every)),
+    )  # fmt: skip
+    out = tmp_path / "out"
+    report = make(texts, rated, parts, out, epochs=1, distillation_epochs=1)
+    assert (report.captions, report.labelled) == (60, 10)
+    scores = score_captions([*texts[:2], ABSTRACT[0]], str(report.model))
+    assert all(0 <= score <= 1 for score in scores)
+    rows = (out / "scores.csv").read_text().splitlines()
+    (out / "scores.csv").write_text("\n".join(rows[:5]) + "\nA half row,0.")
+    again = make(texts, rated, parts, out, epochs=1, distillation_epochs=1)
+    assert again.semantic_losses == []
+    assert again.combined.pearson == pytest.approx(report.combined.pearson, abs=0.2)
+
+
+def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="no pictures"):
+        load_parts(f"gallery:{tmp_path}", "x", str(MODELS / "scenes-clip"), "y")
+    with pytest.raises(ModelUnavailable, match="text-to-image"):
+        load_parts(str(tmp_path), "x", "y", "z")
+    bad = tmp_path / "ratings.csv"
+    bad.write_text("caption,rating\nA dog,3\nA cat,many\n")
+    with pytest.raises(DatasetFormatError, match="row 3"):
+        read_ratings(bad)
+    bad.write_text("caption,rating\nA dog,3\n")
+    with pytest.raises(DatasetFormatError, match="1 ratings"):
+        read_ratings(bad)

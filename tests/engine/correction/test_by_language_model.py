@@ -1,0 +1,98 @@
+"""A model behind a real server, with everything that servers do."""
+
+import base64
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.engine.correction.language_model_suggestions import Corrector, propose
+from backend.engine.language_models import Budget, ChatEndpoint, Prices, Spending
+from backend.errors import BudgetSpent, ModelUnavailable
+from tests.engine.correction.contexts import context
+from tests.engine.language_models.server import CUT, chat_server
+
+GOOD = '{"caption": "A brown dog on the sand"}'
+
+
+def in_turn(*texts: str) -> Callable[[dict[str, Any]], tuple[int, str]]:
+    answers = iter(texts)
+    return lambda body: (200, next(answers))
+
+
+def test_picture_and_words_are_sent_and_the_answer_is_taken(tmp_path: Path) -> None:
+    with chat_server(in_turn(GOOD)) as served:
+        corrector = Corrector(ChatEndpoint(served.url, "org/small", cache=tmp_path), "words")
+        first, again = propose(context(), corrector), propose(context(), corrector)
+    assert (first.outcome, first.caption) == ("corrected", "A brown dog on the sand")
+    assert again == first
+    assert corrector.proposer == "small · words v1"
+    (body,) = served.asked
+    picture, text = body["messages"][1]["content"]
+    kind, _, data = picture["image_url"]["url"].partition(";base64,")
+    assert kind == "data:image/jpeg"
+    assert base64.b64decode(data).startswith(b"\xff\xd8")
+    assert "<suspects>" in text["text"]
+    assert body["temperature"] == 0
+
+
+@pytest.mark.parametrize("bad", ["The dog is brown.", GOOD + CUT, ""])
+def test_a_bad_or_half_answer_is_repaired_once(bad: str) -> None:
+    with chat_server(in_turn(bad, GOOD)) as served:
+        proposal = propose(context(), Corrector(ChatEndpoint(served.url, "m")))
+    assert (proposal.outcome, proposal.repaired) == ("corrected", True)
+    assert "could not be read" in served.asked[1]["messages"][1]["content"][1]["text"]
+
+
+def test_two_bad_answers_are_given_up() -> None:
+    with chat_server(in_turn("no", "still no")) as served:
+        proposal = propose(context(), Corrector(ChatEndpoint(served.url, "m")))
+    assert (proposal.outcome, proposal.caption) == ("unreadable", None)
+    assert len(served.asked) == 2
+
+
+def test_a_refusal_is_called_one() -> None:
+    refusal = "I'm sorry, but I can't help with images of dogs."
+    with chat_server(in_turn(refusal, refusal)) as served:
+        assert propose(context(), Corrector(ChatEndpoint(served.url, "m"))).outcome == "refused"
+
+
+def test_a_caption_that_the_model_finds_right_is_left_alone() -> None:
+    with chat_server(in_turn(json.dumps({"caption": "A red dog on the sand"}))) as served:
+        assert propose(context(), Corrector(ChatEndpoint(served.url, "m"))).outcome == "unchanged"
+
+
+def test_a_slow_server_is_not_waited_for() -> None:
+    def slow(body: dict[str, Any]) -> tuple[int, str]:
+        time.sleep(1.0)
+        return 200, GOOD
+
+    with chat_server(slow) as served:
+        endpoint = ChatEndpoint(served.url, "m", timeout=0.2, retries=0)
+        with pytest.raises(ModelUnavailable, match="does not answer"):
+            propose(context(), Corrector(endpoint))
+
+
+def test_a_budget_ends_the_questions_and_kept_answers_cost_nothing(tmp_path: Path) -> None:
+    spending = Spending(Prices(1e6, 2e6), Budget(cost=20.0))  # a question of 7 and 3 tokens: 13
+    with chat_server(lambda body: (200, GOOD)) as served:
+        corrector = Corrector(ChatEndpoint(served.url, "m", cache=tmp_path, spending=spending))
+        for text in ("A red dog", "A red cat", "A red dog"):
+            propose(context(text), corrector)
+        assert (spending.requests, spending.kept, spending.cost) == (2, 1, 26.0)
+        with pytest.raises(BudgetSpent, match="larger budget"):
+            propose(context("A red cow"), corrector)
+        propose(context("A red cat"), corrector)
+    assert len(served.asked) == 2
+
+
+@pytest.mark.parametrize("budget", [Budget(tokens=10), Budget(requests=1), Budget(cost=1e-5)])
+def test_every_kind_of_budget(budget: Budget) -> None:
+    spending = Spending(Prices(1.0, 1.0), budget)
+    spending.check()
+    spending.add(7, 3)
+    with pytest.raises(BudgetSpent):
+        spending.check()

@@ -1,0 +1,101 @@
+"""Guided infill and descriptions, with a captioner of random weights in the hub's form."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.engine.captions import Caption
+from backend.engine.correction.captioner import Captioner, load_captioner
+from backend.engine.correction.guided_infill import propose
+from backend.engine.correction.judge import SMALLEST_GAIN, judge, suggest
+from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.detection.localisation import suspect_words
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.protocol import Scorer
+from backend.engine.trajectories.driver import run_trajectories
+from backend.errors import ModelMismatch, ModelUnavailable
+from tests.checkpoints import drawn_pairs, random_blip, random_captioner, random_clip
+
+
+@pytest.fixture(scope="module")
+def captioner(tmp_path_factory: pytest.TempPathFactory) -> Captioner:
+    return load_captioner(str(random_captioner(tmp_path_factory.mktemp("captioner"))))
+
+
+@pytest.fixture(scope="module")
+def scorer(tmp_path_factory: pytest.TempPathFactory) -> Scorer:
+    return load_scorer(str(random_blip(tmp_path_factory.mktemp("scorer"))), device="cpu")
+
+
+def case_of(scorer: Scorer, seed: int) -> CorrectionContext:
+    image, text = drawn_pairs(1, seed=seed)[0]
+    state = scorer.encode_images([image])[0]
+    ((_, trajectory),) = run_trajectories(scorer, [(state, Caption.parse(text))])
+    return CorrectionContext(image, state, trajectory, suspect_words(trajectory))
+
+
+def test_only_suspect_words_are_refilled(scorer: Scorer, captioner: Captioner) -> None:
+    refilled = 0
+    for seed in range(4):
+        context = case_of(scorer, seed)
+        positions = set(context.suspect_positions(3))
+        before = context.caption.words
+        for caption in propose(context, captioner):
+            refilled += 1
+            after = Caption.parse(caption).words
+            assert len(after) == len(before)
+            differing = {i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b}
+            articles = {i for i in differing if after[i].lower() in ("a", "an")}
+            assert differing - articles <= positions
+            assert differing
+    assert refilled
+
+
+def test_next_words_are_whole_words_likeliest_first(captioner: Captioner) -> None:
+    memory = captioner.see(drawn_pairs(1)[0][0])
+    for words in captioner.next_words(memory, ["A dog", ""], 10):
+        assert len(words) == 10
+        assert all(word.word.isalnum() for word in words)
+        values = [word.log_p for word in words]
+        assert values == sorted(values, reverse=True)
+
+
+def test_likelihoods_do_not_depend_on_what_stands_beside(captioner: Captioner) -> None:
+    memory = captioner.see(drawn_pairs(1)[0][0])
+    captions = ["A dog.", "Two red boats by the sea on a sunny day.", ""]
+    together = captioner.log_likelihoods(memory, captions)
+    alone = [captioner.log_likelihoods(memory, [caption])[0] for caption in captions]
+    assert together == pytest.approx(alone, abs=1e-3)
+    assert all(value < 0 for value in together)
+    assert captioner.log_likelihoods(memory, []) == []
+
+
+def test_a_description_is_words(captioner: Captioner) -> None:
+    described = captioner.describe(drawn_pairs(1)[0][0])
+    assert "[" not in described
+
+
+def test_suggestions_improve_the_score_and_are_ranked(scorer: Scorer, captioner: Captioner) -> None:
+    for seed in range(4):
+        context = case_of(scorer, seed)
+        suggestions = suggest(scorer, context, captioner, lambda ts: [0.5] * len(ts))
+        assert len(suggestions) <= 3
+        for suggestion in suggestions:
+            assert suggestion.s_after > suggestion.s_before + SMALLEST_GAIN
+            assert suggestion.s_after == pytest.approx(
+                float(scorer.score([(context.state, [suggestion.caption])])[0][0]), abs=1e-4
+            )
+            assert suggestion.p_after == 0.5
+
+
+def test_no_proposal_no_suggestion(scorer: Scorer) -> None:
+    assert judge(scorer, case_of(scorer, 1), {"": "nobody", "  ": "nobody"}) == []
+
+
+def test_what_is_no_captioner_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(ModelMismatch, match="not a BLIP captioner"):
+        load_captioner(str(random_clip(tmp_path)))
+    with pytest.raises(ModelMismatch, match="no caption decoder"):
+        load_captioner(str(random_blip(tmp_path)))
+    with pytest.raises(ModelUnavailable, match="could not be loaded"):
+        load_captioner(str(tmp_path / "nothing"))

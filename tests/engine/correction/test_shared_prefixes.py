@@ -1,0 +1,100 @@
+"""Captions that begin alike are read together and come out as they do one by one."""
+
+import numpy as np
+import pytest
+import torch
+
+from backend.engine.correction.captioner import Beginning, Captioner, load_captioner
+from backend.engine.correction.shared_prefixes import trees_of
+from backend.settings import EMBEDDED_CAPTIONER
+from tests.checkpoints import drawn_pairs, random_captioner, random_vision_to_text
+
+CAPTIONS = [
+    "A dog.", "A dog on a mat.", "A dog on a red mat.", "A cat on a mat.", "", "A dog on a mat.",
+    "Two boats by the sea.", "A dog beside two boats by the sea on a sunny day.",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=[random_captioner, random_vision_to_text])
+def captioner(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Captioner:
+    return load_captioner(str(request.param(tmp_path_factory.mktemp("captioner"))))
+
+
+@torch.inference_mode()
+def one_by_one(captioner: Captioner, memory: torch.Tensor, caption: str) -> float:
+    """The plain way: each token before all that stands before it, no caption with another."""
+    (tokens,) = captioner._tokens([caption])
+    steps = captioner._logits(memory, [tokens])[0].log_softmax(-1)
+    return sum(float(steps[i, token]) for i, token in enumerate(tokens[1:]))
+
+
+def test_likelihoods_are_those_of_the_plain_way(captioner: Captioner) -> None:
+    memory = captioner.see(drawn_pairs(1)[0][0])
+    together = captioner.log_likelihoods(memory, CAPTIONS)
+    alone = [one_by_one(captioner, memory, caption) for caption in CAPTIONS]
+    assert together == pytest.approx(alone, abs=1e-3)
+    assert together[1] == together[5]
+
+
+def test_the_likeliest_are_those_of_all(captioner: Captioner) -> None:
+    """Those that are not read for their beginning alone would not have been among them."""
+    memory = captioner.see(drawn_pairs(1)[0][0])
+    captions, beginnings = [], []
+    prefixes = ["A dog on a", "Two", ""]
+    for prefix, words in zip(prefixes, captioner.next_words(memory, prefixes, 40), strict=True):
+        captions += [f"{prefix} {word.word} by the sea.".strip() for word in words]
+        beginnings += [word.beginning for word in words]
+    assert len(captions) > 64
+    values = captioner.log_likelihoods(memory, captions)
+    best = sorted(range(len(captions)), key=lambda i: -values[i])[:5]
+    likeliest = captioner.likeliest(memory, captions, beginnings, 5)
+    assert [i for i, _ in likeliest] == best
+    assert [value for _, value in likeliest] == pytest.approx([values[i] for i in best], abs=1e-3)
+    # A beginning that a caption does not have says nothing of it.
+    wrong = [Beginning((-1,), -1e9)] * len(captions)
+    assert [i for i, _ in captioner.likeliest(memory, captions, wrong, 5)] == best
+    assert captioner.likeliest(memory, [], [], 5) == []
+
+
+def test_descriptions_together_are_those_of_each(captioner: Captioner) -> None:
+    images = [image for image, _ in drawn_pairs(4, seed=3)]
+    together = captioner.describe_all(captioner.encode(images), max_new_tokens=12)
+    assert together == [captioner.describe(image, max_new_tokens=12) for image in images]
+    assert captioner.describe_all([]) == []
+
+
+def test_a_token_sees_its_ancestors_alone() -> None:
+    trees = trees_of([(7, 1, 2), (7, 1, 3), (7, 4)], size=2)
+    seen = trees.mask(torch.float32, "cpu")[:, 0] == 0
+    assert seen[0].int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 0, 1]]
+    assert seen[1, :2].int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0]]
+    assert trees.lengths_mask("cpu").tolist() == [[1, 1, 1, 0], [1, 1, 0, 0]]
+    assert np.array_equal(trees.depths, [[0, 1, 2, 2], [0, 1, 0, 0]])
+
+
+def test_what_cannot_be_among_the_likeliest_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The embedded captioner has opinions, unlike one of random weights."""
+    captioner = load_captioner(str(EMBEDDED_CAPTIONER))
+    image = drawn_pairs(1)[0][0]
+    memory = captioner.see(image)
+    prefix = captioner.describe(image).rpartition(" ")[0]
+    prefixes = [prefix, "Snow the on picture a two desert"]
+    likely, unlikely = captioner.next_words(memory, prefixes, 40)
+    words = [*likely, *unlikely]
+    captions = [f"{prefixes[0]} {word.word}" for word in likely]
+    captions += [f"{prefixes[1]} {word.word}" for word in unlikely]
+    values = captioner.log_likelihoods(memory, captions)
+    best = sorted(range(len(captions)), key=lambda i: -values[i])[:3]
+    read: list[int] = []
+    plain = Captioner._log_likelihoods
+
+    def counted(self: Captioner, seen: torch.Tensor, asked: list[list[int]]) -> list[float]:
+        read.append(len(asked))
+        return plain(self, seen, asked)
+
+    monkeypatch.setattr(Captioner, "_log_likelihoods", counted)
+    likeliest = captioner.likeliest(memory, captions, [word.beginning for word in words], 3)
+    assert [i for i, _ in likeliest] == best
+    assert sum(read) < len(captions)

@@ -1,0 +1,205 @@
+"""Choice, calibration, storage."""
+
+import json
+
+import numpy as np
+import pytest
+
+from backend.engine.detection.classifier import (
+    Calibration,
+    Classifier,
+    calibrate,
+    choose,
+    fold_of,
+)
+from backend.engine.detection.families import (
+    EVERY,
+    PAPERS_OWN,
+    S_0,
+    THEORY,
+    Boosted,
+    Cart,
+    Ensemble,
+    Linear,
+)
+from backend.engine.detection.features import NAMES, SIGNS, SUMMARY
+from backend.engine.detection.types import DETECTORS
+from backend.errors import SettingsError, TrainingError
+
+
+def table(count: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Wrong rows have a low s_0 or a large gain."""
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(count, len(NAMES)))
+    s_0, gain = features[:, S_0.columns[0]], features[:, NAMES.index("gain of the best step")]
+    odds = -1.2 * s_0 + 2.0 * np.maximum(gain, 0) * (s_0 > -0.5)
+    labels = (rng.random(count) < 1 / (1 + np.exp(-(odds - 0.5) * 2))).astype(np.int64)
+    return features, labels
+
+
+MODELS = [
+    S_0,
+    Linear("logistic", EVERY, 0.3),
+    Cart(5, EVERY),
+    Cart(None, THEORY),
+    Boosted(3, 0.1, 50, THEORY),
+    Boosted(3, 0.1, 50, EVERY, stacked=True),
+    Boosted(3, 0.1, 50, PAPERS_OWN, held=False),
+    Ensemble((Linear("logistic", EVERY, 0.3), Boosted(3, 0.1, 50, EVERY))),
+]
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
+def test_what_is_stored_says_the_same_again(model: object) -> None:
+    features, labels = table()
+    fitted = model.fit(features, labels, np.ones(len(labels)))  # type: ignore[attr-defined]
+    before = Classifier(fitted, Calibration(0.9, -0.2, 0.4))
+    after = Classifier.from_bytes(before.to_bytes())
+    assert after.kind == before.kind
+    np.testing.assert_allclose(after.predict(features), before.predict(features), atol=1e-6)
+    assert np.ptp(before.predict(features)) > 0.1
+
+
+@pytest.mark.parametrize(("columns", "held"), [(EVERY, True), (PAPERS_OWN, False)])
+def test_our_tree_decides_as_the_librarys(columns: tuple[int, ...], held: bool) -> None:
+    """The paper's columns are NaN behind the end of a trajectory."""
+    from sklearn.tree import DecisionTreeClassifier
+
+    features, labels = table()
+    if not held:
+        ends = np.random.default_rng(1).integers(5, 30, len(features))
+        for row, end in enumerate(ends):
+            features[row, [c for c in PAPERS_OWN if c and int(NAMES[c][2:]) > end]] = np.nan
+    theirs = DecisionTreeClassifier(
+        max_depth=5,
+        min_samples_leaf=5,
+        monotonic_cst=[SIGNS.get(NAMES[c], 0) for c in columns] if held else None,
+        random_state=0,
+    )
+    theirs.fit(features[:, columns], labels)
+    ours = Cart(5, columns, held=held).fit(features, labels, np.ones(len(labels)))
+    leaf = theirs.apply(features[:, columns])
+    share, odds = theirs.predict_proba(features[:, columns])[:, 1], ours.log_odds(features)
+    for number in set(leaf.tolist()):
+        rows = leaf == number
+        smoothed = (share[rows] * rows.sum() + 1) / (rows.sum() + 2)
+        np.testing.assert_allclose(1 / (1 + np.exp(-odds[rows])), smoothed, atol=1e-9)
+
+
+def test_a_grid_over_trees_is_answered_by_one_fit() -> None:
+    features, labels = table()
+    weights = np.ones(len(labels))
+    long, short = Boosted(3, 0.1, 200, THEORY), Boosted(3, 0.1, 50, THEORY)
+    np.testing.assert_allclose(
+        long.fit(features, labels, weights).log_odds_after(features, 50),
+        short.fit(features, labels, weights).log_odds(features),
+        atol=1e-5,
+    )
+
+
+def test_the_winner_beats_s_0_where_there_is_more_to_learn() -> None:
+    features, labels = table(600)
+    folds = fold_of(list(range(len(labels))))
+    weights = np.ones(len(labels))
+    for labelled in (False, True):
+        chosen = choose(features, labels, weights, folds, labelled)
+        assert chosen.auc == max(chosen.auc_of.values())
+        assert chosen.auc > chosen.auc_of["s_0 alone"] + 0.02
+        tried = {"xgboost on s_0", "logistic", "ensemble"} if labelled else {"cart", "xgboost"}
+        assert tried | {"s_0 alone", "nine signs"} == set(chosen.auc_of)
+
+
+def test_s_0_alone_wins_where_it_is_all_there_is() -> None:
+    features, _ = table(600)
+    odds = -6 * features[:, S_0.columns[0]]
+    labels = (np.random.default_rng(3).random(600) < 1 / (1 + np.exp(-odds))).astype(np.int64)
+    chosen = choose(features, labels, np.ones(600), fold_of(list(range(600))))
+    assert chosen.auc >= chosen.auc_of["s_0 alone"] - 0.02
+
+
+def test_a_model_never_turns_a_sign_round() -> None:
+    """A column that theory knows, trained on labels that contradict it, is not used against it."""
+    features, _ = table(400)
+    column = NAMES.index("largest deletion gain")
+    labels = (features[:, column] < 0).astype(np.int64)
+    for model in (Boosted(3, 0.1, 50, THEORY), Cart(5, THEORY)):
+        fitted = model.fit(features, labels, np.ones(400))
+        raised = features.copy()
+        raised[:, column] += 1
+        assert (fitted.log_odds(raised) >= fitted.log_odds(features) - 1e-6).all()
+
+
+def test_out_of_fold_log_odds_come_from_models_that_have_not_seen_the_row() -> None:
+    """Labels without any law: what was seen would be known, what was not cannot be."""
+    rng = np.random.default_rng(1)
+    features = rng.normal(size=(300, len(NAMES)))
+    labels = rng.integers(0, 2, 300)
+    chosen = choose(features, labels, np.ones(300), fold_of(list(range(300))))
+    assert chosen.auc < 0.65
+    fitted = chosen.model.fit(features, labels, np.ones(300))
+    assert np.abs(fitted.log_odds(features) - chosen.out_of_fold).max() > 0.01
+
+
+def test_one_kind_alone_cannot_be_trained_on() -> None:
+    features, _ = table(60)
+    with pytest.raises(TrainingError, match="too few examples"):
+        choose(features, np.zeros(60, np.int64), np.ones(60), fold_of(list(range(60))))
+
+
+def test_folds_never_part_a_group() -> None:
+    groups = [i // 5 for i in range(200)]
+    folds = fold_of(groups)
+    assert set(folds.tolist()) == {0, 1, 2}
+    assert all(len({int(f) for f in folds[i : i + 5]}) == 1 for i in range(0, 200, 5))
+
+
+def test_calibrated_probabilities_are_frequencies() -> None:
+    rng = np.random.default_rng(2)
+    odds = rng.normal(0, 3, 4000)
+    labels = (rng.random(4000) < 1 / (1 + np.exp(-(0.5 * odds - 1)))).astype(np.int64)
+    p = calibrate(odds, labels, np.ones(4000))(odds)
+    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
+        rows = (p >= low) & (p < high)
+        assert p[rows].mean() == pytest.approx(labels[rows].mean(), abs=0.05)
+
+
+def test_a_share_keeps_the_ranking() -> None:
+    odds = np.linspace(-6, 6, 200)
+    p = Calibration(1.0, 0.0, 0.3)(odds)
+    assert (np.diff(p) > 0).all()
+    assert 0 <= p.min() <= p.max() <= 1
+
+
+def test_a_classifier_of_other_features_is_refused() -> None:
+    features, labels = table(100)
+    payload = Classifier(S_0.fit(features, labels, np.ones(100)), Calibration()).to_bytes()
+    with pytest.raises(TrainingError, match="another version"):
+        Classifier.from_bytes(payload.replace(b'"words"', b'"letters"'))
+
+
+def test_a_classifier_stored_before_there_were_more_features_still_reads() -> None:
+    features, labels = table()
+    before = Classifier(S_0.fit(features, labels, np.ones(len(labels))), Calibration())
+    stored = json.loads(before.to_bytes())
+    stored["features"] = stored["features"][: len(SUMMARY)]
+    after = Classifier.from_bytes(json.dumps(stored).encode())
+    np.testing.assert_array_equal(after.predict(features), before.predict(features))
+    stored["features"] = ["s_0", "something else"]
+    with pytest.raises(TrainingError, match="another version"):
+        Classifier.from_bytes(json.dumps(stored).encode())
+
+
+@pytest.mark.parametrize("detector", [name for name in DETECTORS if name != "best"])
+def test_a_detector_can_be_asked_for_by_name(detector: str) -> None:
+    features, labels = table(200)
+    weights = np.ones(len(labels))
+    folds = fold_of(range(len(labels)))
+    chosen = choose(features, labels, weights, folds, labelled=True, detector=detector)
+    if detector == "paper":
+        assert chosen.model.kind in ("xgboost", "cart")
+        assert chosen.model.columns == PAPERS_OWN  # type: ignore[attr-defined]
+        assert not chosen.model.held  # type: ignore[attr-defined]
+    else:
+        assert chosen.model.kind == detector
+    with pytest.raises(SettingsError, match="no detector"):
+        choose(features, labels, weights, folds, detector="oracle")

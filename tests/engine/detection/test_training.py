@@ -1,0 +1,127 @@
+"""Cold start and retraining, on captions whose truth is known."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from backend.engine.detection.classifier import Classifier
+from backend.engine.detection.cold_start import ColdStart, cold_start
+from backend.engine.detection.features import feature_matrix
+from backend.engine.detection.localisation import suspect_words, word_scores
+from backend.engine.detection.retraining import compare, retrain
+from backend.errors import TrainingError
+from tests.engine.detection.made_trajectories import World, trajectory
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return World(240, wrong_share=0.3)
+
+
+@pytest.fixture(scope="module")
+def cold(world: World) -> ColdStart:
+    return cold_start(world.captions, world.trajectories, world.score)
+
+
+def test_without_labels_errors_are_found_better_than_by_s_0(world: World, cold: ColdStart) -> None:
+    result = cold
+    s_0 = np.array([t.scores[0] for t in world.trajectories])
+    by_s_0 = roc_auc_score(world.wrong, -s_0)
+    by_detector = roc_auc_score(world.wrong, result.p_error)
+    assert by_detector > by_s_0 + 0.03
+    assert result.report["noisy_copies"] > 240
+    assert result.p_error.min() >= 0
+    assert result.p_error.max() <= 1
+
+
+def test_probabilities_know_about_how_much_is_wrong(world: World, cold: ColdStart) -> None:
+    few = World(240, wrong_share=0.1, seed=5)
+    p_many = cold.p_error.mean()
+    p_few = cold_start(few.captions, few.trajectories, few.score).p_error.mean()
+    assert p_few < p_many
+    assert abs(p_many - world.wrong.mean()) < 0.2
+
+
+def test_the_classifier_judges_new_captions_and_can_be_stored(cold: ColdStart) -> None:
+    classifier = cold.classifier
+    fresh = World(120, wrong_share=0.5, seed=9)
+    features = feature_matrix(fresh.trajectories)
+    again = Classifier.from_bytes(classifier.to_bytes())
+    assert roc_auc_score(fresh.wrong, again.predict(features)) > 0.85
+
+
+def test_no_pair_is_judged_by_a_classifier_that_has_seen_its_image() -> None:
+    """Pairs of one image share a fold: with all pairs on two images there is nothing to cross."""
+    world = World(40, wrong_share=0.3, seed=3)
+    result = cold_start(
+        world.captions, world.trajectories, world.score, groups=[i % 2 for i in range(40)]
+    )
+    assert np.isfinite(result.p_error).all()
+
+
+def test_a_handful_of_pairs_is_ranked_by_s_0_and_says_so() -> None:
+    world = World(6, wrong_share=0.5)
+    result = cold_start(world.captions, world.trajectories, world.score)
+    s_0 = np.array([t.scores[0] for t in world.trajectories])
+    assert np.argsort(result.p_error).tolist() == np.argsort(-s_0).tolist()
+    assert "s_0 alone" in result.report["basis_note"]
+    assert len(cold_start([], [], world.score).p_error) == 0
+
+
+def test_captions_that_allow_no_noise_are_ranked_by_s_0() -> None:
+    made = [trajectory("zzz", [0.1], 0.01 * i) for i in range(30)]
+    result = cold_start(["zzz"] * 30, made, lambda requests: [])
+    assert "noise" in result.report["basis_note"]
+    assert result.p_error[0] > result.p_error[-1]
+
+
+def test_verdicts_teach(world: World, cold: ColdStart) -> None:
+    labels = [int(wrong) if i % 2 else None for i, wrong in enumerate(world.wrong)]
+    result = retrain(world.captions, world.trajectories, labels, world.score)
+    unseen = np.arange(0, 240, 2)
+    auc = roc_auc_score(world.wrong[unseen], result.p_error[unseen])
+    assert auc > roc_auc_score(world.wrong[unseen], cold.p_error[unseen]) - 0.03
+    assert result.report["verdicts_wrong"] == sum(label == 1 for label in labels)
+    verdicts = [(row, label) for row, label in enumerate(labels) if label is not None]
+    moved = compare(cold.p_error, result.p_error, verdicts)
+    assert 0.5 < moved["verdict_auc_after"] <= 1
+    assert 0 <= moved["new_in_first_places"] <= moved["first_places"] == 100
+    assert -1 <= moved["rank_correlation"] <= 1
+    assert set(compare(None, result.p_error, verdicts)) == {"verdict_auc_after"}
+
+
+def test_verdicts_of_one_kind_are_enough_to_train(world: World) -> None:
+    labels: list[int | None] = [None] * 240
+    for i in np.flatnonzero(world.wrong)[:6]:
+        labels[int(i)] = 1
+    result = retrain(world.captions, world.trajectories, labels, world.score)
+    of_one_kind = [(row, label) for row, label in enumerate(labels) if label is not None]
+    assert "verdict_auc_after" not in compare(None, result.p_error, of_one_kind)
+    assert roc_auc_score(world.wrong, result.p_error) > 0.8
+
+
+def test_too_few_verdicts_are_refused_with_how_many_are_missing(world: World) -> None:
+    labels: list[int | None] = [1, 0, *[None] * 238]
+    with pytest.raises(TrainingError, match="Decide 3 more pairs"):
+        retrain(world.captions, world.trajectories, labels, world.score)
+
+
+def test_the_wrong_word_is_the_most_suspect() -> None:
+    walked = trajectory("a red dog in the park", [0.0, -0.4, 0.2, 0.0, 0.0, 0.1], 0.3)
+    scores = word_scores(walked)
+    assert scores.argmax() == 1
+    assert scores[1] == pytest.approx(1.0)
+    assert scores[2] == scores[5] == 0
+    spans = [walked.caption.text[s.start : s.end] for s in suspect_words(walked)]
+    assert spans == ["a", "red", "dog", "in", "the", "park"]
+
+
+def test_a_right_caption_has_no_suspects() -> None:
+    walked = trajectory("a red dog", [0.1, 0.2, 0.3], 0.9)
+    assert all(word.score == 0 for word in suspect_words(walked, 0.9))
+
+
+def test_little_probability_of_error_little_suspicion() -> None:
+    walked = trajectory("a red dog", [0.0, -0.4, 0.2], 0.3)
+    assert suspect_words(walked, 0.07)[1].score == pytest.approx(0.1)
+    assert suspect_words(walked, 0.9)[1].score == suspect_words(walked)[1].score

@@ -1,0 +1,155 @@
+"""Servers that redirect, refuse parts of a request, or answer with anything but a completion."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.engine.correction.language_model_suggestions import Corrector, propose
+from backend.engine.language_models import ChatEndpoint, Question
+from backend.errors import ModelUnavailable
+from tests.engine.correction.contexts import context
+from tests.engine.language_models.server import chat_server
+
+GOOD = '{"caption": "A brown dog on the sand"}'
+SCHEMA = {"type": "object", "properties": {"caption": {"type": "string"}}}
+Reply = tuple[int, dict[str, str], bytes]
+
+
+@contextmanager
+def plain_server(reply: Callable[[], Reply]) -> Iterator[tuple[str, list[bytes]]]:
+    """Whatever is asked of it, it replies that; and everything that was sent to it."""
+    received: list[bytes] = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            received.append(self.rfile.read(int(self.headers.get("Content-Length", 0))))
+            status, headers, body = reply()
+            self.send_response(status)
+            for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                self.send_header(name, value)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def do_GET(self) -> None:  # what follows a 303
+            self.do_POST()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", received
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_picture_and_caption_never_reach_another_port(status: int) -> None:
+    with plain_server(lambda: (200, {}, b"{}")) as (elsewhere, stolen):
+        moved = {"Location": f"{elsewhere}/v1/chat/completions"}
+        with plain_server(lambda: (status, moved, b"")) as (address, _):
+            endpoint = ChatEndpoint(f"{address}/v1", "m", key="secret", retries=1)
+            with pytest.raises(ModelUnavailable, match=f"redirects to {elsewhere}"):
+                propose(context(), Corrector(endpoint))
+    assert stolen == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "message"),
+    [
+        ("text/html", b"<!doctype html><title>Login</title>", "web page.*/v1"),
+        ("application/json", b"<html>", "not a chat completion"),
+        ("text/plain", b"hello", "empty answer: hello"),
+        ("application/json", b"", "not a chat completion|empty answer"),
+        ("application/json", b"[]", "empty answer"),
+        ("application/json", b"null", "empty answer"),
+        ("application/json", b'{"choices": []}', "empty answer"),
+        ("application/json", b'{"choices": 3}', "empty answer"),
+        ("application/json", b'{"choices": [{}]}', "empty answer"),
+        ("application/json", b'{"error": "no model loaded"}', "no model loaded"),
+        ("application/json", b"\xff\xfe{}", "not a chat completion"),
+        ("application/json", b"[" * 100_000, "not a chat completion"),
+    ],
+)
+def test_what_is_no_completion_is_reported(kind: str, body: bytes, message: str) -> None:
+    with plain_server(lambda: (200, {"Content-Type": kind}, body)) as (address, received):
+        endpoint = ChatEndpoint(f"{address}/v1", "m", retries=3)
+        with pytest.raises(ModelUnavailable, match=message):
+            endpoint.ask(Question("", "x"))
+    assert len(received) == 1, "an answer that was paid for is not asked for again"
+
+
+def refusing(*names: str) -> Callable[[dict[str, Any]], tuple[int, str]]:
+    """As OpenAI's and vLLM's servers do it: a 400 that names the first part it does not know."""
+
+    def respond(body: dict[str, Any]) -> tuple[int, str]:
+        kind = body.get("response_format", {}).get("type")
+        for name in names:
+            if name in body or name == kind:
+                return 400, f"Unsupported parameter: '{name}' is not supported with this model."
+        return 200, GOOD
+
+    return respond
+
+
+@pytest.mark.parametrize(
+    ("refused", "sent", "requests"),
+    [
+        ((), {"max_tokens", "temperature", "seed", "response_format"}, 1),
+        (("max_tokens",), {"max_completion_tokens", "temperature", "seed", "response_format"}, 2),
+        (("response_format",), {"max_tokens", "temperature", "seed"}, 3),
+        (("json_schema",), {"max_tokens", "temperature", "seed", "response_format"}, 2),
+        (("temperature", "seed", "max_tokens"), {"max_completion_tokens", "response_format"}, 4),
+    ],
+)
+def test_what_a_server_refuses_is_left_out_from_then_on(
+    refused: tuple[str, ...], sent: set[str], requests: int
+) -> None:
+    with chat_server(refusing(*refused)) as served:
+        endpoint = ChatEndpoint(served.url, "m")
+        assert endpoint.ask(Question("", "x", schema=SCHEMA)).text == GOOD
+        assert len(served.asked) == requests
+        endpoint.ask(Question("", "y", schema=SCHEMA))
+    assert len(served.asked) == requests + 1
+    assert set(served.asked[-1]) == {"model", "messages", *sent}
+    assert endpoint.spending.requests == 2
+
+
+def test_the_reverse_is_undone_where_another_model_answers_later() -> None:
+    refused = ["max_tokens"]
+    with chat_server(lambda body: refusing(*refused)(body)) as served:
+        endpoint = ChatEndpoint(served.url, "m")
+        endpoint.ask(Question("", "x"))
+        refused[:] = ["max_completion_tokens"]
+        endpoint.ask(Question("", "y"))
+    assert "max_tokens" in served.asked[-1]
+
+
+def test_a_refusal_of_something_else_is_reported_as_it_came() -> None:
+    message = "max_tokens is too large for this context"
+    with (
+        chat_server(lambda body: (400, message)) as served,
+        pytest.raises(ModelUnavailable, match=r"status 400.*too large"),
+    ):
+        ChatEndpoint(served.url, "m").ask(Question("", "x"))
+    assert len(served.asked) == 2
+
+
+def test_the_schema_goes_with_a_correction_and_one_question_is_paid(tmp_path: Path) -> None:
+    reply = f"Certainly! Here is the corrected caption:\n\n```json\n{GOOD}\n```\nLet me know."
+    with chat_server(lambda body: (200, reply)) as served:
+        corrector = Corrector(ChatEndpoint(served.url, "m", cache=tmp_path))
+        assert propose(context(), corrector).caption == "A brown dog on the sand"
+    (body,) = served.asked
+    form = body["response_format"]["json_schema"]
+    assert form["schema"]["required"] == ["caption"]
+    assert json.loads(GOOD).keys() == form["schema"]["properties"].keys()
+    assert corrector.model.spending.requests == 1

@@ -1,0 +1,68 @@
+"""A vision-language model in this process: a very small LLaVA in the hub's form."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.engine.correction.prompting import encoded
+from backend.engine.language_models import Budget, Question, Spending
+from backend.engine.language_models.local import load_local
+from backend.errors import BudgetSpent, ModelMismatch, ModelUnavailable
+from backend.lab.scenes.vision_language import make_vision_language_model
+from tests.checkpoints import drawn_pairs, random_captioner
+from tests.engine.language_models.families import internvl
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_vision_language_model(tmp_path_factory.mktemp("llava"), width=48, layers=1)
+
+
+def asked(seed: int = 0, temperature: float = 0.0) -> Question:
+    image, caption = drawn_pairs(1)[0]
+    return Question("Describe.", caption, temperature, seed, 8, encoded(image))
+
+
+def test_it_answers_and_remembers(folder: Path, tmp_path: Path) -> None:
+    model = load_local(str(folder), cache=tmp_path)
+    first, again = model.ask(asked()), model.ask(asked())
+    assert first.tokens_out == 8
+    assert not first.finished
+    assert (again.text, again.kept) == (first.text, True)
+    assert (model.spending.requests, model.spending.kept) == (1, 1)
+    other = load_local(str(folder), spending=Spending(budget=Budget(requests=0)))
+    with pytest.raises(BudgetSpent):
+        other.ask(asked())
+
+
+def test_another_family_is_asked_the_same_way(tmp_path: Path) -> None:
+    model = load_local(str(internvl(tmp_path)))
+    answer = model.ask(asked())
+    assert answer.tokens_out == 8
+    without = model.ask(Question("Describe.", drawn_pairs(1)[0][1], 0.0, 0, 8))
+    assert answer.tokens_in > without.tokens_in
+
+
+def test_the_picture_is_seen(folder: Path) -> None:
+    model = load_local(str(folder))
+    with_picture = model.ask(asked())
+    without = model.ask(Question("Describe.", drawn_pairs(1)[0][1], 0.0, 0, 8))
+    assert with_picture.tokens_in > without.tokens_in
+
+
+def test_a_seed_draws_the_same_answer_again(folder: Path) -> None:
+    model = load_local(str(folder))
+    drawn = [model.ask(asked(seed, temperature=1.0)).text for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_what_cannot_be_asked_is_reported(tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable, match="could not be loaded"):
+        load_local(str(tmp_path / "nothing"))
+    with pytest.raises(ModelMismatch, match="chat template"):
+        load_local(str(random_captioner(tmp_path / "blip")))
+
+
+def test_quantised_models_need_an_accelerator(folder: Path) -> None:
+    with pytest.raises(ModelUnavailable, match="leave out --quantise"):
+        load_local(str(folder), quantisation="4bit")

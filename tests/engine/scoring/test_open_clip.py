@@ -1,0 +1,112 @@
+"""Models of open_clip, made small in its own form, against open_clip's own forward."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import backend.engine.torchvision_compat  # noqa: F401  (before open_clip)
+from backend.engine.captions import Caption
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.open_clip_model import OpenClipScorer
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.errors import ModelMismatch, ModelUnavailable
+from tests.checkpoints import drawn_pairs
+
+TEXT = {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 3}
+#: By name: of CLIP's own form; read from both sides, with the last token's state.
+TEXTS = {
+    "traced-causal": TEXT,
+    "traced-both-ways": {**TEXT, "no_causal_mask": True, "pool_type": "last"},
+}
+CAPTIONS = ["A red dog, running!", "", "two boats " * 60, "a dog", "A red dog, running!"]
+
+
+@pytest.fixture(scope="module", params=TEXTS)
+def scorer(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> OpenClipScorer:
+    import open_clip
+
+    folder: Path = tmp_path_factory.mktemp("open_clip")
+    vision = {"image_size": 48, "layers": 2, "width": 64, "head_width": 32, "patch_size": 16}
+    configuration = {"embed_dim": 32, "vision_cfg": vision, "text_cfg": TEXTS[request.param]}
+    (folder / f"{request.param}.json").write_text(json.dumps(configuration))
+    open_clip.add_model_config(folder)
+    torch.manual_seed(0)
+    model = open_clip.create_model(request.param)
+    torch.save(model.state_dict(), folder / "weights.pt")
+    loaded = load_scorer(f"open_clip:{request.param}@{folder / 'weights.pt'}", None, "cpu")
+    assert isinstance(loaded, OpenClipScorer)
+    return loaded
+
+
+def test_scores_are_open_clips_own(scorer: OpenClipScorer) -> None:
+    import open_clip
+
+    image = drawn_pairs(1)[0][0]
+    state = scorer.encode_images([image])[0]
+    (scores,) = scorer.score([(state, CAPTIONS)])
+    tokens = open_clip.get_tokenizer("ViT-B-32")(CAPTIONS)
+    with torch.no_grad():
+        seen = scorer.model.encode_image(scorer.preprocess(image)[None], normalize=True)
+        wanted = scorer.model.encode_text(tokens, normalize=True) @ seen[0]
+    np.testing.assert_allclose(scores, wanted.numpy(), atol=1e-5)
+    assert scores[0] == scores[4]
+
+
+def test_prefixes_are_shared_where_the_tower_is_causal(scorer: OpenClipScorer) -> None:
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    caption = Caption.parse("a small red dog sits under the old green tree")
+    session = scorer.open_session()
+    ((_, trajectory),) = run_trajectories(scorer, [(state, caption)], session=session)
+    captions = [trajectory.caption_at(step) for step in range(trajectory.steps + 1)]
+    np.testing.assert_allclose(trajectory.scores, scorer.score([(state, captions)])[0], atol=1e-5)
+    texts = session.work.sequences
+    if scorer.causal is not None:
+        assert session.work.tokens < 6 * texts
+    else:
+        assert session.work.tokens == 77 * texts
+
+
+def test_gradients_are_those_of_finite_differences(scorer: OpenClipScorer) -> None:
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    (text,) = scorer.reader.tokenise(["a red dog"])
+    (gains,) = scorer.open_session().replacement_gains([(state, text)])
+    assert gains.shape == (3, 49408)
+    table = next(m for m in scorer.model.modules() if isinstance(m, torch.nn.Embedding)).weight
+    before = float(scorer.open_session().score([(state, [text])])[0][0])
+    direction, step = table[320].detach().clone(), 1e-2
+    with torch.no_grad():
+        kept = table[text[1]].clone()
+        table[text[1]] = kept + step * direction
+        # A new scorer's session reads the table as it is now.
+        after = float(scorer.open_session().score([(state, [text])])[0][0])
+        table[text[1]] = kept
+    assert (after - before) / step == pytest.approx(float(gains[1, 320]), rel=0.1, abs=2e-3)
+
+
+def test_fast_gcd_goes_on_it(scorer: OpenClipScorer) -> None:
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    how = Exploring("fast-gcd", steps=2, top=6)
+    ((_, trajectory),) = run_trajectories(scorer, [(state, Caption.parse("a red dog"))], how)
+    assert trajectory.steps == 2
+    assert all(len(Caption.parse(trajectory.caption_at(t))) == 3 for t in (1, 2))
+
+
+def test_words_know_their_characters(scorer: OpenClipScorer) -> None:
+    reader = scorer.reader
+    assert reader.spans("A red dog.") == [(0, 1), (2, 5), (6, 9), (9, 10)]
+    assert reader.words_read("dog " * 200) < 200
+    whole = reader.replaceable(True)
+    assert 10_000 < whole.sum() < reader.replaceable(False).sum()
+
+
+def test_names_that_do_not_exist_are_explained() -> None:
+    with pytest.raises(ModelUnavailable, match="open_clip:"):
+        load_scorer("open_clip:ViT-Z-1@laion2b_s34b_b79k")
+    with pytest.raises(ModelMismatch, match="laion2b_s34b_b79k"):
+        load_scorer("open_clip:ViT-B-32")

@@ -1,0 +1,48 @@
+"""At the published sizes (ViT-B/16 at 384 with BERT base, ViT-B/32), with random weights."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.engine.captions import Caption
+from backend.engine.scoring.blip import BlipScorer
+from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.reference import ReferenceSession
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.lab.bench.caption_lengths import make_captions
+from backend.lab.bench.measure_scoring import encode
+from backend.lab.bench.random_models import random_pixels, random_scorer
+from tests.engine.trajectories.comparison import assert_same_trajectory
+
+
+@pytest.fixture(scope="module")
+def blip() -> BlipScorer:
+    made = random_scorer("blip-itm")
+    assert isinstance(made, BlipScorer)
+    return made
+
+
+@pytest.fixture(scope="module", params=["blip-itm", "blip-itc", "clip"])
+def scorer(request: pytest.FixtureRequest, blip: BlipScorer) -> DualEncoder:
+    if request.param == "clip":
+        return random_scorer("clip")
+    return replace(blip, info=replace(blip.info, kind=request.param))
+
+
+@pytest.mark.parametrize(
+    "exploring",
+    [Exploring(), Exploring("fast-gcd", steps=1, top=6), Exploring("gcd", steps=1, candidates=6)],
+    ids=lambda way: way.name,
+)
+def test_the_fast_way_goes_where_the_plain_way_goes(
+    scorer: DualEncoder, exploring: Exploring
+) -> None:
+    states = encode(scorer, random_pixels(scorer, 2))
+    captions = [Caption.parse(text) for text in make_captions(2, (4, 5))]
+    asked = list(zip(states, captions, strict=True))
+    plain = ReferenceSession(scorer)  # type: ignore[arg-type]
+    slow = dict(run_trajectories(scorer, asked, exploring, session=plain))
+    fast = dict(run_trajectories(scorer, asked, exploring))
+    for index in range(2):
+        assert_same_trajectory(fast[index], slow[index])

@@ -1,0 +1,136 @@
+"""Every scorer against the plain way, and what it does with strange input."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from backend.engine.scoring.blip import encoder_token
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.protocol import Scorer
+from backend.engine.scoring.reference import reference_scores
+from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
+from tests.checkpoints import drawn_pairs, random_blip, random_clip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("models")
+    random_blip(made)
+    random_clip(made)
+    return made
+
+
+@pytest.fixture(scope="module", params=["clip", "blip-itc", "blip-itm"])
+def scorer(request: pytest.FixtureRequest, folder: Path) -> Scorer:
+    return load_scorer(str(folder / request.param.split("-")[0]), request.param, "cpu")
+
+
+CAPTIONS = [
+    "A dog.",
+    "",
+    "a red dog under a green tree in a park on a sunny day",
+    "completely unknown vocabulary 🐕",
+    "A dog.",
+    "two boats, " * 60,
+]
+
+
+def test_scores_are_those_of_the_plain_way(scorer: Scorer) -> None:
+    images = [image for image, _ in drawn_pairs(3)]
+    states = scorer.encode_images(images)
+    asked = [CAPTIONS, CAPTIONS[:2], CAPTIONS[2:]]
+    all_scores = scorer.score(list(zip(states, asked, strict=True)))
+    for image, captions, scores in zip(images, asked, all_scores, strict=True):
+        assert scores.dtype == np.float32
+        np.testing.assert_allclose(scores, reference_scores(scorer, image, captions), atol=1e-4)  # type: ignore[arg-type]
+
+
+def test_equal_captions_get_equal_scores_whatever_stands_beside_them(scorer: Scorer) -> None:
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    (scores,) = scorer.score([(state, CAPTIONS)])
+    assert scores[0] == scores[4]
+    (alone,) = scorer.score([(state, ["A dog."])])
+    assert abs(float(alone[0]) - float(scores[0])) < 1e-5
+
+
+def test_image_and_caption_both_matter(scorer: Scorer) -> None:
+    states = scorer.encode_images([image for image, _ in drawn_pairs(2)])
+    first, second = scorer.score([(state, CAPTIONS) for state in states])
+    assert len(set(first.tolist())) >= 5
+    assert np.abs(first - second).max() > 1e-6
+
+
+def test_nothing_asked_nothing_answered(scorer: Scorer) -> None:
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    assert scorer.encode_images([]) == []
+    assert [len(scores) for scores in scorer.score([(state, []), (state, ["A dog."])])] == [0, 1]
+    assert len(scorer.text_embeddings([])) == 0
+
+
+def test_embeddings_are_unit_vectors(scorer: Scorer) -> None:
+    vectors = scorer.text_embeddings(CAPTIONS)
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_a_long_caption_says_how_much_of_it_is_read(scorer: Scorer) -> None:
+    assert scorer.reader.words_read("A red dog.") == 3
+    assert scorer.reader.words_read("") == 0
+    assert 10 <= scorer.reader.words_read("dog " * 50) < 50
+    # What is behind the context changes nothing.
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    long, longer = "dog " * 50, "dog " * 50 + "in a park"
+    (scores,) = scorer.score([(state, [long, longer])])
+    assert scores[0] == pytest.approx(scores[1], abs=1e-6)
+
+
+def test_pictures_of_any_size_and_mode(scorer: Scorer) -> None:
+    images = [Image.new("RGB", (1, 1)), Image.new("RGB", (700, 30), "red")]
+    states = scorer.encode_images(images)
+    assert all(
+        np.isfinite(scores).all() for scores in scorer.score([(s, ["A dog"]) for s in states])
+    )
+
+
+def test_the_default_kind_is_the_checkpoints_own(folder: Path) -> None:
+    assert load_scorer(str(folder / "clip"), device="cpu").info.kind == "clip"
+    loaded = load_scorer(str(folder / "blip"), device="cpu")
+    assert loaded.info.kind == "blip-itm"
+    assert "drawn scenes" in loaded.info.limits
+
+
+def test_other_weights_are_another_revision(folder: Path, tmp_path: Path) -> None:
+    revision = load_scorer(str(folder / "blip"), device="cpu").info.revision
+    again = load_scorer(str(random_blip(tmp_path / "same")), device="cpu").info.revision
+    other = load_scorer(str(random_blip(tmp_path / "other", seed=1)), device="cpu").info.revision
+    assert revision == again
+    assert revision != other
+
+
+def test_what_cannot_be_loaded_is_reported(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable, match="has not been downloaded"):
+        load_scorer("nobody/nothing-of-this-name", device="cpu")
+    with pytest.raises(ModelUnavailable, match=r"no config\.json"):
+        load_scorer(str(tmp_path), device="cpu")
+    with pytest.raises(ModelMismatch, match="not clip"):
+        load_scorer(str(folder / "blip"), "clip", "cpu")
+    with pytest.raises(SettingsError, match="no scorer 'melon'"):
+        load_scorer(str(folder / "blip"), "melon", "cpu")
+    with pytest.raises(SettingsError, match="no device 'abacus'"):
+        load_scorer(str(folder / "blip"), None, "abacus")
+
+
+def test_a_captioner_is_no_scorer(tmp_path: Path) -> None:
+    from tests.checkpoints import random_captioner
+
+    with pytest.raises(ModelMismatch, match="lacks"):
+        load_scorer(str(random_captioner(tmp_path)), device="cpu")
+
+
+def test_enc_is_the_last_of_the_vocabulary_where_the_tokenizer_does_not_know_it() -> None:
+    class Published:
+        def get_vocab(self) -> dict[str, int]:
+            return {"[CLS]": 101}
+
+    assert encoder_token(Published(), 30524) == 30523

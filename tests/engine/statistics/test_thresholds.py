@@ -1,0 +1,41 @@
+"""Thresholds keep the precision that they promise, on what they were chosen from."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from backend.engine.statistics.thresholds import FEWEST, WANTED, thresholds
+
+scored = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=80)
+
+
+@given(scored)
+def test_what_is_promised_is_kept_and_no_lower_line_would_keep_it(
+    pairs: list[tuple[float, bool]],
+) -> None:
+    by_target = {threshold.wanted: threshold for threshold in thresholds(pairs)}
+    for wanted in WANTED:
+        lines = sorted({score for score, _ in pairs})
+        keeping = []
+        for line in lines:
+            above = [is_so for score, is_so in pairs if score >= line]
+            if len(above) >= FEWEST and sum(above) / len(above) >= wanted:
+                keeping.append(line)
+        assert (wanted in by_target) == bool(keeping)
+        if keeping:
+            threshold = by_target[wanted]
+            assert threshold.at == min(keeping)
+            assert threshold.precision >= wanted
+            assert threshold.low <= threshold.precision <= threshold.high
+            assert 0 < threshold.recall <= 1
+
+
+def test_a_few_verdicts_draw_no_line() -> None:
+    assert thresholds([(0.9, True)] * (FEWEST - 1)) == []
+    assert len(thresholds([(0.9, True)] * FEWEST)) == len(WANTED)
+
+
+def test_the_line_of_an_example() -> None:
+    pairs = [(1 - i / 20, i < 12) for i in range(20)]
+    (threshold,) = thresholds(pairs, [0.8])
+    assert (threshold.at, threshold.decided, threshold.recall) == (pytest.approx(0.3), 15, 1.0)

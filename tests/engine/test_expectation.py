@@ -1,0 +1,116 @@
+"""The captioner's word: read from any captioner behind the door, per word and per caption."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.engine.captions import Caption
+from backend.engine.correction.captioner import Captioner, VisionToText, load_captioner
+from backend.engine.expectation import (
+    LOWEST,
+    Expectation,
+    TokenReading,
+    expectation_of,
+    expectations,
+    listening,
+    signals_of,
+    with_expectations,
+)
+from backend.errors import ModelMismatch
+from tests.checkpoints import drawn_pairs, random_captioner, random_vision_to_text
+from tests.engine.detection.made_trajectories import trajectory
+
+
+@pytest.fixture(scope="module", params=["blip", "vision-to-text"])
+def captioner(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Captioner:
+    make = {"blip": random_captioner, "vision-to-text": random_vision_to_text}[request.param]
+    loaded = load_captioner(str(make(tmp_path_factory.mktemp("captioner"))))
+    assert isinstance(loaded, VisionToText) is (request.param == "vision-to-text")
+    return loaded
+
+
+def test_the_words_add_up_to_what_the_caption_has(captioner: Captioner) -> None:
+    """Without punctuation the words' log-probabilities are the caption's, but for its end."""
+    image = drawn_pairs(1)[0][0]
+    for text in ("A dog", "Two red boats by the sea on a sunny day"):
+        (expectation,) = expectations(captioner, [(image, text)])
+        memory = captioner.see(image)
+        (reading,) = captioner.read([memory], [text])
+        assert len(expectation.log_p) == len(Caption.parse(text))
+        np.testing.assert_allclose(expectation.log_p.sum(), reading.log_p.sum(), rtol=1e-4)
+        (whole,) = captioner.log_likelihoods(memory, [text])
+        assert whole < expectation.log_p.sum() < 0, "the end of the caption has its own probability"
+        assert (expectation.distance >= 0).all()
+        for words in expectation.alternatives:
+            p = [probability for _, probability in words]
+            assert p == sorted(p, reverse=True)
+            assert all(word.isalnum() for word, _ in words)
+        assert expectation.captioner == captioner.identity != ""
+
+
+def test_what_stands_beside_changes_nothing(captioner: Captioner) -> None:
+    pairs = drawn_pairs(3, seed=2)
+    together = expectations(captioner, pairs)
+    for pair, both in zip(pairs, together, strict=True):
+        (alone,) = expectations(captioner, [pair])
+        np.testing.assert_allclose(both.log_p, alone.log_p, atol=1e-3)
+        np.testing.assert_allclose(both.distance, alone.distance, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "…!", "🙂", "<b>${7*6}</b>", "שלום כלב", "犬が走る", "a " * 400]
+)
+def test_any_text_is_read_as_far_as_it_goes(captioner: Captioner, text: str) -> None:
+    (expectation,) = expectations(captioner, [(drawn_pairs(1)[0][0], text)])
+    assert len(expectation.log_p) <= len(Caption.parse(text))
+    assert np.isfinite(expectation.log_p).all()
+    assert np.isfinite(expectation.distance).all()
+    assert len(expectation.alternatives) == len(expectation.log_p)
+    assert (signals_of(expectation).words > 0) is (len(expectation.log_p) > 0)
+
+
+def test_the_image_is_looked_at(captioner: Captioner) -> None:
+    (first, text), (second, _) = drawn_pairs(2, seed=5)
+    of_first, of_second = expectations(captioner, [(first, text), (second, text)])
+    assert not np.allclose(of_first.log_p, of_second.log_p, atol=1e-6)
+
+
+def test_a_captioner_without_a_beginning_is_refused(tmp_path: Path) -> None:
+    folder = random_vision_to_text(tmp_path / "model", begins=False)
+    with pytest.raises(ModelMismatch, match="begins and ends"):
+        load_captioner(str(folder))
+
+
+def test_impossible_words_are_cut() -> None:
+    reading = TokenReading(
+        [(0, 5)], np.array([-900], np.float32), np.array([-0.1], np.float32), [()]
+    )
+    expectation = expectation_of("zebra", reading)
+    assert (expectation.log_p[0], expectation.distance[0]) == (LOWEST, -LOWEST)
+
+
+def test_only_the_captioner_that_was_learnt_from_is_listened_to() -> None:
+    said = Expectation(np.array([-1.0], np.float32), np.array([0.5], np.float32), (), "this one")
+    plain = trajectory("dog", [0.1], 0.5)
+    (with_it,) = [
+        trajectory.__class__(**{**trajectory.__dict__, "expectation": said})
+        for trajectory in [plain]
+    ]
+    assert listening([plain, with_it], "this one") == [plain, with_it]
+    assert [trajectory.expectation for trajectory in listening([plain, with_it], "another")] == [
+        None,
+        None,
+    ]
+    assert with_expectations(None, [drawn_pairs(1)[0][0]], [plain]) == [plain]
+
+
+def test_either_kind_describes_and_continues(captioner: Captioner) -> None:
+    image = drawn_pairs(1)[0][0]
+    assert "<|" not in captioner.describe(image)
+    memory = captioner.see(image)
+    for words in captioner.next_words(memory, ["A dog", ""], 5):
+        assert 0 < len(words) <= 5
+        assert all(word.word.isalnum() for word in words)

@@ -1,0 +1,471 @@
+"""Models and processors that do not load, or do not fit, in the hub's own format."""
+
+import ast
+import io
+import json
+import pickle
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from backend.cli.doctor import examine
+from backend.engine import hub
+from backend.engine.concreteness.scoring import score_captions
+from backend.engine.correction.captioner import load_captioner
+from backend.engine.language_models.local import load_local
+from backend.engine.noise.consistency import load_consistency_model
+from backend.engine.scoring.loading import load_scorer
+from backend.errors import ModelMismatch, ModelUnavailable
+from backend.lab.scenes.vision_language import make_vision_language_model
+from backend.settings import load_settings
+from tests.checkpoints import drawn_pairs, random_blip, random_captioner, random_clip, random_siglip
+
+ROOT = Path(__file__).resolve().parents[2]
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json")
+LOADERS: dict[str, Callable[[str], Any]] = {
+    "clip": lambda name: load_scorer(name, None, "cpu"),
+    "siglip": lambda name: load_scorer(name, None, "cpu"),
+    "blip": lambda name: load_scorer(name, None, "cpu"),
+    "captioner": load_captioner,
+    "chat": load_local,
+}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("models")
+    return {
+        "clip": random_clip(folder),
+        "siglip": random_siglip(folder / "siglip"),
+        "blip": random_blip(folder),
+        "captioner": random_captioner(folder),
+        "chat": make_vision_language_model(folder / "chat", width=48, layers=1),
+    }
+
+
+@pytest.fixture(params=list(LOADERS))
+def model(request: pytest.FixtureRequest, sound: dict[str, Path], tmp_path: Path) -> Path:
+    """A copy of a sound directory; its name says which loader takes it."""
+    return Path(shutil.copytree(sound[request.param], tmp_path / request.param))
+
+
+def load(folder: Path) -> Any:
+    return LOADERS[folder.name](str(folder))
+
+
+def change(path: Path, **values: Any) -> None:
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **values}), "utf-8")
+
+
+def image_settings(folder: Path, **values: Any) -> None:
+    """In whichever file this processor keeps them."""
+    for name in ("processor_config.json", "preprocessor_config.json"):
+        if (path := folder / name).is_file():
+            stored = json.loads(path.read_text("utf-8"))
+            part = stored.get("image_processor", stored)
+            part.update(values)
+            path.write_text(json.dumps(stored), "utf-8")
+
+
+def test_sound_directories_load(model: Path) -> None:
+    assert load(model) is not None
+
+
+# ------------------------------------------------------------------------ what does not fit
+
+
+def test_loading_writes_nothing_between_a_commands_lines(
+    sound: dict[str, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    load_scorer(str(sound["clip"]), device="cpu")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_missing_tokenizer_is_refused(model: Path) -> None:
+    for name in TOKENIZER:
+        (model / name).unlink(missing_ok=True)
+    with pytest.raises(ModelUnavailable, match=r"tokenizer"):
+        load(model)
+
+
+def test_another_models_tokenizer_is_refused(model: Path) -> None:
+    """A BERT of 30,000 pieces beside a text tower of a few hundred rows."""
+    from transformers import BertTokenizerFast
+
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(30_000))]
+    for name in TOKENIZER:
+        (model / name).unlink(missing_ok=True)
+    BertTokenizerFast(vocab={piece: i for i, piece in enumerate(pieces)}).save_pretrained(model)
+    with pytest.raises(ModelUnavailable, match="tokenizer"):
+        load(model)
+
+
+@pytest.mark.parametrize("name", ["clip", "siglip", "blip", "captioner"])
+def test_a_tokenizer_that_knows_no_word_is_refused(
+    name: str, sound: dict[str, Path], tmp_path: Path
+) -> None:
+    model = Path(shutil.copytree(sound[name], tmp_path / name))
+    stored = json.loads((model / "tokenizer.json").read_text("utf-8"))
+    pieces = stored["model"]["vocab"]
+    stored["model"]["vocab"] = {
+        piece if piece.startswith("[") else f"##{number}¤": number
+        for piece, number in pieces.items()
+    }
+    (model / "tokenizer.json").write_text(json.dumps(stored), "utf-8")
+    with pytest.raises(ModelMismatch, match=r"tokenizer.*unknown"):
+        load(model)
+
+
+def test_the_end_of_a_text_must_be_the_one_that_clip_pools_at(
+    sound: dict[str, Path], tmp_path: Path
+) -> None:
+    model = Path(shutil.copytree(sound["clip"], tmp_path / "clip"))
+    stored = json.loads((model / "config.json").read_text("utf-8"))
+    stored["text_config"]["eos_token_id"] = 7
+    (model / "config.json").write_text(json.dumps(stored), "utf-8")
+    with pytest.raises(ModelMismatch, match="ends a text with"):
+        load(model)
+
+
+@pytest.mark.parametrize("name", ["clip", "siglip", "blip", "captioner"])
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"size": {"height": 32, "width": 32}}, "32 x 32"),
+        ({"size": {"height": 96, "width": 64}}, "pixels"),
+        ({"image_mean": [0.5], "image_std": [0.5]}, "mean"),
+        ({"do_rescale": False}, "do_rescale"),
+    ],
+)
+def test_pictures_prepared_for_another_tower_are_refused(
+    name: str, values: dict[str, Any], message: str, sound: dict[str, Path], tmp_path: Path
+) -> None:
+    model = Path(shutil.copytree(sound[name], tmp_path / name))
+    image_settings(model, **values)
+    with pytest.raises(ModelMismatch, match=message):
+        load(model)
+
+
+def test_clip_as_it_was_published_scores_as_transformers_does(
+    sound: dict[str, Path], tmp_path: Path
+) -> None:
+    """OpenAI's own config.json says 0 and 2 for the tokens around a text, which are not those of
+    its tokenizer; transformers then pools at the highest id."""
+    from transformers import CLIPModel, CLIPTokenizerFast
+
+    import tests.checkpoints as made
+
+    model = made.random_clip_with_byte_pairs(tmp_path / "clip")
+    stored = json.loads((model / "config.json").read_text("utf-8"))
+    stored["text_config"].update(bos_token_id=0, eos_token_id=2, pad_token_id=1)
+    (model / "config.json").write_text(json.dumps(stored), "utf-8")
+    scorer = load(model)
+    image, captions = drawn_pairs(1)[0][0], ["a red dog", "two boats on a lake", "a"]
+    (scores,) = scorer.score([(scorer.encode_images([image])[0], captions)])
+    plain = CLIPModel.from_pretrained(model, dtype=torch.float32).eval()
+    texts = CLIPTokenizerFast.from_pretrained(model)(captions, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        wanted = plain(pixel_values=scorer.pixels([image]), **texts).logits_per_text[:, 0]
+    torch.testing.assert_close(
+        torch.tensor(scores), wanted / plain.logit_scale.exp(), atol=1e-5, rtol=0
+    )
+
+
+# ------------------------------------------------------------------------ what does not load
+
+
+def truncated(folder: Path) -> None:
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+def emptied(folder: Path) -> None:
+    (folder / "model.safetensors").write_bytes(b"")
+
+
+def no_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(b"<html>404</html>" * 100)
+
+
+def half_a_zip(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    file = io.BytesIO()
+    torch.save({"a": torch.ones(1000)}, file)
+    (folder / "pytorch_model.bin").write_bytes(file.getvalue()[:2000])
+
+
+class Evil:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (Path(str(EVIL)),))
+
+
+EVIL = Path("written-by-a-pickle")
+
+
+def code(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+    (folder / "pytorch_model.bin").write_bytes(pickle.dumps({"a": Evil()}))
+    torch.save({"a": Evil()}, folder / "pytorch_model.bin")
+
+
+@pytest.mark.parametrize("damage", [truncated, emptied, no_weights, half_a_zip, code])
+def test_damaged_weights_are_named_with_what_to_do(
+    model: Path, damage: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    damage(model)
+    with pytest.raises(ModelUnavailable) as caught:
+        load(model)
+    message = str(caught.value)
+    assert "model.safetensors" in message or "pytorch_model.bin" in message
+    assert "again" in message or "safetensors format" in message
+    assert "weights_only" not in message
+    assert not (tmp_path / EVIL).exists()
+    assert caught.value.exit_status == 4
+
+
+@pytest.mark.parametrize("damage", [truncated, no_weights, code])
+def test_the_doctor_reports_damaged_weights(
+    damage: Callable[[Path], None], sound: dict[str, Path], tmp_path: Path
+) -> None:
+    model = Path(shutil.copytree(sound["clip"], tmp_path / "clip"))
+    captioner = Path(shutil.copytree(sound["captioner"], tmp_path / "captioner"))
+    damage(captioner)
+    settings = {"data_directory": str(tmp_path / "state"), "captioner": str(captioner)}
+    report = examine(load_settings({**settings, "model": str(model)}, {}), load_models=True)
+    states = {finding.what: finding.state for finding in report.findings}
+    assert (states["scorer"], states["captioner"]) == ("ok", "warning")
+    damage(model)
+    report = examine(load_settings({**settings, "model": str(model)}, {}), load_models=True)
+    assert not report.is_well
+
+
+def test_the_doctor_reports_a_missing_tokenizer(sound: dict[str, Path], tmp_path: Path) -> None:
+    model = Path(shutil.copytree(sound["clip"], tmp_path / "clip"))
+    for name in TOKENIZER:
+        (model / name).unlink(missing_ok=True)
+    named = {"data_directory": str(tmp_path / "state"), "model": str(model)}
+    report = examine(load_settings(named, {}), load_models=True)
+    assert any("tokenizer" in f.message for f in report.findings if f.state == "problem")
+
+
+def test_a_doctor_outlives_any_error_of_a_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise AttributeError("of a library")
+
+    monkeypatch.setattr("backend.engine.scoring.loading.load_scorer", fails)
+    named = {"data_directory": str(tmp_path / "state")}
+    report = examine(load_settings(named, {}), load_models=True)
+    assert any(f.what == "scorer" and f.state == "problem" for f in report.findings)
+
+
+@pytest.mark.parametrize("kind", ["clip", "captioner", "chat"])
+def test_a_missing_path_is_called_one(kind: str, tmp_path: Path) -> None:
+    with pytest.raises(ModelUnavailable, match="there is no file or directory"):
+        LOADERS[kind](str(tmp_path / "nowhere" / "model"))
+    (tmp_path / "model.gguf").write_bytes(b"x")
+    with pytest.raises(ModelUnavailable, match="is a file"):
+        LOADERS[kind](str(tmp_path / "model.gguf"))
+
+
+def test_a_missing_lavis_checkpoint_and_a_damaged_one(tmp_path: Path) -> None:
+    (tmp_path / "bad.pth").write_bytes(b"nothing of the kind" * 10)
+    with pytest.raises(ModelUnavailable, match=r"bad\.pth.*again"):
+        load_scorer(str(tmp_path / "bad.pth"), None, "cpu")
+
+
+def test_open_clips_message_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    import open_clip
+
+    message = "Failed to download the weights: " + "why it failed, at length. " * 12 + "The end"
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(open_clip, "create_model_and_transforms", fails)
+    monkeypatch.setattr("backend.engine.scoring.open_clip_model.commit_of", lambda name: "c")
+    with pytest.raises(ModelUnavailable, match="The end"):
+        load_scorer("open_clip:ViT-B-32@laion2b_s34b_b79k", None, "cpu")
+
+
+def test_open_clip_weights_that_are_damaged(tmp_path: Path) -> None:
+    (tmp_path / "weights.pt").write_bytes(b"not weights" * 100)
+    with pytest.raises(ModelUnavailable, match=r"weights\.pt.*again"):
+        load_scorer(f"open_clip:ViT-B-32@{tmp_path / 'weights.pt'}", None, "cpu")
+    with pytest.raises(ModelUnavailable, match="There is no file"):
+        load_scorer(f"open_clip:ViT-B-32@{tmp_path / 'other' / 'weights.pt'}", None, "cpu")
+
+
+# ------------------------------------------------------------------------ a model's own code
+
+
+class Unreadable(io.StringIO):
+    def readline(self, *_: Any) -> str:  # type: ignore[override]
+        raise AssertionError("standard input was read")
+
+    read = readline
+
+
+def with_code(folder: Path, marker: Path, **automatic: str) -> None:
+    """`auto_map`, as published models with code of their own have it."""
+    (folder / "evil.py").write_text(
+        f"import pathlib\npathlib.Path({str(marker)!r}).write_text('run')\n"
+        "from transformers import PreTrainedConfig\nclass Evil(PreTrainedConfig): pass\n"
+    )
+    for name in ("config.json", "tokenizer_config.json", "processor_config.json"):
+        if (folder / name).is_file():
+            change(folder / name, auto_map=automatic)
+
+
+AUTO = {
+    "AutoConfig": "evil.Evil", "AutoModel": "evil.Evil", "AutoProcessor": "evil.Evil",
+    "AutoImageProcessor": "evil.Evil", "AutoModelForImageTextToText": "evil.Evil",
+    "AutoModelForSequenceClassification": "evil.Evil",
+}  # fmt: skip
+OTHERS: dict[str, Callable[[str], Any]] = {
+    "nli": load_consistency_model,
+    "icc": lambda name: score_captions(["a dog"], name),
+}
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["known type", "unknown type"])
+@pytest.mark.parametrize("which", [*LOADERS, *OTHERS])
+def test_a_models_own_code_is_never_run_and_nobody_is_asked(
+    which: str,
+    known: bool,
+    sound: dict[str, Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    model = Path(shutil.copytree(sound.get(which, sound["clip"]), tmp_path / which))
+    marker = tmp_path / "ran"
+    with_code(model, marker, **AUTO)
+    change(model / "tokenizer_config.json", auto_map={"AutoTokenizer": ["evil.Evil", "evil.Evil"]})
+    if not known:
+        change(model / "config.json", model_type="evil-model")
+    monkeypatch.setattr(sys, "stdin", Unreadable("y\n" * 9))
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("somebody was asked"))
+    loader = (LOADERS | OTHERS)[which]
+    if known and which in LOADERS:
+        loader(str(model))
+    else:
+        with pytest.raises(ModelUnavailable):
+            loader(str(model))
+    assert not marker.exists()
+
+
+def test_models_are_loaded_in_one_place() -> None:
+    """Every `from_pretrained` and `torch.load` is in `hub`, which forbids code and explains."""
+    elsewhere = []
+    for path in sorted([ROOT / "app.py", *ROOT.glob("backend/**/*.py"), *ROOT.glob("db/**/*.py")]):
+        if path.name in ("hub.py", "worker.py"):  # the worker lives in LAVIS's environment
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                called = ast.unparse(node.func)
+                if called.endswith(".from_pretrained") or called == "torch.load":
+                    elsewhere.append(f"{path.relative_to(ROOT)}:{node.lineno}: {called}")
+    assert not elsewhere
+    calls = [
+        node
+        for node in ast.walk(ast.parse(Path(hub.__file__).read_text("utf-8")))
+        if isinstance(node, ast.Call) and "from_pretrained" in ast.unparse(node.func)
+    ]
+    assert calls
+    for call in calls:
+        assert any(
+            key.arg == "trust_remote_code" and ast.unparse(key.value) == "False"
+            for key in call.keywords
+        ), ast.unparse(call)
+
+
+# ------------------------------------------------------------------------ families and precision
+
+
+def test_metaclip_2_scores_as_transformers_does(tmp_path: Path) -> None:
+    from transformers import AutoTokenizer, MetaClip2Model
+
+    from tests.checkpoints import random_clip_with_byte_pairs
+
+    model = random_clip_with_byte_pairs(tmp_path / "metaclip", metaclip=True)
+    scorer = load_scorer(str(model), None, "cpu")
+    assert scorer.info.kind == "clip"
+    image, captions = drawn_pairs(1)[0][0], ["a red dog", "two boats on a lake"]
+    state = scorer.encode_images([image])[0]
+    (scores,) = scorer.score([(state, captions)])
+    plain = MetaClip2Model.from_pretrained(model, dtype=torch.float32).eval()
+    texts = AutoTokenizer.from_pretrained(model)(captions, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        vectors = plain.text_projection(plain.text_model(**texts).pooler_output)
+        wanted = torch.nn.functional.normalize(vectors, dim=-1) @ state
+    torch.testing.assert_close(torch.tensor(scores), wanted, atol=1e-5, rtol=0)
+
+
+def test_siglip_2_of_fixed_resolution_has_another_tokenizer(tmp_path: Path) -> None:
+    """google/siglip2-base-patch16-224 is a `siglip` with Gemma's tokenizer."""
+    from transformers import GemmaTokenizerFast
+
+    from tests.checkpoints import random_siglip
+
+    words = ["a", "photo", "of", "dog", "on", "red", "boat", "two", "cat"]
+    pieces = ["<pad>", "<eos>", "<bos>", "<unk>", "▁", *(f"▁{word}" for word in words)]
+    letters = sorted({letter for word in words for letter in word})
+    vocabulary = {piece: i for i, piece in enumerate([*pieces, *letters])}
+    tokenizer = GemmaTokenizerFast(vocab=vocabulary, merges=[])
+    model = random_siglip(tmp_path / "siglip2", tokenizer=tokenizer)
+    scorer = load_scorer(str(model), None, "cpu")
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    (scores,) = scorer.score([(state, ["a red dog", "a boat", "a red dog"])])
+    assert scores[0] == scores[2] != scores[1]
+
+
+@pytest.mark.parametrize(
+    ("device", "capability", "wanted"),
+    [("cuda", (9, 0), "bfloat16"), ("cuda:1", (8, 0), "bfloat16"), ("cuda", (7, 5), "float32"),
+     ("mps", None, "float32"), ("cpu", None, "float32")],
+)  # fmt: skip
+def test_bfloat16_only_where_it_is_native(
+    device: str, capability: Any, wanted: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from backend.engine.scoring.loading import choose_precision
+
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
+    assert choose_precision(device) == wanted
+    assert choose_precision(device, "bfloat16") == "bfloat16"
+
+
+def imports_in(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
+    """(line, module) of each import, those inside functions included."""
+    for node in ast.walk(ast.Module(body, [])):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((node.lineno, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def test_transformers_is_imported_after_our_own_module() -> None:
+    """Two threads that import transformers at the same time would get half of it: scoring in the
+    background failed while the server warmed up. Python lets them wait for our module instead."""
+    engine = Path(hub.__file__).parent
+    late = []
+    for path in sorted(engine.rglob("*.py")):
+        if path == Path(hub.__file__) or "lavis" in path.parts:  # a program of its own
+            continue
+        tree = ast.parse(path.read_text("utf-8"))
+        names = list(imports_in(tree.body))
+        users = [line for line, name in names if name.split(".")[0] == "transformers"]
+        ours = [line for line, name in names if name == "backend.engine.hub"]
+        late += [
+            f"{path.name}:{line}"
+            for line in users
+            if not any(first_use < line for first_use in ours)
+        ]
+    assert late == []

@@ -1,0 +1,67 @@
+"""Free memory goes back to the system, after every batch of trajectories."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from backend.engine import memory
+from backend.loaded_models import Engine
+from backend.settings import load_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+only_linux = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+
+#: MiB of the process that are no file's, before and after arrays are let go, all but the last.
+LET_GO = """
+from pathlib import Path
+import numpy as np
+from backend.engine import memory
+
+def used():
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("RssAnon"))
+
+{before}
+np.ones(4_000_000)  # by itself GNU's library would keep what is as large as this from now on
+arrays = [np.ones({size}) for _ in range({count})]
+kept = arrays.pop()
+full = used()
+arrays.clear()
+{after}
+print(full - used())
+"""
+
+
+def let_go(size: int, count: int, before: str = "", after: str = "") -> float:
+    """In a process of its own: one that has computed has holes for anything."""
+    script = LET_GO.format(size=size, count=count, before=before, after=after)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return float(done.stdout)
+
+
+@only_linux
+def test_what_lies_below_something_in_use_is_given_back() -> None:
+    # Too small for pages of their own: without help they stay below the last of them.
+    assert let_go(12_000, 2_000, after="memory.give_back()") > 150
+
+
+@only_linux
+def test_a_large_array_goes_back_at_once() -> None:
+    assert let_go(400_000, 50, before="memory.keep_little()") > 120
+
+
+def test_every_batch_gives_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    given: list[str] = []
+    monkeypatch.setattr(memory, "keep_little", lambda: given.append("before"))
+    monkeypatch.setattr(memory, "give_back", lambda: given.append("after"))
+    engine = Engine(load_settings({"data_directory": str(tmp_path)}, {}))
+    assert given == ["before"]
+    (state,) = engine.encode([Image.new("RGB", (96, 96), "red")])
+    given.clear()  # to make room for a model memory is given back as well
+    engine.trajectories([(state, "a red square")])
+    assert given == ["after"]

@@ -1,0 +1,73 @@
+"""The map: like beside like, whether a picture is laid out or placed among those that are."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from backend.engine import picture_map
+from backend.engine.picture_map import layout
+from backend.engine.specificity.bags import unit
+
+
+def clusters(count: int, kinds: int = 4, seed: int = 3) -> tuple[NDArray[np.float32], NDArray]:
+    """Unit vectors around a few centres, and which is around which."""
+    rng = np.random.default_rng(seed)
+    centres, kind = rng.normal(size=(kinds, 24)), rng.integers(0, kinds, count)
+    return unit(centres[kind] + 0.15 * rng.normal(size=(count, 24))), kind
+
+
+def share_beside_like(places: NDArray[np.float64], kind: NDArray) -> float:
+    """How many pictures have one of their own kind as the nearest on the map."""
+    distances = np.linalg.norm(places[:, None] - places[None], axis=2)
+    np.fill_diagonal(distances, np.inf)
+    return float((kind[distances.argmin(axis=1)] == kind).mean())
+
+
+def test_like_lies_beside_like() -> None:
+    vectors, kind = clusters(240)
+    steps: list[tuple[int, int]] = []
+    places = layout(240, lambda rows: vectors[rows], lambda d, t, m: steps.append((d, t)))
+    assert places.shape == (240, 2)
+    assert places.min() >= 0
+    assert places.max() <= 1
+    assert np.ptp(places, axis=0).max() > 0.9  # the square is used
+    assert share_beside_like(places, kind) > 0.98
+    assert steps == sorted(steps)
+    assert len({total for _, total in steps}) == 1
+    assert len(steps) > 10
+
+
+def test_others_are_placed_among_the_landmarks() -> None:
+    vectors, kind = clusters(400)
+    read: list[int] = []
+
+    def some(rows: NDArray[np.int64]) -> NDArray[np.float32]:
+        read.append(len(rows))
+        return vectors[rows]
+
+    places = layout(400, some, landmarks=120)
+    assert share_beside_like(places, kind) > 0.98
+    assert read[0] == 120
+    assert sum(read) == 400
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 5, 19, 20, 23])
+def test_few_pictures_have_places_too(count: int) -> None:
+    vectors, _ = clusters(max(count, 1))
+    places = layout(count, lambda rows: vectors[rows])
+    assert places.shape == (count, 2)
+    assert np.isfinite(places).all()
+    assert count < 2 or np.ptp(places, axis=0).max() > 0.9
+
+
+@pytest.mark.parametrize("count", [4, 60])
+def test_copies_of_one_picture_lie_in_the_middle(count: int) -> None:
+    vectors = np.tile(clusters(1)[0], (count, 1))
+    np.testing.assert_allclose(layout(count, lambda rows: vectors[rows]), 0.5, atol=1e-6)
+
+
+def test_a_picture_is_not_its_own_neighbour_among_copies() -> None:
+    vectors = np.repeat(clusters(6)[0], 20, axis=0)
+    near, distances = picture_map._neighbours(vectors, 30)
+    assert near.shape == distances.shape == (120, 30)
+    assert not (near == np.arange(120)[:, None]).any()

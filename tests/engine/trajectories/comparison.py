@@ -1,0 +1,31 @@
+"""When are two trajectories the same?"""
+
+import numpy as np
+
+from backend.engine.trajectories.trajectory import Trajectory
+
+#: Scores closer than this may be taken in either order by two ways of rounding.
+TIE = 2e-6
+
+
+def assert_same_trajectory(actual: Trajectory, wanted: Trajectory, tolerance: float = 1e-4) -> None:
+    """Same captions step by step, scores and similarities within the tolerance.
+
+    Where two candidates score the same to rounding, the two ways may part; from there on only what
+    came before can be compared, and the scores up to and with that step must still agree.
+    """
+    assert (actual.caption, actual.truncated) == (wanted.caption, wanted.truncated)
+    np.testing.assert_allclose(actual.first_step_scores, wanted.first_step_scores, atol=tolerance)
+    assert (actual.auxiliary is None) == (wanted.auxiliary is None)
+    if actual.auxiliary is not None and wanted.auxiliary is not None:
+        np.testing.assert_allclose(
+            actual.auxiliary.first_step_scores, wanted.auxiliary.first_step_scores, atol=tolerance
+        )
+    for step in range(max(actual.steps, wanted.steps) + 1):
+        if actual.caption_at(step) != wanted.caption_at(step):
+            assert abs(actual.scores[step] - wanted.scores[step]) < TIE, f"diverged at step {step}"
+            return
+        assert abs(actual.scores[step] - wanted.scores[step]) <= tolerance
+        assert abs(actual.similarities[step] - wanted.similarities[step]) <= tolerance
+        if actual.auxiliary is not None and wanted.auxiliary is not None:
+            assert abs(actual.auxiliary.scores[step] - wanted.auxiliary.scores[step]) <= tolerance

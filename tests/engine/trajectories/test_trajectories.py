@@ -1,0 +1,315 @@
+"""Elimination against a plain loop, on real model classes."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.engine.captions import Caption
+from backend.engine.scoring.independent import Independent
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.protocol import (
+    BoolArray,
+    FloatArray,
+    ImageState,
+    Scorer,
+    ScorerInfo,
+    TokenReader,
+    Tokens,
+)
+from backend.engine.scoring.reference import ReferenceSession
+from backend.engine.scoring.work import Work
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.lab.scenes.labelled_scenes import DIRECTORIES
+from backend.settings import MODELS
+from tests.checkpoints import drawn_pairs, random_blip, random_clip
+from tests.engine.trajectories.comparison import assert_same_trajectory
+
+
+@pytest.fixture(scope="module", params=["clip", "blip-itc", "blip-itm"])
+def scorer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scorer:
+    folder = tmp_path_factory.mktemp("model")
+    made = random_clip(folder) if request.param == "clip" else random_blip(folder)
+    return load_scorer(str(made), request.param, "cpu")
+
+
+def plain_elimination(scorer: Scorer, state: ImageState, caption: Caption) -> list[str]:
+    """Algorithm 2 as it is written: delete, score, keep the best, one pair, one call a step."""
+    left = list(range(len(caption)))
+    captions = [caption.text]
+    while left:
+        candidates = [
+            caption.without(set(range(len(caption))) - set(left) | {word}) for word in left
+        ]
+        scores = {text: float(scorer.score([(state, [text])])[0][0]) for text in candidates}
+        best = max(range(len(left)), key=lambda k: (round(scores[candidates[k]], 6), -k))
+        captions.append(candidates[best])
+        left.pop(best)
+    return captions
+
+
+def test_trajectories_are_those_of_the_plain_loop(scorer: Scorer) -> None:
+    pairs = drawn_pairs(5, seed=3)
+    states = scorer.encode_images([image for image, _ in pairs])
+    captions = [Caption.parse(text) for _, text in pairs]
+    by_index = dict(run_trajectories(scorer, zip(states, captions, strict=True), live=3))
+    assert sorted(by_index) == list(range(5))
+    for index, caption in enumerate(captions):
+        trajectory = by_index[index]
+        plain = plain_elimination(scorer, states[index], caption)
+        steps = [trajectory.caption_at(step) for step in range(trajectory.steps + 1)]
+        scores = scorer.score([(states[index], plain)])[0]
+        np.testing.assert_allclose(trajectory.scores, scores, atol=1e-4)
+        assert steps[-1] == ""
+        # Scores that are equal to six digits may fall either way.
+        assert steps == plain or np.abs(np.diff(np.sort(scores))).min() < 1e-5
+
+
+def test_first_step_scores_and_similarities(scorer: Scorer) -> None:
+    image, text = drawn_pairs(1, seed=8)[0]
+    state = scorer.encode_images([image])[0]
+    caption = Caption.parse(text)
+    ((_, trajectory),) = run_trajectories(scorer, [(state, caption)])
+    without = [caption.without([word]) for word in range(len(caption))]
+    np.testing.assert_allclose(
+        trajectory.first_step_scores, scorer.score([(state, without)])[0], atol=1e-5
+    )
+    vectors = scorer.text_embeddings(
+        [trajectory.caption_at(t) for t in range(trajectory.steps + 1)]
+    )
+    np.testing.assert_allclose(trajectory.similarities, vectors @ vectors[0], atol=1e-5)
+    assert trajectory.similarities[0] == 1
+    assert len(trajectory.scores) == len(trajectory.similarities) == len(caption) + 1
+
+
+@pytest.mark.parametrize("explorer", ["elimination", "fast-gcd"])
+def test_the_second_opinion_is_the_other_score_along_the_same_captions(
+    explorer: Any, tmp_path: Path
+) -> None:
+    """ITM's trajectory keeps ITC's cosines: those of the same checkpoint loaded as ITC."""
+    folder = str(random_blip(tmp_path))
+    matching, contrast = (load_scorer(folder, kind, "cpu") for kind in ("blip-itm", "blip-itc"))
+    image, text = drawn_pairs(1, seed=8)[0]
+    caption = Caption.parse(text)
+    exploring = Exploring(explorer, steps=2, top=4)
+    ((_, trajectory),) = run_trajectories(
+        matching, [(matching.encode_images([image])[0], caption)], exploring
+    )
+    state = contrast.encode_images([image])[0]
+    along = [trajectory.caption_at(t) for t in range(trajectory.steps + 1)]
+    without = [caption.without([word]) for word in range(len(caption))]
+    assert trajectory.auxiliary is not None
+    if explorer == "elimination":  # other explorers' captions may read otherwise as tokens
+        (wanted,) = contrast.score([(state, along)])
+        np.testing.assert_allclose(trajectory.auxiliary.scores, wanted, atol=1e-5)
+    (alone,) = contrast.score([(state, without)])
+    np.testing.assert_allclose(trajectory.auxiliary.first_step_scores, alone, atol=1e-5)
+    assert len(trajectory.auxiliary.scores) == trajectory.steps + 1
+
+
+def test_no_second_opinion_where_there_is_none_or_none_is_wanted(scorer: Scorer) -> None:
+    image, text = drawn_pairs(1, seed=8)[0]
+    pair = (scorer.encode_images([image])[0], Caption.parse(text))
+    ((_, trajectory),) = run_trajectories(scorer, [pair])
+    assert (trajectory.auxiliary is not None) == (scorer.info.kind == "blip-itm")
+    ((_, silent),) = run_trajectories(scorer, [pair], Exploring(auxiliary=False))
+    assert silent.auxiliary is None
+    np.testing.assert_array_equal(silent.scores, trajectory.scores)
+
+
+def test_a_caption_without_words_has_no_steps(scorer: Scorer) -> None:
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    by_index = dict(
+        run_trajectories(scorer, [(state, Caption.parse("!!!")), (state, Caption.parse(""))])
+    )
+    assert [by_index[i].steps for i in (0, 1)] == [0, 0]
+    assert len(by_index[0].scores) == 1
+
+
+def test_words_behind_the_context_are_never_deleted(scorer: Scorer) -> None:
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    caption = Caption.parse("dog cat " * 30)
+    ((_, trajectory),) = run_trajectories(scorer, [(state, caption)])
+    assert trajectory.truncated
+    assert trajectory.steps == scorer.reader.words_read(caption.text) < len(caption)
+    assert max(trajectory.removed) < trajectory.steps
+
+
+class WordReader:
+    """Every word is a token; words that are not known are all token 0."""
+
+    context = 99
+    vocabulary = 99
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = ["?", *words]
+
+    def tokenise(self, captions: Sequence[str]) -> list[Tokens]:
+        return [tuple(map(self._number, caption.split())) for caption in captions]
+
+    def spans(self, caption: str) -> list[tuple[int, int]]:
+        return list(Caption.parse(caption).spans)
+
+    def decode(self, tokens: Tokens) -> str:
+        return " ".join(self.words[token] for token in tokens)
+
+    def words_read(self, caption: str) -> int:
+        return len(Caption.parse(caption))
+
+    def replaceable(self, whole_words: bool) -> BoolArray:
+        return np.arange(len(self.words)) > 0
+
+    def _number(self, word: str) -> int:
+        return self.words.index(word) if word in self.words else 0
+
+
+class TableScorer(Independent):
+    """Scores a caption by a table of words, so that the right trajectory is known."""
+
+    info = ScorerInfo("clip", "table", "0", "cpu", "")
+    live = 48
+    work = Work()
+    embedding_work = Work()
+
+    def __init__(self, worth: dict[str, float]) -> None:
+        self.worth = worth
+        self.calls = 0
+        self.reader: TokenReader = WordReader(list(worth))
+        self.words = ["?", *worth]
+
+    def open_session(self) -> "TableScorer":
+        return self
+
+    def image_embeddings(self, states: Sequence[ImageState]) -> None:
+        return None
+
+    def encode_images(self, images: Sequence[object]) -> list[ImageState]:
+        return list(images)
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Any]]]) -> list[FloatArray]:
+        self.calls += 1
+        return [
+            np.array([sum(self._worth(t) for t in text) for text in texts], np.float32)
+            for _, texts in requests
+        ]
+
+    def embed(self, texts: Sequence[Tokens]) -> FloatArray:
+        return np.ones((len(texts), 1), np.float32)
+
+    def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
+        return np.ones((len(captions), 1), np.float32)
+
+    def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
+        worth = np.array([self._worth(t) for t in range(len(self.words))], np.float32)
+        return [np.tile(worth, (len(text), 1)) for _, text in requests]
+
+    def _worth(self, token: int) -> float:
+        return self.worth.get(self.words[token], 0)
+
+
+def run_one(scorer: TableScorer, text: str, **how: Any) -> Trajectory:
+    pairs = [(None, Caption.parse(text))]
+    ((_, trajectory),) = run_trajectories(scorer, pairs, Exploring(**how))
+    return trajectory
+
+
+def test_the_worst_word_goes_first_and_ties_go_to_the_first_word() -> None:
+    scorer = TableScorer({"bad": -2.0, "worse": -3.0, "good": 1.0})
+    trajectory = run_one(scorer, "good bad worse so so good")
+    assert trajectory.removed == (2, 1, 3, 4, 0, 5)
+    assert trajectory.scores.tolist() == [-3, 0, 2, 2, 2, 1, 0]
+    assert trajectory.peak == 2
+    assert trajectory.deletion_gains.tolist() == [-1, 2, 3, 0, 0, -1]
+
+
+def test_pairs_share_rounds() -> None:
+    scorer = TableScorer({})
+    dict(run_trajectories(scorer, [(None, Caption.parse("a b c d"))] * 10))
+    assert scorer.calls == 5  # x_0 and four steps, for all ten together
+
+
+def test_minimising_takes_the_best_word_first() -> None:
+    scorer = TableScorer({"bad": -2.0, "good": 1.0})
+    trajectory = run_one(scorer, "so good bad", direction="minimise")
+    assert trajectory.removed == (1, 0, 2)
+    assert trajectory.scores.tolist() == [-1, -2, -2, 0]
+
+
+def test_fast_gcd_replaces_the_worst_word_by_the_best() -> None:
+    scorer = TableScorer({"bad": -2.0, "good": 1.0, "best": 3.0})
+    trajectory = run_one(scorer, "So, bad dog!", name="fast-gcd", steps=2, top=2)
+    # "So," and "dog!" are unknown: worth nothing, and then the first of them is replaced.
+    assert trajectory.captions == ("So, best dog!", "best, best dog!")
+    assert trajectory.scores.tolist() == [-2, 3, 6]
+    assert trajectory.removed == (1, 0)
+    assert trajectory.deletion_gains.tolist() == [0, 2, 0]
+
+
+def test_gcd_draws_the_same_from_the_same_seed_whatever_runs_beside_it() -> None:
+    words = {f"w{i}": float(i % 7) for i in range(40)}
+    how = Exploring("gcd", steps=4, top=8, candidates=5, seed=3)
+    captions = [Caption.parse(text) for text in ("w0 w7 w14", "w1 w2", "w0 w7 w14 w21")]
+    together = dict(run_trajectories(TableScorer(words), [(None, c) for c in captions], how))
+    for index, caption in enumerate(captions):
+        ((_, alone),) = run_trajectories(TableScorer(words), [(None, caption)], how)
+        assert alone.captions == together[index].captions
+    other = Exploring("gcd", steps=4, top=8, candidates=5, seed=4)
+    ((_, changed),) = run_trajectories(TableScorer(words), [(None, captions[0])], other)
+    assert changed.captions != together[0].captions
+
+
+def test_replacements_are_never_special_and_words_on_request(scorer: Scorer) -> None:
+    state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
+    caption = Caption.parse(drawn_pairs(1)[0][1])
+    for name in ("gcd", "fast-gcd"):
+        how = Exploring(name, steps=3, top=20, candidates=30)
+        ((_, trajectory),) = run_trajectories(scorer, [(state, caption)], how)
+        assert trajectory.steps == 3
+        for step in range(1, 4):
+            assert "[" not in trajectory.caption_at(step)
+            assert len(Caption.parse(trajectory.caption_at(step))) == len(caption)
+
+
+WAYS = [
+    Exploring(),
+    Exploring(direction="minimise"),
+    Exploring(unit="token"),
+    Exploring("gcd", steps=3, top=16, candidates=24, seed=1),
+    Exploring("fast-gcd", steps=3, top=16),
+    Exploring("fast-gcd", steps=2, top=16, whole_words=False, direction="minimise"),
+]
+
+
+STRANGE = ["", "!!!", "A red, red dog…", "dog cat " * 30, "犬が走る 🐕 dog", "<b>boats</b> ${7*6}"]
+
+
+def assert_like_the_plain_way(scorer: Scorer, exploring: Exploring) -> None:
+    pairs = drawn_pairs(3, seed=11)
+    states = scorer.encode_images([image for image, _ in pairs])
+    captions = [text for _, text in pairs] + STRANGE
+    asked = [(states[i % 3], Caption.parse(text)) for i, text in enumerate(captions)]
+    plain = ReferenceSession(scorer)  # type: ignore[arg-type]
+    slow = dict(run_trajectories(scorer, asked, exploring, session=plain))
+    fast = dict(run_trajectories(scorer, asked, exploring, live=4))
+    for index in range(len(asked)):
+        assert_same_trajectory(fast[index], slow[index])
+
+
+@pytest.mark.parametrize(
+    "exploring", WAYS, ids=lambda way: "-".join(map(str, (way.name, way.unit)))
+)
+def test_every_explorer_goes_where_the_plain_way_goes(scorer: Scorer, exploring: Exploring) -> None:
+    assert_like_the_plain_way(scorer, exploring)
+
+
+@pytest.mark.parametrize("kind", sorted(DIRECTORIES))
+@pytest.mark.parametrize(
+    "exploring", WAYS, ids=lambda way: "-".join(map(str, (way.name, way.unit)))
+)
+def test_so_it_does_on_the_embedded_models(kind: str, exploring: Exploring) -> None:
+    scorer = load_scorer(str(MODELS / DIRECTORIES[kind]), kind, "cpu")
+    assert_like_the_plain_way(scorer, exploring)

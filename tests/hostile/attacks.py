@@ -1,0 +1,65 @@
+"""What is tried, and the tests that try it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Attack:
+    """`tests`: files below tests/, or single tests in them after '::'."""
+
+    tried: str
+    tests: tuple[str, ...]
+
+
+ATTACKS = (
+    Attack("images that are FIFOs, sockets, devices, bombs, EPS, cut files",
+           ("datasets/test_untrusted_images.py", "datasets/test_images.py")),
+    Attack("the malformed pictures of Pillow's own tests", ("datasets/test_pillow_images.py",)),
+    Attack("uploads to the playground that are no pictures", ("traced_ui/test_playground.py",)),
+    Attack("rows, names, tables and bytes drawn at random", ("datasets/test_any_input.py",)),
+    Attack("tars, zips and Parquet that escape or explode",
+           ("datasets/test_bombs.py", "datasets/test_shards.py")),
+    Attack("addresses and servers of a download: nonsense, drips, redirects, inner networks",
+           ("datasets/test_fetching.py", "datasets/test_fetching_hostile.py")),
+    Attack("language model servers that redirect, refuse or send web pages",
+           ("engine/language_models/test_endpoint_hostile.py",
+            "engine/language_models/test_endpoint.py")),
+    Attack("answers of a language model in every form but the right one",
+           ("engine/correction/test_answers.py", "engine/correction/test_by_language_model.py")),
+    Attack("captions that give a language model orders", ("engine/correction/test_prompting.py",)),
+    Attack("damaged weights, pickles, too little memory", ("engine/test_damaged_models.py",)),
+    Attack("NUL and half characters in searches and corrections",
+           ("db/test_unstorable_searches.py",)),
+    Attack("folders with links, pipes and files of others that an export is to replace",
+           ("datasets/test_writing.py",)),
+    Attack("imports that fail, end in the middle, or hold nothing but bad rows",
+           ("jobs/test_import_dataset.py",)),
+    Attack("formulas in exported tables",
+           ("datasets/test_shards.py::test_formulas_are_made_harmless_and_come_back",)),
+    Attack("HTML and script in captions and names", ("traced_ui/test_parts.py",)),
+    Attack("routes that do not exist, paths through the server", ("traced_ui/test_server.py",)),
+    Attack("calls without a login, guessed passwords, foreign tokens",
+           ("traced_ui/test_login.py",)),
+    Attack("sessions without end", ("traced_ui/test_sessions.py",)),
+    Attack("rows made to stop an import, over all readers, on both databases",
+           ("datasets/test_hostile_rows.py",)),
+    Attack("text tables that swallow rows, bombs in zips and row groups",
+           ("datasets/test_text_tables.py",)),
+    Attack("foreign host names and other pages' requests", ("traced_ui/test_hosts.py",)),
+    Attack("paths out of the folders that a team may use", ("traced_ui/test_folders.py",)),
+    Attack("guesses in parallel, neighbours' cookies", ("traced_ui/test_guessing.py",)),
+    Attack("arguments of the named endpoints that are none", ("traced_ui/test_arguments.py",)),
+    Attack("a server stopped with jobs and clients, a port in use", ("traced_ui/test_serving.py",)),
+    Attack("jobs interrupted again and again", ("jobs/test_interrupted_jobs.py",)),
+    Attack("a cold start killed between its copies", ("jobs/test_noisy_copies.py",)),
+    Attack("a password in the process list, damaged databases", ("db/test_backup.py",)),
+    Attack("addresses of databases that are none",
+           ("db/test_session.py::test_a_url_that_cannot_work_is_refused",)),
+    Attack("ids and versions that no column can hold",
+           ("db/test_session.py::test_an_id_that_no_column_can_hold_is_a_missing_row",)),
+    Attack("full and read-only disks", ("faults/test_disk.py",)),
+    Attack("the images of a scored dataset gone or changed", ("faults/test_images_gone.py",)),
+)  # fmt: skip

@@ -1,0 +1,46 @@
+"""A small dataset in which some pictures are there more than once."""
+
+from pathlib import Path
+
+from backend.lab.scenes.labelled_scenes import DIRECTORIES
+from backend.settings import MODELS, load_settings
+from backend.workspace import Workspace
+from tests.checkpoints import drawn_pairs
+from tests.datasets.folders import image_folder
+
+#: Drawn pictures that differ.
+PAIRS = 16
+
+
+def write_copies(folder: Path) -> None:
+    """Sixteen drawn pictures; of 2 there is a copy as a JPEG and one of the same pixels, of 5 a
+    smaller one, and 7 has a second caption."""
+    pairs = drawn_pairs(PAIRS, seed=8)
+    names = [f"{n}.png" for n in range(PAIRS)] + ["copy.jpg", "same.png", "small.png", "7.png"]
+    captions = [text for _, text in pairs] + ["<b>A copy</b> ${7*6}", "The same.", "Small.", "Two."]
+    rows = [
+        {"id": f"{place}-{name}", "file_name": name, "caption": text}
+        for place, (name, text) in enumerate(zip(names, captions, strict=True))
+    ]
+    image_folder(folder, rows, ())
+    for number, (image, _) in enumerate(pairs):
+        image.save(folder / f"{number}.png")
+    pairs[2][0].save(folder / "copy.jpg", quality=95)
+    pairs[2][0].save(folder / "same.png")
+    small = pairs[5][0]
+    small.resize((small.width - 12, small.height - 12)).save(folder / "small.png")
+
+
+def score_copies(base: Path) -> None:
+    """Imports and scores them as the dataset *pairs*; the workspace's state is in `base`/state."""
+    write_copies(base / "pairs")
+    workspace = opened(base / "state")
+    workspace.jobs.score(workspace.find_or_import(str(base / "pairs")), suggestions=False)
+    workspace.store.close()
+
+
+def opened(state: Path) -> Workspace:
+    """A workspace with the embedded CLIP."""
+    given = {"data_directory": str(state), "kind": "clip",
+             "model": str(MODELS / DIRECTORIES["clip"]), "author": "Ada"}  # fmt: skip
+    return Workspace(load_settings(given, {}))

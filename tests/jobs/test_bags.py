@@ -1,0 +1,119 @@
+"""Bags of a dataset as files, and read again by the evaluation."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.errors import DatasetError, SettingsError, TrainingError
+from backend.lab.evaluation.specificity import evaluate_dataset
+from backend.lab.scenes.labelled_scenes import DIRECTORIES
+from backend.settings import MODELS, load_settings
+from backend.workspace import Workspace
+from tests.checkpoints import drawn_pairs
+from tests.datasets.folders import image_folder
+
+PAIRS = 30
+MODEL = str(MODELS / DIRECTORIES["clip"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("bags") / "pairs"
+    pairs = drawn_pairs(PAIRS, seed=12)
+    rows = [
+        {"id": f"p{i}", "file_name": f"{i}.png", "caption": text}
+        for i, (_, text) in enumerate(pairs)
+    ]
+    rows.append({"id": "again", "file_name": "0.png", "caption": "<b>A & B</b>"})
+    image_folder(path, rows, ())
+    for i, (image, _) in enumerate(pairs):
+        image.save(path / f"{i}.png")
+    return path
+
+
+@pytest.fixture(scope="module")
+def workspace(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    state = tmp_path_factory.mktemp("state")
+    made = Workspace(
+        load_settings(
+            {"data_directory": str(state), "kind": "clip", "model": MODEL, "detector": "logistic"}
+        )
+    )
+    dataset = made.find_or_import(str(folder))
+    with pytest.raises(TrainingError, match="not scored yet"):
+        made.bags(dataset, [3], state / "bags")
+    made.jobs.score(dataset, suggestions=False)
+    yield made
+    made.store.close()
+
+
+def test_bags_are_written_looked_at_struck_and_read_again(
+    workspace: Workspace, folder: Path, tmp_path: Path
+) -> None:
+    report = workspace.bags(1, [3, 5], tmp_path / "out")
+    bags = json.loads((tmp_path / "out" / "bags-3.json").read_text())
+    assert report.bags[3] == len(bags) > 3
+    assert report.pictures == PAIRS
+    members = [member for bag in bags for member in bag]
+    assert len(set(members)) == len(members)
+    with (tmp_path / "out" / "bags.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    firsts = [row["id"] for row in rows if row["size"] == "3" and row["place"] == "0"]
+    assert firsts == [bag[0] for bag in bags]
+    alphas = [float(row["alpha"]) for row in rows if row["size"] == "3"]
+    assert alphas == sorted(alphas, reverse=True)
+    sheet = (tmp_path / "out" / "bags.html").read_text()
+    assert sheet.count("data:image/jpeg;base64,") == 3 * report.bags[3] + 5 * report.bags[5]
+    assert "<b>A & B</b>" not in sheet
+
+    struck = tmp_path / "struck.txt"
+    struck.write_text(f"# of one video\n{bags[1][0]}\n")
+    workspace.bags(1, [3], tmp_path / "again", struck)
+    left = json.loads((tmp_path / "again" / "bags-3.json").read_text())
+    assert left == [bag for bag in bags if bag[0] != bags[1][0]]
+
+    result = evaluate_dataset(folder, None, MODEL, "clip", [3], bags=tmp_path / "out")
+    row = next(row for row in result.rows if row.size == 3)
+    captions = 3 * len(bags) + ("p0" in members)  # one picture has two
+    assert row.recall.captions == captions
+
+
+def test_anybodys_captions_are_asked_in_the_published_form(folder: Path, tmp_path: Path) -> None:
+    bags = tmp_path / "truematch.json"
+    bags.write_text(json.dumps([[0, 1, 2], [3, 4, 5], [6, 7, 8]]))  # names of files, as COCO's
+    rows = [{"id": f"p{i}", "caption": text} for i, (_, text) in enumerate(drawn_pairs(9, 12))]
+    captions = tmp_path / "model.jsonl"
+    captions.write_text(
+        "".join(json.dumps(row) + "\n" for row in [*rows[:8], {"id": "x", "caption": "y"}])
+    )
+    report = evaluate_dataset(folder, None, MODEL, "clip", [3], bags=bags, captions=captions)
+    by_set = {row.captions: row.recall for row in report.rows if row.size == 3}
+    assert by_set["the dataset"].captions == 10
+    assert by_set["model.jsonl"].captions == 6  # the third bag lacks a caption
+    assert any("1 bags lack a caption" in note for note in report.notes)
+    assert any("1 rows are of no picture here" in note for note in report.notes)
+
+
+def test_what_makes_no_sense_is_named(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="2 to 50 pictures, not 1"):
+        workspace.bags(1, [3, 1], tmp_path)
+    with pytest.raises(SettingsError, match=f"A bag of 40 needs 40 .*; there are {PAIRS}"):
+        workspace.bags(1, [40], tmp_path)
+    struck = tmp_path / "struck.txt"
+    struck.write_text("nobody\n")
+    with pytest.raises(DatasetError, match="no picture 'nobody'"):
+        workspace.bags(1, [3], tmp_path, struck)
+    unknown = tmp_path / "bags.json"
+    unknown.write_text('[["p1", "zz"]]')
+    with pytest.raises(DatasetError, match=r"'zz' \(bag 1\)"):
+        evaluate_dataset(folder, None, MODEL, "clip", [3], bags=unknown)
+    captions = tmp_path / "captions.jsonl"
+    captions.write_text('{"id": "p1", "caption": "A dog."}\n{"id": "p2"}\n')
+    with pytest.raises(DatasetError, match="line 2"):
+        evaluate_dataset(folder, None, MODEL, "clip", [3], captions=captions)
+    captions.write_text('{"id": "p1", "caption": " "}\n')
+    with pytest.raises(DatasetError, match="line 1: the caption is empty"):
+        evaluate_dataset(folder, None, MODEL, "clip", [3], captions=captions)

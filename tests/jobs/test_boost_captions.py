@@ -1,0 +1,150 @@
+"""Richer captions on a real store, by a real server with rule-made answers."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.engine.language_models import Budget
+from backend.errors import SettingsError
+from backend.lab.scenes.bags import scene_bags
+from backend.lab.scenes.labelled_scenes import DIRECTORIES
+from backend.lab.scenes.renderer import render
+from backend.review.queue_form import cleaned, from_fields
+from backend.settings import MODELS, load_settings
+from backend.workspace import QueueFilter, Workspace
+from db.queries import pairs as pair_queries
+from db.queries import suggestions as suggestion_queries
+from tests.datasets.folders import image_folder
+from tests.engine.language_models.server import chat_server
+
+SCENES = 24
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Drawn pictures, each with a generic and an ordinary caption, scored, specificity measured."""
+    base = tmp_path_factory.mktemp("boost")
+    made = scene_bags(SCENES, 5)
+    rows = [
+        {"id": f"{kind}-{i}", "file_name": f"{i}.png", "caption": made.captions[kind][i]}
+        for i in range(SCENES)
+        for kind in ("generic", "ordinary")
+    ]
+    image_folder(base / "pairs", rows, ())
+    for i, scene in enumerate(made.scenes):
+        render(scene, 128).save(base / "pairs" / f"{i}.png")
+    (base / "rich.json").write_text(json.dumps(made.captions["rich"]))
+    workspace = opened(base / "state")
+    dataset = workspace.find_or_import(str(base / "pairs"))
+    workspace.jobs.score(dataset, suggestions=False)
+    named = opened(base / "state", corrector="vlm", corrector_url="http://127.0.0.1:9/v1")
+    with pytest.raises(SettingsError, match="--specificity"):
+        named.jobs.boost(everything(), named.jobs.booster(["blend"]))
+    named.store.close()
+    workspace.jobs.measure_specificity(dataset)
+    workspace.store.close()
+    return base
+
+
+def opened(state: Path, **settings: object) -> Workspace:
+    given = {"data_directory": str(state), "kind": "clip", "detector": "logistic",
+             "model": str(MODELS / DIRECTORIES["clip"]), **settings}  # fmt: skip
+    return Workspace(load_settings(given, {}))
+
+
+@pytest.fixture
+def state(scored: Path, tmp_path: Path) -> Path:
+    shutil.copytree(scored / "state", tmp_path / "state")
+    return tmp_path / "state"
+
+
+def everything() -> QueueFilter:
+    return from_fields(1, cleaned({"order": "specificity", "p_error_to": "1", "icc_from": "0"}))
+
+
+def rule(body: dict[str, Any]) -> tuple[int, str]:
+    """Blend: the longest caption; Visual: something nobody sees; Holistic: the trusted one."""
+    content = body["messages"][1]["content"]
+    text = content if isinstance(content, str) else content[-1]["text"]
+    captions = re.findall(r"<caption>(.*?)</caption>", text)
+    trusted = re.findall(r"<trusted>(.*?)</trusted>", text)
+    if captions:
+        return 200, json.dumps({"caption": max(captions, key=len)})
+    if trusted:
+        return 200, json.dumps({"caption": trusted[0].rstrip(".") + " with a purple umbrella."})
+    return 200, json.dumps({"caption": "A purple umbrella."})
+
+
+def boosts(workspace: Workspace) -> list[suggestion_queries.SuggestionRow]:
+    with workspace.store.reading() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        return [
+            row
+            for pair in ids
+            for row in suggestion_queries.list_suggestions(session, pair, kind="boost")
+        ]
+
+
+def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(state: Path) -> None:
+    with chat_server(rule) as served:
+        workspace = opened(state, corrector="vlm", corrector_url=served.url)
+        booster = workspace.jobs.booster(["blend", "holistic"])
+        report = workspace.jobs.boost(everything(), booster)
+        asked = len(served.asked)
+        assert report.looked_at == 2 * SCENES == sum(report.outcomes.values())
+        assert report.outcomes["offered"] > 3
+        again = workspace.jobs.boost(everything(), booster)
+        assert len(served.asked) == asked
+        assert again.outcomes == {"asked before": 2 * SCENES}
+    assert len({json.dumps(request, sort_keys=True) for request in served.asked}) == asked
+    made = boosts(workspace)
+    assert made
+    for suggestion in made:
+        assert suggestion.provenance is not None
+        assert suggestion.provenance["boost"] in ("blend", "holistic")
+        view = workspace.review.open_pair(suggestion.pair_id)
+        assert suggestion.id not in [s.id for s in view.suggestions]  # a boost is no correction
+    chosen = made[0]
+    workspace.review.decide(chosen.pair_id, 0, "correction", suggestion_id=chosen.id)
+    assert workspace.summary(1).errors_found == 0
+    assert workspace.review.progress(1).by_decision == {"enriched": 1}
+    workspace.store.close()
+
+
+def test_the_budget_ends_the_run_and_it_goes_on(state: Path) -> None:
+    with chat_server(rule) as served:
+        workspace = opened(state, corrector="vlm", corrector_url=served.url)
+        booster = workspace.jobs.booster(["blend"])
+        workspace.engine.spending.budget = Budget(requests=5)
+        first = workspace.jobs.boost(everything(), booster)
+        assert "budget of 5 requests" in first.stopped
+        assert len(served.asked) == 5
+        workspace.engine.spending.budget = Budget()
+        second = workspace.jobs.boost(everything(), booster)
+        assert second.stopped == ""
+        assert second.looked_at == 2 * SCENES
+        assert second.outcomes["asked before"] == first.looked_at
+    assert len({json.dumps(request, sort_keys=True) for request in served.asked}) == len(
+        served.asked
+    )
+    workspace.store.close()
+
+
+def test_a_dry_run_sends_nothing_and_what_makes_no_sense_is_named(state: Path) -> None:
+    with chat_server(rule) as served:
+        workspace = opened(state, corrector="vlm", corrector_url=served.url)
+        preview = workspace.jobs.boost_dry_run(everything(), workspace.jobs.booster(["holistic"]))
+        assert served.asked == []
+        assert preview.questions
+        assert any(question.image_bytes for question in preview.questions)
+        with pytest.raises(SettingsError, match="no kind 'longer'"):
+            workspace.jobs.booster(["longer"])
+    workspace.store.close()
+    without_models = opened(state)
+    with pytest.raises(SettingsError, match="--vlm NAME"):
+        without_models.jobs.booster(["blend"])
+    without_models.store.close()

@@ -1,0 +1,175 @@
+"""Bulk correction on a real store with the embedded models and a real server."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.engine.language_models import Budget
+from backend.errors import ModelUnavailable, SettingsError
+from backend.jobs.correct_queue import MODEL_FREE, Rule
+from backend.settings import load_settings
+from backend.workspace import QueueFilter, Workspace
+from tests.checkpoints import drawn_pairs
+from tests.datasets.folders import image_folder
+from tests.engine.language_models.server import chat_server
+
+PAIRS = 10
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Drawn pairs; every second picture has the caption of the one before."""
+    path = tmp_path_factory.mktemp("data") / "pairs"
+    pairs = drawn_pairs(PAIRS, seed=4)
+    rows = [{"file_name": f"{i}.png", "caption": pairs[i - i % 2][1]} for i, _ in enumerate(pairs)]
+    image_folder(path, rows, ())
+    for i, (image, _) in enumerate(pairs):
+        image.save(path / f"{i}.png")
+    return path
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
+    """The state of a workspace that has scored them."""
+    state = tmp_path_factory.mktemp("scored")
+    workspace = Workspace(load_settings({"data_directory": str(state), "detector": "logistic"}, {}))
+    workspace.jobs.score(workspace.find_or_import(str(folder)), suggestions=False)
+    workspace.store.close()
+    return state
+
+
+@pytest.fixture
+def opened(scored: Path, tmp_path: Path) -> Iterator[Any]:
+    """Opens a copy of that workspace, with settings."""
+    import shutil
+
+    shutil.copytree(scored, tmp_path / "state")
+    workspaces: list[Workspace] = []
+
+    def open_(**settings: object) -> Workspace:
+        given = {"data_directory": str(tmp_path / "state"), "detector": "logistic", **settings}
+        workspaces.append(Workspace(load_settings(given, {})))
+        return workspaces[-1]
+
+    yield open_
+    for workspace in workspaces:
+        workspace.store.close()
+
+
+def everything() -> QueueFilter:
+    return QueueFilter(1, review="unreviewed", order="p_error")
+
+
+def rewriting(body: dict[str, Any]) -> tuple[int, str]:
+    """A model that knows these captions: it says what the pictures show where it is asked."""
+    text = body["messages"][1]["content"][1]["text"]
+    caption = re.findall(r"<caption>(.*?)</caption>", text)[0]
+    return 200, json.dumps({"caption": caption.replace("A ", "One ", 1)})
+
+
+def test_suggestions_wait_for_a_curator_and_nobody_is_asked_twice(opened: Any) -> None:
+    with chat_server(rewriting) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        first = workspace.jobs.correct(everything(), at_once=4)
+        asked = len(served.asked)
+        again = workspace.jobs.correct(everything(), at_once=4)
+    assert first.looked_at == PAIRS == sum(first.outcomes.values())
+    assert (first.requests, first.accepted, first.tokens_in) == (asked, 0, 7 * asked)
+    assert again.outcomes == {"asked before": PAIRS}
+    assert len(served.asked) == asked
+    views = [
+        workspace.review.open_pair(row.pair_id)
+        for row in workspace.review.queue_page(everything()).rows
+    ]
+    assert all(view.decision is None for view in views)
+    suggestions = [suggestion for view in views for suggestion in view.suggestions]
+    assert suggestions
+    assert all(suggestion.proposer == "vlm · words v1" for suggestion in suggestions)
+    assert all(
+        suggestion.similarity is not None and suggestion.words_changed == 1
+        for suggestion in suggestions
+    )
+
+
+def test_a_killed_run_goes_on_behind_its_last_pair(opened: Any) -> None:
+    workspace = opened()
+    first = workspace.jobs.correct(everything(), limit=4)
+    assert first.proposer == MODEL_FREE
+    assert first.looked_at == 4
+    second = workspace.jobs.correct(everything())
+    assert second.outcomes["asked before"] == 4
+    assert second.looked_at == PAIRS
+
+
+def test_a_budget_ends_a_run_and_says_so(opened: Any) -> None:
+    with chat_server(rewriting) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        workspace.engine.spending.budget = Budget(requests=3)
+        report = workspace.jobs.correct(everything())
+        assert report.requests == len(served.asked) == 3
+        assert "larger budget" in report.stopped
+        workspace.engine.spending.budget = Budget()
+        rest = workspace.jobs.correct(everything())
+    assert rest.outcomes["asked before"] == 3
+    assert len(served.asked) == PAIRS
+
+
+def test_a_server_that_goes_away_loses_nothing(opened: Any) -> None:
+    with chat_server(rewriting) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        workspace.jobs.correct(everything(), limit=2)
+    workspace.engine.corrector.model._client.max_retries = 0
+    with pytest.raises(ModelUnavailable, match="Is the server running"):
+        workspace.jobs.correct(everything())
+    with chat_server(rewriting) as served:
+        later = opened(corrector="vlm", corrector_url=served.url)
+        assert later.jobs.correct(everything()).outcomes["asked before"] == 2
+
+
+def test_only_a_rule_accepts_and_it_is_no_person(opened: Any) -> None:
+    workspace = opened()
+    before = workspace.review.progress(1)
+    report = workspace.jobs.correct(everything(), rule=Rule(p=1.0, gain=1e-6))
+    assert report.accepted > 0
+    decided = workspace.review.queue_page(QueueFilter(1, review="decided")).rows
+    assert len(decided) == report.accepted
+    view = workspace.review.open_pair(decided[0].pair_id)
+    assert view.decision == "correction"
+    assert view.history[0].author == report.rule == "rule: p <= 1 and gain >= 1e-06"
+    assert workspace.review.progress(1).calibration == before.calibration
+    assert workspace.jobs.correct(everything(), rule=Rule(p=1.0, gain=1e-6)).accepted == 0
+
+
+def test_a_rule_keeps_to_its_thresholds(opened: Any) -> None:
+    workspace = opened()
+    assert workspace.jobs.correct(everything(), rule=Rule(p=0.0, gain=2.0)).accepted == 0
+    for p, gain in ((1.1, 0.1), (0.5, 0.0)):
+        with pytest.raises(SettingsError):
+            Rule(p, gain)
+
+
+def test_a_dry_run_shows_all_and_sends_nothing(opened: Any) -> None:
+    with chat_server(rewriting) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        preview = workspace.jobs.dry_run(everything(), shown=2)
+        assert not served.asked
+    assert (preview.pairs, len(preview.questions)) == (PAIRS, 2)
+    assert "<suspects>" in preview.questions[0].user
+    assert preview.questions[0].image_bytes > 500
+    with pytest.raises(SettingsError, match="--vlm"):
+        opened().jobs.dry_run(everything())
+
+
+def test_one_pair_is_asked_about_on_the_page(opened: Any) -> None:
+    with chat_server(rewriting) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        pair = workspace.review.first_pair(everything())
+        assert workspace.review.open_pair(pair).may_ask == "vlm"
+        suggestions = workspace.review.suggest(pair)
+        assert any(suggestion.proposer.startswith("vlm") for suggestion in suggestions)
+        assert workspace.review.open_pair(pair).may_ask == ""
+        assert len(served.asked) == 1

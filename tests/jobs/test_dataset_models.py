@@ -1,0 +1,215 @@
+"""A dataset keeps the models that it was scored with; several of them share one memory."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from backend.errors import UnknownPictures, explain
+from backend.jobs.dataset_models import with_models
+from backend.jobs.known_pictures import recognise, sampled
+from backend.lab.scenes import demo
+from backend.loaded_models import Engine, ModelShelf
+from backend.settings import EMBEDDED_SCORER, Settings, load_settings
+from backend.workspace import Workspace
+from db.queries import datasets as dataset_queries
+from db.queries import runs as run_queries
+from tests.checkpoints import random_clip
+from tests.datasets.folders import image_folder
+from tests.lab.scenes.other_pictures import generated
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return random_clip(tmp_path_factory.mktemp("models"))
+
+
+def opened(folder: Path, **options: Any) -> Workspace:
+    return Workspace(load_settings({"data_directory": str(folder / "state"), **options}, {}))
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> Path:
+    demo.write(tmp_path / "pairs", 4, 0, 96, seed=5)
+    return tmp_path
+
+
+def model_of_run(workspace: Workspace, dataset: int) -> str:
+    with workspace.store.reading() as session:
+        run = run_queries.latest_run(session, dataset, "score")
+    assert run is not None
+    return Path(run.model).name
+
+
+def test_commands_and_pages_need_no_model_again(pairs: Path, clip: Path) -> None:
+    first = opened(pairs, model=str(clip), explorer="fast-gcd", steps=2, top=4)
+    dataset = first.find_or_import(str(pairs / "pairs"))
+    first.jobs.score(dataset, suggestions=False)
+    first.store.close()
+    again = opened(pairs)
+    assert again.engines.of_dataset(dataset).settings.model == str(clip)
+    assert again.engines.of_dataset(dataset).exploring.steps == 2
+    assert again.jobs.score(dataset, suggestions=False).skipped == 4
+    pair = again.review.queue_page(_all(dataset)).rows[0]
+    assert again.review.check_caption(pair.pair_id, "a dog").s <= 1
+    assert again.engines.of_pair(pair.pair_id).scorer.info.kind == "clip"
+    again.jobs.score(dataset, suggestions=False, model="embedded")  # a second scorer beside it
+    assert model_of_run(again, dataset) == EMBEDDED_SCORER.name
+    assert again.engines.of_dataset(dataset).settings.model == str(EMBEDDED_SCORER)
+    assert again.review.queue_page(_all(dataset)).rows[0].disagreement is not None
+    again.store.close()
+
+
+def _all(dataset: int) -> Any:
+    from backend.workspace import QueueFilter
+
+    return QueueFilter(dataset)
+
+
+def test_a_dataset_scored_before_datasets_remembered(pairs: Path, clip: Path) -> None:
+    workspace = opened(pairs, model=str(clip))
+    dataset = workspace.find_or_import(str(pairs / "pairs"))
+    workspace.jobs.score(dataset, suggestions=False)
+    with workspace.store.writing() as session:
+        dataset_queries.remember_models(session, dataset, {})
+    workspace.store.close()
+    again = opened(pairs)
+    assert again.engines.of_dataset(dataset).settings.model == str(clip)
+    assert again.jobs.score(dataset, suggestions=False).skipped == 4
+    again.store.close()
+
+
+def settings(options: dict[str, Any], environment: dict[str, str] | None = None) -> Settings:
+    return load_settings({"data_directory": "/d", **options}, environment or {})
+
+
+def test_an_option_goes_before_what_is_remembered_and_that_before_the_environment() -> None:
+    stored = {"model": "a/b", "kind": "clip", "captioner": "c/d", "explorer": "gcd"}
+    kept = with_models(settings({}, {"TRACED_MODEL": "e/f", "TRACED_EXPLORER": "gcd"}), stored)
+    assert (kept.model, kept.kind, kept.captioner, kept.explorer) == ("a/b", "clip", "c/d", "gcd")
+    other = with_models(settings({"model": "e/f"}), stored)
+    assert (other.model, other.kind, other.captioner) == ("e/f", None, None)
+    assert other.explorer == "gcd"
+    same = with_models(settings({"model": "a/b", "captioner": "none"}), stored)
+    assert (same.kind, same.captioner) == ("clip", "none")
+    server = settings({"model": "e/f"}).for_datasets_without_models()
+    assert with_models(server, stored).model == "a/b"
+    assert with_models(server, {}).model == "e/f"
+
+
+def test_a_preset_brings_its_captioner_and_keeps_one_that_is_named() -> None:
+    thorough = settings({"model": "thorough"})
+    assert thorough.model == "Salesforce/blip-itm-base-coco"
+    assert thorough.captioner_model == "Salesforce/blip-image-captioning-base"
+    assert settings({"model": "thorough", "captioner": "none"}).captioner_model is None
+    assert settings({"model": "fast"}).captioner_model is None
+    assert settings({"model": "embedded"}).model == str(EMBEDDED_SCORER)
+
+
+class Loaded:
+    def __init__(self, numbers: int) -> None:
+        self.model = torch.nn.Linear(numbers, 1, bias=False)
+
+
+def test_the_model_that_was_used_longest_ago_is_let_go_first() -> None:
+    shelf = ModelShelf(4 * 250)
+    made: list[str] = []
+
+    def get(name: str, numbers: int = 100) -> Loaded:
+        def load() -> Loaded:
+            made.append(name)
+            return Loaded(numbers)
+
+        loaded: Loaded = shelf.get(name, load)
+        return loaded
+
+    get("a"), get("b"), get("a"), get("c")
+    assert made == ["a", "b", "c"]
+    get("a")
+    assert made == ["a", "b", "c"]
+    get("b")
+    assert made == ["a", "b", "c", "b"]
+    get("huge", 1000)
+    assert len(shelf) == 1
+    assert get("huge", 1000) is get("huge", 1000)
+
+
+def test_engines_with_equal_settings_are_one_and_share_their_lock(tmp_path: Path) -> None:
+    engine = Engine(settings({"data_directory": str(tmp_path)}))
+    other = engine.beside(settings({"data_directory": str(tmp_path), "explorer": "gcd"}))
+    assert engine.beside(engine.settings) is engine
+    assert other is not engine
+    assert (other.lock, other.spending) == (engine.lock, engine.spending)
+    assert other.scorer is engine.scorer
+
+
+# ------------------------------------------------------------------- what a model cannot know
+
+
+def photographs(folder: Path) -> Path:
+    """Pictures of other kinds than the embedded model knows, with captions."""
+    pictures = generated(3, 12)
+    names = tuple(f"{number}.png" for number in range(len(pictures)))
+    captions = [f"A {kind} of a holiday, with two friends and a dog" for kind, _ in pictures]
+    rows = [
+        {"file_name": name, "caption": text} for name, text in zip(names, captions, strict=True)
+    ]
+    image_folder(folder, rows, ())
+    for name, (_, image) in zip(names, pictures, strict=True):
+        image.save(folder / name)
+    return folder
+
+
+def test_nothing_is_scored_by_a_model_that_cannot_know_it(pairs: Path, clip: Path) -> None:
+    workspace = opened(pairs)
+    dataset = workspace.find_or_import(str(photographs(pairs / "photographs")))
+    with pytest.raises(UnknownPictures, match=r"12 of 12 pictures.*the embedded model") as refused:
+        workspace.jobs.score(dataset, suggestions=False)
+    assert "--anyway" in explain(refused.value, "terminal")
+    assert "--" not in explain(refused.value, "page")
+    with workspace.store.reading() as session:
+        assert run_queries.latest_run(session, dataset, "score") is None
+    workspace.jobs.score(dataset, suggestions=False, model=str(clip))
+    picture = generated(4, 1)[0][1]
+    assert workspace.review.playground(picture, "A dog", dataset).scored_by.startswith("clip")
+    with pytest.raises(UnknownPictures):
+        workspace.review.playground(picture, "A dog")
+    assert workspace.review.playground(picture, "A dog", anyway=True).s_0 <= 1
+    workspace.store.close()
+
+
+def test_who_decides_to_score_anyway_is_not_asked_again(pairs: Path) -> None:
+    folder = photographs(pairs / "photographs")
+    workspace = opened(pairs)
+    dataset = workspace.find_or_import(str(folder))
+    assert workspace.jobs.score(dataset, suggestions=False, anyway=True).scored == 12
+    workspace.store.close()
+    again = opened(pairs)
+    assert again.jobs.score(dataset, suggestions=False).skipped == 12
+    assert not recognise(again.store, again.engine, dataset).is_refused
+    again.store.close()
+
+
+def test_new_pictures_of_another_kind_are_noticed_in_a_dataset_that_is_scored(pairs: Path) -> None:
+    workspace = opened(pairs)
+    dataset = workspace.find_or_import(str(pairs / "pairs"))
+    workspace.jobs.score(dataset, suggestions=False)
+    table = pairs / "pairs" / "metadata.jsonl"
+    for number, (_, image) in enumerate(generated(5, 3)):
+        image.save(pairs / "pairs" / "images" / f"new-{number}.png")
+        row = {"file_name": f"images/new-{number}.png", "id": f"n{number}", "caption": "A dog"}
+        table.write_text(table.read_text() + json.dumps(row) + "\n")
+    workspace.jobs.import_dataset(pairs / "pairs")
+    with pytest.raises(UnknownPictures, match="3 of 3"):
+        workspace.jobs.score(dataset, suggestions=False)
+    workspace.store.close()
+
+
+def test_a_sample_is_drawn_from_all_of_a_stream() -> None:
+    names = sampled(f"{number // 2:04}" for number in range(2000))
+    assert len(names) == len(set(names)) == 60
+    assert max(map(int, names)) > 900
+    assert min(map(int, names)) < 100
+    assert sampled(iter(["a", "a", "b"])) == ["a", "b"]

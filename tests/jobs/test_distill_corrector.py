@@ -1,0 +1,110 @@
+"""A small corrector is trained for real: a very small LLaVA, its own LoRA, accepted corrections."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from backend.engine.correction.fine_tuning import Recipe
+from backend.engine.correction.language_model_suggestions import Corrector, propose
+from backend.engine.language_models import ChatEndpoint
+from backend.engine.language_models.local import load_local
+from backend.errors import SettingsError, TrainingError
+from backend.jobs.correct_queue import Rule
+from backend.jobs.distill_corrector import FEWEST, distill
+from backend.lab.scenes.vision_language import make_vision_language_model
+from backend.settings import load_settings
+from backend.workspace import QueueFilter, Workspace
+from tests.checkpoints import drawn_pairs
+from tests.datasets.folders import image_folder
+from tests.engine.correction.contexts import context
+from tests.engine.language_models.server import chat_server
+
+PAIRS = FEWEST + 12
+RECIPE = Recipe(rank=4, epochs=2, learning_rate=5e-3, train_also=("embed_tokens", "lm_head"))
+
+
+@pytest.fixture(scope="module")
+def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_vision_language_model(tmp_path_factory.mktemp("llava"), width=48, layers=1)
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """Scored pairs of which people have corrected some, found one right, and a rule took one."""
+    root = tmp_path_factory.mktemp("data")
+    pairs = drawn_pairs(PAIRS, seed=5)
+    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
+    image_folder(root / "pairs", rows, ())
+    for i, (image, _) in enumerate(pairs):
+        image.save(root / "pairs" / f"{i}.png")
+    opened = Workspace(
+        load_settings({"data_directory": str(root / "state"), "detector": "logistic"}, {})
+    )
+    dataset = opened.find_or_import(str(root / "pairs"))
+    opened.jobs.score(dataset, suggestions=False)
+    queue = opened.review.queue_page(
+        QueueFilter(dataset, order="position", descending=False), None, PAIRS
+    )
+    for row in queue.rows[:-4]:
+        opened.review.decide(
+            row.pair_id, 0, "correction", row.caption.replace("A ", "One ", 1) + " Yes."
+        )
+    opened.review.decide(queue.rows[-4].pair_id, 0, "correct")
+    rule = Rule(0.5, 0.1).author
+    opened.review.decide(queue.rows[-3].pair_id, 0, "correction", "A rule's text", author=rule)
+    yield opened
+    opened.store.close()
+
+
+def test_the_student_learns_is_examined_and_can_be_used(
+    workspace: Workspace, student: Path, tmp_path: Path
+) -> None:
+    def teacher(body: dict[str, Any]) -> tuple[int, str]:
+        text = body["messages"][1]["content"][1]["text"]
+        caption = re.findall(r"<caption>(.*?)</caption>", text)[0]
+        return 200, json.dumps({"caption": caption.replace("A ", "One ", 1) + " Yes."})
+
+    with chat_server(teacher) as served:
+        report = distill(
+            workspace.store, workspace.engine, 1, load_local(str(student)), tmp_path,
+            ChatEndpoint(served.url, "large"), taught=2, recipe=RECIPE,
+        )  # fmt: skip
+    assert report.losses[-1] < report.losses[0]
+    assert report.from_teacher == 2
+    assert report.held_out > 0
+    assert report.teacher is not None
+    assert (report.teacher.same, report.teacher.readable) == (1.0, 1.0)
+    assert report.untrained.same == 0
+    lines = (tmp_path / "instructions.jsonl").read_text().splitlines()
+    assert len(lines) == report.examples
+    assert "A rule's text" not in "".join(lines)
+    example = json.loads(lines[0])
+    assert (tmp_path / example["images"][0]).stat().st_size > 500
+    assert json.loads(example["messages"][-1]["content"])["caption"].endswith("Yes.")
+    trained = load_local(str(report.model))
+    assert propose(context(), Corrector(trained)).outcome in (
+        "corrected",
+        "unchanged",
+        "unreadable",
+    )
+    assert (tmp_path / "adapter" / "adapter_config.json").exists()
+
+
+def test_what_cannot_be_learnt_from_is_reported(
+    workspace: Workspace, student: Path, tmp_path: Path
+) -> None:
+    small = load_local(str(student))
+    with pytest.raises(SettingsError, match="another mode"):
+        distill(workspace.store, workspace.engine, 1, small, tmp_path, mode="reasoning")
+    with pytest.raises(SettingsError, match="teacher"):
+        distill(workspace.store, workspace.engine, 1, small, tmp_path, taught=3)
+    row = workspace.review.queue_page(QueueFilter(1, decision="correction")).rows[0]
+    for _ in range(PAIRS):
+        workspace.review.undo(1)
+    with pytest.raises(TrainingError, match="least"):
+        distill(workspace.store, workspace.engine, 1, small, tmp_path)
+    assert workspace.review.open_pair(row.pair_id).decision is None

@@ -1,0 +1,63 @@
+"""However many captions an image has, and wherever they stand, it is decoded and encoded once."""
+
+import csv
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from backend.jobs import image_batches, score_dataset
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.checkpoints import drawn_pairs
+
+IMAGES = 3
+CAPTIONS = score_dataset.BATCH // IMAGES + 5
+
+
+def test_each_image_is_decoded_and_encoded_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    for number, (image, _) in enumerate(drawn_pairs(IMAGES)):
+        image.save(folder / f"{number}.png")
+    with (folder / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["file_name", "caption"])
+        for number in range(IMAGES * CAPTIONS):  # an image's captions are far from each other
+            writer.writerow([f"{number % IMAGES}.png", f"a dog {number}"])
+        writer.writerow(["0.png", "a cat"])
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    dataset = workspace.jobs.import_dataset(folder).dataset_id
+    decoded: Counter[str] = Counter()
+    encoded: list[int] = []
+    real_open, engine = image_batches.open_picture, workspace.engine
+    real_encode = engine.encode
+
+    def opened(root: Path, name: str) -> Image.Image | str:
+        decoded[name] += 1
+        return real_open(root, name)
+
+    def encode(images: Sequence[Image.Image]) -> Any:
+        encoded.append(len(images))
+        return real_encode(images)
+
+    monkeypatch.setattr(image_batches, "open_picture", opened)
+    monkeypatch.setattr(engine, "encode", encode)
+    run = score_dataset._run(workspace.store, engine, dataset)
+    total = IMAGES * CAPTIONS + 1
+    scored = score_dataset._trajectories(
+        workspace.store, engine, run, folder, total, lambda done, total, what: None
+    )
+    assert scored == (total, 0)
+    assert decoded == {f"{number}.png": 1 for number in range(IMAGES)}
+    assert sum(encoded) == IMAGES
+    # A second time there is nothing left to do.
+    assert score_dataset._trajectories(
+        workspace.store, engine, run, folder, total, lambda done, total, what: None
+    ) == (0, 0)
+    workspace.store.close()

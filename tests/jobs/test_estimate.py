@@ -1,0 +1,68 @@
+"""What scoring will take, known before: pairs, copies, time, disk and memory."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.errors import SettingsError, UnknownPictures
+from backend.jobs.estimate import Estimate, copies_of
+from backend.lab.scenes import demo
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from db.queries import runs as run_queries
+from tests.datasets.folders import image_folder
+from tests.lab.scenes.other_pictures import generated
+
+
+def opened(folder: Path) -> Workspace:
+    return Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
+
+
+def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
+    demo.write(tmp_path / "pairs", 60, 4, 96, seed=3)
+    workspace = opened(tmp_path)
+    dataset = workspace.find_or_import(str(tmp_path / "pairs"))
+    planned = workspace.jobs.estimate(dataset)
+    assert (planned.pairs, planned.measured) == (60, 20)
+    assert planned.copies == copies_of(60) == 180
+    with workspace.store.reading() as session:
+        assert run_queries.latest_run(session, dataset, "score") is None  # nothing was stored
+    ticks: list[str] = []
+    report = workspace.jobs.score(
+        dataset, lambda done, total, message: ticks.append(message), suggestions=False
+    )
+    # The order of magnitude: this machine may be busy with something else meanwhile.
+    assert 0.2 < planned.seconds / report.seconds < 5
+    assert planned.copies == pytest.approx(report.detector["noisy_copies"], rel=0.3)
+    with pytest.raises(SettingsError, match="scored with this model already"):
+        workspace.jobs.estimate(dataset)
+    workspace.store.close()
+
+
+def test_what_cannot_be_known_is_not_estimated(tmp_path: Path) -> None:
+    rows = []
+    folder = tmp_path / "photographs"
+    folder.mkdir()
+    for number, (kind, image) in enumerate(generated(8, 12)):
+        image.save(folder / f"{number}.png")
+        rows.append({"file_name": f"{number}.png", "caption": f"A {kind} of a holiday"})
+    workspace = opened(tmp_path)
+    dataset = workspace.find_or_import(str(image_folder(folder, rows, ())))
+    with pytest.raises(UnknownPictures):
+        workspace.jobs.estimate(dataset)
+    assert workspace.jobs.estimate(dataset, anyway=True).pairs == 12
+    workspace.store.close()
+
+
+def test_the_parts_make_the_whole() -> None:
+    planned = Estimate("m", "cpu", 100, 300, 20, 60.0, 180.0, 10.0, 5.0, 1_000_000, 2_000_000_000)
+    assert planned.seconds == 255.0
+    from backend.cli.score import estimate_summary
+    from traced_ui.datasets import estimate_message
+
+    text = estimate_summary(planned)
+    assert "About 4 min for 100 pairs on cpu, measured on 20" in text
+    assert "300 noisy copies for the first detector 3 min" in text
+    shown = estimate_message({**vars(planned), "seconds": planned.seconds})
+    assert "About 4 min for 100 pairs and 300 noisy copies" in shown
+    assert "--" not in shown

@@ -1,0 +1,108 @@
+"""Scoring reads every caption with the captioner, once; training and adopting use what it said."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.jobs import expectations
+from backend.jobs.stored_trajectories import scored_pairs
+from backend.lab.scenes import demo
+from backend.loaded_models import Engine
+from backend.settings import MODELS, load_settings
+from backend.workspace import Workspace
+from db.queries import classifiers, detections, pairs, runs
+
+COUNT = 24
+
+
+def opened(folder: Path, captioner: str) -> Workspace:
+    return Workspace(
+        load_settings(
+            {
+                "data_directory": str(folder / "data"),
+                "model": str(MODELS / "scenes-clip"),
+                "detector": "nine signs",
+                "captioner": captioner,
+            },
+            {},
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """A dataset that was scored before there was a captioner."""
+    folder = tmp_path_factory.mktemp("expectations")
+    demo.write(folder / "pairs", COUNT, 0, 64, seed=4)
+    workspace = opened(folder, "none")
+    dataset = workspace.jobs.import_dataset(folder / "pairs").dataset_id
+    report = workspace.jobs.score(dataset, suggestions=False)
+    assert report.detector["captioner"] == ""
+    workspace.store.close()
+    return folder, dataset
+
+
+def readers(workspace: Workspace, dataset: int) -> list[str]:
+    with workspace.store.reading() as session:
+        run = runs.latest_run(session, dataset, "score")
+        ids = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
+    assert run is not None
+    _, trajectories = scored_pairs(workspace.store, run, ids)
+    return [
+        trajectory.expectation.captioner if trajectory.expectation else ""
+        for trajectory in trajectories
+    ]
+
+
+def test_captions_are_read_later_goes_on_after_a_kill_and_teach_the_next_training(
+    scored: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, dataset = scored
+    workspace = opened(folder, str(MODELS / "scenes-blip-captioner"))
+    assert readers(workspace, dataset) == [""] * COUNT
+    before = workspace.review.open_pair(1)
+    assert before.reasons is not None
+    assert not any("captioner" in reason.sign for reason in before.reasons.listed)
+    monkeypatch.setattr(expectations, "BATCH", 10)
+    asked: list[str] = []
+    plain = Engine.expectations
+
+    def counted(self: Engine, wanted):  # type: ignore[no-untyped-def]
+        asked.extend(text for _, text in wanted)
+        if len(asked) == 20:
+            raise KeyboardInterrupt
+        return plain(self, wanted)
+
+    monkeypatch.setattr(Engine, "expectations", counted)
+    with pytest.raises(KeyboardInterrupt):
+        workspace.jobs.score(dataset, suggestions=False)
+    assert sum(name != "" for name in readers(workspace, dataset)) == 10
+    asked.clear()
+    workspace.jobs.score(dataset, suggestions=False)
+    assert len(asked) == COUNT - 10, "nothing is read twice"
+    captioner = workspace.engine.captioner
+    assert captioner is not None
+    assert readers(workspace, dataset) == [captioner.identity] * COUNT
+    # The detector in use has not learnt from it and goes on without it; the next one does.
+    view = workspace.review.open_pair(1)
+    assert view.p_error == before.p_error
+    assert view.trajectory is not None
+    assert view.trajectory.expectation is not None
+    assert view.trajectory.expectation.alternatives[0]
+    for pair in range(1, 9):
+        workspace.review.decide(pair, 0, "correct" if pair % 2 else "drop")
+    candidate = workspace.jobs.train(dataset)
+    assert candidate.report["captioner"] == captioner.identity
+    with workspace.store.reading() as session:
+        old = detections.detections_of(session, range(1, COUNT + 1))
+    workspace.jobs.adopt(candidate.classifier_id)
+    with workspace.store.reading() as session:
+        new = detections.detections_of(session, range(1, COUNT + 1))
+        row = classifiers.get_classifier(session, candidate.classifier_id)
+    assert row.report["suspects"] == "renewed"
+    assert {row.classifier_id for row in new.values()} == {candidate.classifier_id}
+    assert any(new[i].suspects != old[i].suspects for i in new), "suspect words follow the detector"
+    asked.clear()
+    workspace.jobs.score(dataset, suggestions=False)
+    assert asked == []
+    workspace.store.close()

@@ -1,0 +1,71 @@
+"""Exports from the store: what they replace, and what they leave alone."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.errors import ExportError
+from backend.jobs.reports import ExportChoice
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.datasets.folders import csv_file, image_folder, picture
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    rows = [{"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}"} for n in range(3)]
+    image_folder(tmp_path / "pairs", rows, ("a.png",))
+    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    opened.jobs.import_dataset(tmp_path / "pairs")
+    yield opened
+    opened.store.close()
+
+
+def again(workspace: Workspace, out: Path, format: str = "csv") -> None:
+    workspace.jobs.export(1, ExportChoice(), out, format, overwrite=True)
+
+
+def listing(folder: Path) -> dict[str, bytes]:
+    return {str(p): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_an_export_that_was_imported_is_not_replaced(workspace: Workspace, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    again(workspace, out, "imagefolder")
+    again(workspace, out, "imagefolder")
+    workspace.jobs.import_dataset(out, name="second")
+    before = listing(out)
+    with pytest.raises(ExportError, match="images of the dataset 'second' are in"):
+        again(workspace, out)
+    assert listing(out) == before
+
+
+@pytest.mark.parametrize("where", ["inside", "above"])
+def test_images_of_another_dataset_in_the_folder(
+    workspace: Workspace, tmp_path: Path, where: str
+) -> None:
+    out = tmp_path / "out"
+    again(workspace, out)
+    picture(out / "mine" / "b.png")
+    row = {"id": "1", "caption": "A cat."}
+    if where == "inside":
+        table = csv_file(out / "mine" / "t.csv", [{**row, "image": "b.png"}])
+        workspace.jobs.import_dataset(table, name="cats")
+    else:
+        table = csv_file(tmp_path / "t.csv", [{**row, "image": "out/mine/b.png"}])
+        workspace.jobs.import_dataset(table, name="cats")
+    before = listing(out)
+    with pytest.raises(ExportError, match="images of the dataset 'cats' are in"):
+        again(workspace, out)
+    assert listing(out) == before
+
+
+def test_a_dataset_beside_the_folder_is_no_hindrance(workspace: Workspace, tmp_path: Path) -> None:
+    again(workspace, tmp_path / "out_1")
+    picture(tmp_path / "out_12" / "b.png")
+    rows = [{"id": "1", "caption": "A cat.", "image": "out_12/b.png"},
+            {"id": "2", "caption": "A cat.", "image": "outx1/b.png"}]  # fmt: skip
+    picture(tmp_path / "outx1" / "b.png")
+    workspace.jobs.import_dataset(csv_file(tmp_path / "t.csv", rows), name="cats")
+    again(workspace, tmp_path / "out_1")

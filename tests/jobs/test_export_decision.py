@@ -1,0 +1,136 @@
+"""What an export makes of one pair."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.errors import SettingsError
+from backend.jobs.export_dataset import Enrichment, check_choice, decide_export
+from backend.jobs.reports import ExportChoice
+
+
+@pytest.mark.parametrize(
+    ("choice", "decision", "p_error", "left_out"),
+    [
+        (ExportChoice(), None, 0.99, False),
+        (ExportChoice(drop_above=0.9), None, 0.95, True),
+        (ExportChoice(drop_above=0.9), None, 0.9, False),
+        (ExportChoice(drop_above=0.9), None, None, False),
+        (ExportChoice(drop_above=0.9), "correct", 0.99, False),
+        (ExportChoice(drop_above=0.9), "correction", 0.99, False),
+        (ExportChoice(drop_above=0.9), "unsure", 0.99, False),
+        (ExportChoice(unsure="leave out"), "unsure", 0.1, True),
+        (ExportChoice(), "drop", 0.1, True),
+        (ExportChoice(dropped="tag"), "drop", 0.1, False),
+        (ExportChoice(), "abstract", 0.1, True),
+        (ExportChoice(abstract="tag"), "abstract", 0.1, False),
+        (ExportChoice(abstract="keep"), "abstract", 0.1, False),
+        (ExportChoice(decided_only=True), None, 0.1, True),
+        (ExportChoice(decided_only=True), "correct", 0.1, False),
+    ],
+)
+def test_who_stays(
+    choice: ExportChoice, decision: str | None, p_error: float | None, left_out: bool
+) -> None:
+    outcome = decide_export(
+        choice, "A dog", decision, "A cat" if decision == "correction" else None, p_error
+    )
+    assert bool(outcome.left_out_because) == left_out
+
+
+@pytest.mark.parametrize("decision", [None, "correct", "unsure"])
+def test_generic_captions_are_tagged_and_leave_only_where_that_is_asked(
+    decision: str | None,
+) -> None:
+    tagging = ExportChoice(specificity_below=-2)
+    assert decide_export(tagging, "A dog", decision, None, 0.1, -2.5).tags == ("generic",)
+    assert decide_export(tagging, "A dog", decision, None, 0.1, -2.0).tags == ()
+    assert decide_export(tagging, "A dog", decision, None, 0.1, None).tags == ()
+    strict = ExportChoice(specificity_below=-2, generic="leave out")
+    outcome = decide_export(strict, "A dog", decision, None, 0.1, -2.5)
+    assert outcome.left_out_because == "specificity below -2"
+
+
+def test_specificity_is_the_original_captions_and_says_nothing_of_a_corrected_one() -> None:
+    strict = ExportChoice(specificity_below=-2, generic="leave out")
+    outcome = decide_export(strict, "A dog", "correction", "A red dog", 0.1, -2.5)
+    assert (outcome.left_out_because, outcome.tags) == ("", ())
+    assert decide_export(strict, "A dog", "drop", None, 0.1, -2.5).left_out_because == (
+        "decided: wrong, drop"
+    )
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        ExportChoice(specificity_below=0.1),
+        ExportChoice(specificity_below=float("nan")),
+        ExportChoice(generic="drop"),
+    ],
+)
+def test_choices_about_generic_captions_that_make_no_sense_are_named(choice: ExportChoice) -> None:
+    with pytest.raises(SettingsError, match=r"at most 0|not a choice for generic"):
+        check_choice(choice)
+
+
+def test_a_correction_replaces_the_caption() -> None:
+    decided = decide_export(ExportChoice(), "A dog", "correction", "A cat", 0.9)
+    assert (decided.caption, decided.kind) == ("A cat", "corrected")
+
+
+BLEND = Enrichment("A brown dog", "blend", accepted=False)
+
+
+def test_an_accepted_enrichment_is_written_as_decided_and_says_which_it_is() -> None:
+    accepted = replace(BLEND, accepted=True)
+    decided = decide_export(
+        ExportChoice(), "A dog", "correction", "A brown dog", 0.1, enrichment=accepted
+    )
+    assert (decided.caption, decided.kind) == ("A brown dog", "blend")
+
+
+@pytest.mark.parametrize(
+    ("decision", "caption", "kind"),
+    [
+        (None, "A brown dog", "blend"),
+        ("correct", "A brown dog", "blend"),
+        ("correction", "A cat", "corrected"),
+        ("unsure", "A dog", "human"),
+    ],
+)
+def test_enrichments_on_offer_are_written_where_nobody_has_decided_otherwise(
+    decision: str | None, caption: str, kind: str
+) -> None:
+    corrected = "A cat" if decision == "correction" else None
+    given = ("A dog", decision, corrected, 0.1)
+    decided = decide_export(ExportChoice(captions="enriched"), *given, enrichment=BLEND)
+    assert (decided.caption, decided.kind) == (caption, kind)
+    as_decided = decide_export(ExportChoice(), *given, enrichment=BLEND)
+    assert as_decided.kind == ("corrected" if decision == "correction" else "human")
+
+
+def test_captions_of_another_kind_are_named() -> None:
+    with pytest.raises(SettingsError, match=r"not a choice for captions; use one of: decided"):
+        check_choice(ExportChoice(captions="longer"))
+
+
+def test_what_is_kept_although_wrong_is_tagged() -> None:
+    assert decide_export(ExportChoice(dropped="tag"), "A dog", "drop", None, 0.9).tags == ("wrong",)
+    assert decide_export(ExportChoice(abstract="tag"), "Joy", "abstract", None, 0.9).tags == (
+        "abstract",
+    )
+    assert decide_export(ExportChoice(abstract="keep"), "Joy", "abstract", None, 0.9).tags == ()
+
+
+@pytest.mark.parametrize(
+    "choice",
+    [
+        ExportChoice(abstract="burn"),
+        ExportChoice(dropped="keep"),
+        ExportChoice(unsure="tag"),
+        ExportChoice(drop_above=1.5),
+    ],
+)
+def test_choices_that_do_not_exist_are_refused(choice: ExportChoice) -> None:
+    with pytest.raises(SettingsError):
+        check_choice(choice)

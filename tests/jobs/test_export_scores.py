@@ -1,0 +1,65 @@
+"""`score --out`: a row a pair, read with few statements."""
+
+import json
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from backend.jobs import export_scores
+from backend.store import Store, open_database
+from db.queries import detections
+from db.queries.detections import DetectionRow
+from tests.db.building import add_dataset
+
+
+def filled(folder: Path, size: int) -> tuple[Store, int]:
+    """A dataset of which every third pair was never looked at."""
+    store = open_database(f"sqlite:///{folder}/traced.db")
+    dataset_id, ids = add_dataset(store.opened, size)
+    with store.writing() as session:
+        detections.save_detections(
+            session,
+            [
+                DetectionRow(pair_id, 0.25, ((0, 5, 1.0), (6, 6 + number % 3, 0.2)))
+                for number, pair_id in enumerate(ids)
+                if number % 3
+            ],
+        )
+    return store, dataset_id
+
+
+def statements(store: Store, dataset_id: int, out: Path) -> int:
+    asked: list[str] = []
+
+    def remember(_connection: object, _cursor: object, statement: str, *_: object) -> None:
+        asked.append(statement)
+
+    event.listen(store.opened.engine, "before_cursor_execute", remember)
+    export_scores.write(store, dataset_id, out)
+    event.remove(store.opened.engine, "before_cursor_execute", remember)
+    return sum(statement.startswith("SELECT") for statement in asked)
+
+
+def test_statements_do_not_grow_with_the_pairs_of_a_batch(tmp_path: Path) -> None:
+    counted = []
+    for size in (30, 900):  # one batch each
+        (tmp_path / str(size)).mkdir()
+        store, dataset_id = filled(tmp_path / str(size), size)
+        counted.append(statements(store, dataset_id, tmp_path / f"{size}.jsonl"))
+        store.close()
+    assert counted[0] == counted[1] <= 6
+
+
+@pytest.mark.parametrize("size", [0, 7, 2300])
+def test_every_pair_has_its_own_suspects(tmp_path: Path, size: int) -> None:
+    store, dataset_id = filled(tmp_path, size)
+    assert export_scores.write(store, dataset_id, tmp_path / "scores.jsonl") == size
+    rows = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    store.close()
+    assert [row["id"] for row in rows] == [f"photo-{number}" for number in range(size)]
+    for number, row in enumerate(rows):
+        known = bool(number % 3)
+        assert row["p_error"] == (0.25 if known else None)
+        spans = [[0, 5, 1.0], [6, 6 + number % 3, 0.2]] if known else []
+        assert row["suspects"] == spans

@@ -1,0 +1,52 @@
+"""Pictures are decoded while a model works on the batch before."""
+
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from backend.jobs import image_batches
+from backend.jobs.image_batches import open_ahead
+from tests.datasets.folders import picture
+
+
+@dataclass
+class Row:
+    image_path: str
+
+
+def test_the_next_batch_is_decoded_while_this_one_is_worked_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for i in range(6):
+        picture(tmp_path / f"{i}.png")
+    batches = [[Row(f"{i}.png"), Row(f"{i + 1}.png")] for i in (0, 2, 4)]
+    begun = {name: threading.Event() for name in (f"{i}.png" for i in range(6))}
+    real = image_batches.open_picture
+
+    def noted(root: Path, name: str) -> Image.Image | str:
+        begun[name].set()
+        return real(root, name)
+
+    monkeypatch.setattr(image_batches, "open_picture", noted)
+    walk = open_ahead(tmp_path, batches)  # type: ignore[arg-type]
+    pairs, opened = next(walk)
+    assert [pair.image_path for pair in pairs] == ["0.png", "1.png"]
+    assert all(isinstance(image, Image.Image) for image in opened.values())
+    # Nobody has asked for the second batch yet.
+    assert begun["2.png"].wait(5)
+    assert begun["3.png"].wait(5)
+    assert not begun["4.png"].is_set()
+    assert len(list(walk)) == 2
+
+
+def test_what_cannot_be_opened_comes_as_a_message(tmp_path: Path) -> None:
+    picture(tmp_path / "good.png")
+    (tmp_path / "text.png").write_text("no picture")
+    rows = [Row("good.png"), Row("text.png"), Row("gone.png"), Row("../out.png")]
+    ((_, opened),) = open_ahead(tmp_path, [rows])  # type: ignore[list-item]
+    assert isinstance(opened["good.png"], Image.Image)
+    assert all(isinstance(opened[name], str) for name in ("text.png", "gone.png", "../out.png"))
+    assert list(open_ahead(tmp_path, [])) == []

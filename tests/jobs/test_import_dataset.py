@@ -1,0 +1,252 @@
+"""An import is one unit; a dataset can be renamed and deleted, and its verdicts outlive it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from backend.errors import DatasetError, DatasetFormatError, NotFound, SettingsError, StoreError
+from backend.jobs import import_dataset
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from db.queries import datasets as dataset_queries
+from db.queries import jobs
+from db.queries import pairs as pair_queries
+from tests.datasets.folders import image_folder, picture
+from tests.datasets.test_forms import gzipped_tar
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def workspace(url: str, tmp_path: Path) -> Iterator[Workspace]:
+    state = {"data_directory": str(tmp_path / "state"), "database": url}
+    opened = Workspace(load_settings(state, {}))
+    yield opened
+    opened.store.close()
+
+
+def folder(path: Path, pairs: int) -> Path:
+    rows = [{"file_name": "a.png", "caption": f"A dog {n}.", "id": str(n)} for n in range(pairs)]
+    return image_folder(path, rows, ("a.png",))
+
+
+def ids(workspace: Workspace, dataset_id: int) -> list[int]:
+    with workspace.store.reading() as session:
+        return [pair.id for pair in pair_queries.iterate_pairs(session, dataset_id)]
+
+
+@pytest.mark.parametrize("rows", [[], [{"file_name": "gone.png", "caption": "A dog."}] * 3])
+def test_an_import_of_nothing_leaves_nothing(
+    workspace: Workspace, tmp_path: Path, rows: list[Any]
+) -> None:
+    with pytest.raises(DatasetFormatError, match=r"could be imported|no rows") as refused:
+        workspace.jobs.import_dataset(image_folder(tmp_path / "d", rows, ()))
+    assert workspace.datasets() == []
+    if rows:
+        assert "metadata.jsonl, row 1: There is no file" in str(refused.value)
+
+
+def test_an_import_that_fails_in_the_middle_leaves_nothing(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_dataset, "BATCH", 2)
+    source = folder(tmp_path / "d", 7)
+    add_pairs, calls = pair_queries.add_pairs, []
+
+    def fails(*arguments: Any, **named: Any) -> Any:
+        calls.append(1)
+        if len(calls) == 3:
+            raise StoreError("The disk is full.")
+        return add_pairs(*arguments, **named)
+
+    monkeypatch.setattr(pair_queries, "add_pairs", fails)
+    with pytest.raises(StoreError):
+        workspace.jobs.import_dataset(source)
+    assert workspace.datasets() == []
+    assert workspace.jobs.import_dataset(source).added == 7
+
+
+def test_rows_without_number_do_not_fill_the_database(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file of 200 bytes may stand for a billion empty rows."""
+    monkeypatch.setattr(import_dataset, "MOST_PROBLEMS", 1000)
+    picture(tmp_path / "a.png")
+    empty, rows = pa.nulls(3_000, pa.string()), pa.array(["a.png"])
+    table = pa.table({"file_name": pa.concat_arrays([rows, empty]),
+                      "caption": pa.concat_arrays([rows, empty])})  # fmt: skip
+    pq.write_table(table, tmp_path / "t.parquet")
+    report = workspace.jobs.import_dataset(tmp_path / "t.parquet")
+    assert (report.added, report.problems) == (1, 3_000)
+    assert "2,000 further problems are not listed." in report.notes
+    with workspace.store.reading() as session:
+        kept = dataset_queries.list_problems(session, report.dataset_id, limit=9999)
+    assert len(kept) == 1000
+
+
+def test_a_failure_takes_nothing_that_was_there(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = folder(tmp_path / "d", 3)
+    workspace.jobs.import_dataset(source)
+    (source / "metadata.jsonl").write_text("no JSON")
+    with pytest.raises(DatasetError):
+        workspace.jobs.import_dataset(source)
+    assert [summary.total for summary in workspace.datasets()] == [3]
+
+
+def test_what_was_interrupted_goes_on(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_dataset, "BATCH", 2)
+    source = folder(tmp_path / "d", 7)
+
+    def stop(done: int, total: int, message: str = "") -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workspace.jobs.import_dataset(source, progress=stop)
+    assert [summary.total for summary in workspace.datasets()] == [4]
+    report = workspace.jobs.import_dataset(source)
+    assert (report.added, report.already_there) == (3, 4)
+
+
+def test_ctrl_c_ends_an_import_at_once(tmp_path: Path) -> None:
+    """Even while all threads that open images hang."""
+    source = folder(tmp_path / "d", 50)
+    program = (
+        # A shell that starts tests in the background lets their processes ignore SIGINT.
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from backend.datasets import reading\n"
+        "reading.check_image = lambda path: (print('opening', flush=True), time.sleep(600))\n"
+        "import app\n"
+        "sys.argv = ['app.py', 'import', sys.argv[1]]\n"
+        "app.app()\n"
+    )
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    started = subprocess.Popen(
+        [sys.executable, "-c", program, str(source)],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert started.stdout is not None
+    assert started.stdout.readline() == "opening\n"
+    started.send_signal(signal.SIGINT)
+    _, err = started.communicate(timeout=50)  # the threads would sleep for 600 seconds
+    assert started.returncode == 130
+    assert "Stopped" in err
+
+
+def test_a_dataset_goes_and_its_verdicts_stay(workspace: Workspace, tmp_path: Path) -> None:
+    first = workspace.jobs.import_dataset(folder(tmp_path / "first", 4)).dataset_id
+    other = workspace.jobs.import_dataset(folder(tmp_path / "other", 2)).dataset_id
+    pairs = ids(workspace, first)
+    workspace.review.decide(pairs[0], 0, "drop", author="Ada")
+    workspace.review.decide(pairs[0], 1, "correction", "A “better” 犬.", author="Bo")
+    workspace.review.decide(pairs[2], 0, "correct", author="Ada")
+    workspace.review.decide(ids(workspace, other)[0], 0, "drop", author="Ada")
+    going = workspace.what_goes(first)
+    assert (going.pairs, going.reviewed, going.acts) == (4, 2, 3)
+    gone = workspace.delete_dataset(first)
+    lines = [json.loads(line) for line in Path(gone.verdict_file).read_text("utf-8").splitlines()]
+    assert [(a["external_id"], a["version"], a["decision"], a["author"]) for a in lines] == [
+        ("0", 1, "drop", "Ada"), ("0", 2, "correction", "Bo"), ("2", 1, "correct", "Ada"),
+    ]  # fmt: skip
+    assert lines[1]["corrected_caption"] == "A “better” 犬."
+    assert lines[1]["caption"] == "A dog 0."
+    assert [(s.name, s.total, s.reviewed) for s in workspace.datasets()] == [("other", 2, 1)]
+    assert (tmp_path / "first" / "a.png").is_file()
+    with pytest.raises(NotFound):
+        workspace.delete_dataset(first)
+
+
+def test_nothing_goes_while_its_verdicts_cannot_be_kept(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    dataset_id = workspace.jobs.import_dataset(folder(tmp_path / "d", 2)).dataset_id
+    workspace.review.decide(ids(workspace, dataset_id)[0], 0, "drop")
+    (tmp_path / "file").write_text("no folder")
+    with pytest.raises(SettingsError, match="Nothing was deleted"):
+        workspace.delete_dataset(dataset_id, tmp_path / "file")
+    assert workspace.summary(dataset_id).reviewed == 1
+    with workspace.store.writing() as session:
+        job = jobs.create_job(session, "score", dataset_id)
+    with pytest.raises(SettingsError, match="job"):
+        workspace.delete_dataset(dataset_id)
+    with workspace.store.writing() as session:
+        jobs.update_job(session, job.id, status="done")
+    workspace.delete_dataset(dataset_id)
+    assert workspace.datasets() == []
+
+
+def test_a_dataset_gets_another_name(workspace: Workspace, tmp_path: Path) -> None:
+    first = workspace.jobs.import_dataset(folder(tmp_path / "first", 2)).dataset_id
+    workspace.jobs.import_dataset(folder(tmp_path / "other", 2))
+    workspace.rename_dataset(first, " Hunde ")
+    assert workspace.find("Hunde") == first
+    for wrong in ("other", "", "x" * 300, "a\0b"):
+        with pytest.raises((SettingsError, StoreError)):
+            workspace.rename_dataset(first, wrong)
+    assert workspace.find("Hunde") == first
+    with pytest.raises(NotFound):
+        workspace.rename_dataset(999, "x")
+    assert workspace.jobs.import_dataset(tmp_path / "first", name="Hunde").already_there == 2
+
+
+def test_the_commands(tmp_path: Path) -> None:
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    folder(tmp_path / "dogs", 3)
+
+    def run(*arguments: str, typed: str = "") -> tuple[int, str, str]:
+        done = subprocess.run(
+            [sys.executable, "app.py", *arguments], input=typed,
+            cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return done.returncode, done.stdout, " ".join(done.stderr.split())
+
+    assert run("import", str(tmp_path / "dogs"))[0] == 0
+    assert run("datasets", "rename", "dogs", "Hunde")[0] == 0
+    (listed,) = json.loads(run("datasets", "list", "--json")[1])["datasets"]
+    assert (listed["name"], listed["total"]) == ("Hunde", 3)
+    status, _, err = run("datasets", "delete", "Hunde", typed="n\n")
+    assert status == 2
+    assert "3 pairs" in err
+    assert "Nothing was deleted" in err
+    assert run("datasets", "delete", "Hunde", "--json")[0] == 2
+    assert run("datasets", "delete", "Hunde", typed="y\n")[0] == 0
+    assert "no datasets" in " ".join(run("datasets", "list")[1:])
+    assert run("datasets", "delete", "Hunde", "--yes")[0] == 3
+
+
+def test_a_compressed_tar_is_unpacked_once_and_read_from_there(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    path = gzipped_tar(tmp_path / "pets.tar.gz")
+    report = workspace.jobs.import_dataset(path)
+    assert (report.name, report.added, report.problems) == ("pets", 1, 0)
+    with workspace.store.reading() as session:
+        (pair,) = pair_queries.iterate_pairs(session, report.dataset_id)
+    assert workspace.review.thumbnail(pair.id, 8)
+    again = workspace.jobs.import_dataset(path)
+    assert (again.added, again.already_there) == (0, 1)
+    (tmp_path / "many").mkdir()
+    for name in ("a", "b"):
+        gzipped_tar(tmp_path / "many" / f"{name}.tgz")
+    assert workspace.jobs.import_dataset(tmp_path / "many").added == 2
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DatasetFormatError, match="cannot be unpacked"):
+        workspace.jobs.import_dataset(path, name="cut")
+    (tmp_path / "no.tar.gz").write_bytes(b"no gzip")
+    with pytest.raises(DatasetFormatError, match="cannot be unpacked"):
+        workspace.jobs.import_dataset(tmp_path / "no.tar.gz")
+    assert len(workspace.datasets()) == 2

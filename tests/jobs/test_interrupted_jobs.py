@@ -1,0 +1,117 @@
+"""A program that ends with jobs under way: the next one says so and goes on with them."""
+
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import update
+
+from backend.jobs.jobs import MOST_ATTEMPTS
+from backend.jobs.reports import ExportChoice
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from db.models import Job
+from db.queries import jobs as queries
+from tests.datasets.folders import malformed
+
+ENDED = f"{socket.gethostname()}:{2**22 + 1}:ab"  # Linux gives no process id as large
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return malformed(tmp_path / "pairs")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    opened = reopened(tmp_path)
+    yield opened
+    opened.store.close()
+
+
+def reopened(tmp_path: Path) -> Workspace:
+    return Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+
+
+def interrupted(
+    workspace: Workspace, kind: str, dataset: int | None, attempts: int = 0, **arguments: Any
+) -> int:
+    """A job as a program that was killed leaves it, started as pages start jobs."""
+    workspace.jobs.background._run_in_thread = lambda job: None  # type: ignore[method-assign]
+    job = workspace.jobs._start(kind, dataset, arguments, attempts)
+    with workspace.store.writing() as session:
+        queries.update_job(session, job, status="running", done=2, total=9)
+        session.execute(update(Job).where(Job.id == job).values(owner=ENDED))
+    return job
+
+
+def test_an_import_goes_on_with_what_it_was_given(
+    workspace: Workspace, folder: Path, tmp_path: Path
+) -> None:
+    job = interrupted(workspace, "import", None, path=str(folder), name="mine")
+    again = reopened(tmp_path)
+    (message,) = again.jobs.resume()
+    assert f"import (job {job}) was interrupted at 2 of 9" in message
+    assert again.jobs.background.wait(60)
+    (dataset,) = again.datasets()
+    assert dataset.name == "mine"
+    before, after = again.jobs.job(job), again.jobs.job(job + 1)
+    assert before.status == "failed"
+    assert f"Job {after.id} has taken it over." in before.message
+    assert after.status == "done"
+    assert after.result["name"] == "mine"
+    assert reopened(tmp_path).jobs.resume() == [], "once"
+
+
+def test_an_export_keeps_its_choice(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+    workspace.jobs.import_dataset(folder)
+    choice = ExportChoice(decided_only=True)
+    out = str(tmp_path / "out")
+    interrupted(workspace, "export", 1, choice=choice, out=out, format="jsonl")
+    again = reopened(tmp_path)
+    again.jobs.resume()
+    assert again.jobs.background.wait(60)
+    assert again.jobs.job(2).status == "failed"
+    assert "would leave nothing" in again.jobs.job(2).message, "no pair has a verdict"
+
+
+def test_what_ends_the_program_each_time_is_not_started_for_ever(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    interrupted(
+        workspace, "import", None, attempts=MOST_ATTEMPTS, path=str(malformed(tmp_path / "bomb"))
+    )
+    again = reopened(tmp_path)
+    (message,) = again.jobs.resume()
+    assert "will not be started again" in message
+    assert again.jobs.running() == []
+
+
+def test_a_job_that_is_stopped_ends_at_its_next_step_and_goes_on(
+    workspace: Workspace, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slowly(progress: Any, **_: Any) -> None:
+        while True:
+            begun.set()
+            go_on.wait(30)
+            progress(1, 9, "Reading")
+
+    monkeypatch.setattr(workspace.jobs, "import_dataset", slowly)
+    job = workspace.jobs.start("import", None, path=str(folder))
+    queued = workspace.jobs.start("import", None, path=str(folder))
+    assert begun.wait(30)
+    assert not workspace.jobs.background.stop(0.1)
+    go_on.set()
+    assert workspace.jobs.background.stop(30)
+    assert [workspace.jobs.job(job_id).status for job_id in (job, queued)] == ["running", "queued"]
+    with workspace.store.writing() as session:
+        session.execute(update(Job).values(owner=ENDED))
+    again = reopened(tmp_path)
+    assert len(again.jobs.resume()) == 2
+    assert again.jobs.background.wait(60)
+    assert [again.jobs.job(job_id).status for job_id in (3, 4)] == ["done", "done"]

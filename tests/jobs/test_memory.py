@@ -1,0 +1,84 @@
+"""What importing holds in memory does not grow with the dataset, good rows or bad."""
+
+import json
+import tracemalloc
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from backend.datasets.on_disk import SeenIds
+from backend.settings import load_settings
+from backend.workspace import Workspace
+
+FEW, MANY = 1_500, 6_000
+
+
+def table(folder: Path, rows: int, line: str) -> Path:
+    Image.new("RGB", (8, 8), "red").save(folder / "a.png")
+    with (folder / "metadata.csv").open("w", encoding="utf-8") as file:
+        file.write("file_name,id,caption\n")
+        for number in range(rows):
+            whole = line if number else line.replace("gone.png", "a.png")  # one goes in
+            file.write(whole.format(number=number))
+    return folder
+
+
+def annotations(folder: Path, rows: int) -> Path:
+    """As COCO's: one JSON, an image for every five captions."""
+    Image.new("RGB", (8, 8), "red").save(folder / "a.png")
+    numbers = range(rows)
+    whole = {
+        "images": [{"id": number, "file_name": "a.png"} for number in numbers[::5]],
+        "annotations": [
+            {"id": number, "image_id": number // 5 * 5, "caption": f"A red square {number}"}
+            for number in numbers
+        ],
+    }
+    path = folder / "captions.json"
+    path.write_text(json.dumps(whole), encoding="utf-8")
+    return path
+
+
+def peak(folder: Path, rows: int, write: Callable[[Path, int], Path]) -> float:
+    """MiB that Python held at most while so many rows were imported."""
+    source = folder / f"pairs-{rows}"
+    source.mkdir(parents=True)
+    path = write(source, rows)
+    workspace = Workspace(load_settings({"data_directory": str(folder / f"state-{rows}")}, {}))
+    tracemalloc.start()
+    report = workspace.jobs.import_dataset(path)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    workspace.store.close()
+    assert report.added + report.problems == rows
+    assert len(report.first_problems) == min(20, report.problems)
+    return most / 2**20
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        partial(table, line="a.png,row-{number},A red square number {number}\n"),
+        partial(table, line="gone.png,row-{number},A\n"),
+        annotations,
+    ],
+    ids=["good rows", "bad rows", "one JSON"],
+)
+def test_importing_streams(tmp_path: Path, write: Callable[[Path, int], Path]) -> None:
+    # The first import of a process fills caches, so it does not count.
+    peak(tmp_path / "warm", 500, write)
+    few, many = peak(tmp_path / "few", FEW, write), peak(tmp_path / "many", MANY, write)
+    assert many < few + 0.6, (few, many)
+
+
+def test_an_id_that_comes_again_is_known() -> None:
+    seen = SeenIds()
+    names = [f"row-{number}" for number in range(20_000)]
+    assert all(seen.add(name) for name in names)
+    assert not any(seen.add(name) for name in names)
+    assert seen.add("\ud800")
+    assert not seen.add("\ud800")
+    seen.close()

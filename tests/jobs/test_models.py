@@ -1,0 +1,231 @@
+"""Models by name: got from a hub over HTTP, measured, remembered, dropped, and never without a
+question."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from huggingface_hub import constants
+
+from backend.engine import hub_cache, presets
+from backend.engine.presets import PRESETS, Checkpoint, Preset
+from backend.engine.scoring.loading import load_scorer
+from backend.errors import ModelMissing, ModelUnavailable, NotFound, SettingsError, explain
+from backend.jobs.model_download import PART, download, remove
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.checkpoints import random_clip
+from tests.datasets.hub_server import Hub, PublishedModel, hub_server
+from tests.fixtures.shared import SharedFolder
+
+NAME = "somebody/tiny-clip"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+OTHER = "fedcba9876543210fedcba9876543210fedcba98"
+
+
+@pytest.fixture(scope="module")
+def checkpoint(shared_folder: SharedFolder) -> dict[str, bytes]:
+    """The files of a small CLIP in the published form."""
+    folder = shared_folder("tiny-clip", random_clip)
+    return {path.name: path.read_bytes() for path in sorted((folder / "clip").iterdir())}
+
+
+@pytest.fixture
+def hub(
+    checkpoint: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Hub]:
+    """A hub with one model and what a real one has beside it, and an empty cache."""
+    with hub_server() as server:
+        files = {**checkpoint, "README.md": b"# Tiny", "tf_model.h5": b"for TensorFlow"}
+        server.models[NAME] = PublishedModel(COMMIT, files)
+        monkeypatch.setattr(constants, "ENDPOINT", server.url)
+        monkeypatch.setattr(
+            constants, "HUGGINGFACE_CO_URL_TEMPLATE",
+            server.url + "/{repo_id}/resolve/{revision}/{filename}",
+        )  # fmt: skip
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+        monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", server.url)
+        yield server
+
+
+def pin(monkeypatch: pytest.MonkeyPatch, commit: str) -> None:
+    """Make the model of the hub the scorer of the preset *fast*."""
+    scorer = Checkpoint(NAME, 1000, 4000, "none", commit)
+    fast = Preset("fast", "tests", scorer)
+    monkeypatch.setattr(presets, "PRESETS", (fast, *PRESETS[1:]))
+    monkeypatch.setitem(presets.BY_NAME, "fast", fast)
+
+
+def test_a_model_that_is_not_here_is_refused_and_nobody_is_asked(hub: Hub) -> None:
+    with pytest.raises(ModelMissing) as refused:
+        load_scorer(NAME, None, "cpu")
+    assert hub.requests == []
+    assert f"models download {NAME}" in explain(refused.value, "terminal")
+    assert "Models page" in explain(refused.value, "page")
+    with pytest.raises(ModelMissing) as refused:
+        load_scorer("Salesforce/blip-itm-base-coco", None, "cpu")
+    assert "models download thorough" in explain(refused.value, "terminal")
+    with pytest.raises(ModelMissing, match="laion"):
+        load_scorer("open_clip:ViT-B-32@laion2b_s34b_b79k", None, "cpu")
+
+
+def test_a_download_brings_what_is_loaded_and_nothing_else(hub: Hub) -> None:
+    ticks: list[tuple[int, int]] = []
+    report = download(NAME, lambda done, total, message: ticks.append((done, total)))
+    assert report.models == ((NAME, COMMIT),)
+    assert report.downloaded == ticks[-1][0] == ticks[-1][1] > 10_000
+    assert [done for done, _ in ticks] == sorted(done for done, _ in ticks)
+    snapshot = hub_cache.snapshot_of(NAME)
+    assert snapshot is not None
+    assert not {"README.md", "tf_model.h5"} & {path.name for path in snapshot.iterdir()}
+    hub.requests.clear()
+    scorer = load_scorer(NAME, None, "cpu")
+    assert scorer.info.revision == COMMIT[:12]
+    assert hub.requests == []
+
+
+def test_a_download_goes_on_where_it_broke_off(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
+    weights = hub.models[NAME].files["model.safetensors"]
+    wanted = len(weights)
+
+    def stop(done: int, total: int, message: str) -> None:
+        if hub.ranges and hub.ranges[-1][0] == "model.safetensors":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        download(NAME, _after(3, stop))
+    assert hub_cache.commit_of(NAME) == ""
+    with pytest.raises(ModelMissing, match="has not been downloaded"):
+        load_scorer(NAME, None, "cpu")
+    (part,) = (hub_cache.folder_of(NAME) / "blobs").glob(f"*{PART}")
+    part.write_bytes(weights[: wanted // 2])  # as if half of it had come
+    hub.ranges.clear()
+    download(NAME)
+    assert [start for name, start in hub.ranges if name == "model.safetensors"] == [wanted // 2]
+    load_scorer(NAME, None, "cpu")
+
+
+def _after(calls: int, then: Any) -> Any:
+    count = 0
+
+    def tick(*arguments: Any) -> None:
+        nonlocal count
+        count += 1
+        if count > calls:
+            then(*arguments)
+
+    return tick
+
+
+def test_a_connection_that_breaks_is_taken_up_again(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
+    monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
+    hub.breaks_after = len(hub.models[NAME].files["model.safetensors"]) // 3 + 1
+    download(NAME)
+    starts = [start for name, start in hub.ranges if name == "model.safetensors"]
+    assert len(starts) == 4
+    assert starts == sorted(starts)
+    assert starts[0] == 0 < starts[1]
+    load_scorer(NAME, None, "cpu")
+
+
+def test_what_does_not_have_its_checksum_is_not_kept(hub: Hub) -> None:
+    hub.corrupts = True
+    with pytest.raises(ModelUnavailable, match=r"model\.safetensors.*checksum"):
+        download(NAME)
+    assert hub_cache.commit_of(NAME) == ""
+    hub.corrupts = False
+    download(NAME)
+    assert hub_cache.commit_of(NAME) == COMMIT
+
+
+def test_a_pinned_revision_is_what_is_loaded(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+    pin(monkeypatch, COMMIT)
+    download("fast")
+    hub.models[NAME] = replace(hub.models[NAME], commit=OTHER)  # its author goes on
+    assert load_scorer(NAME, None, "cpu").info.revision == COMMIT[:12]
+    hub.requests.clear()
+    assert download("fast").downloaded == 0
+    assert hub.requests == []
+
+
+def test_without_a_hub_it_says_what_to_copy_where(
+    hub: Hub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(ModelUnavailable) as refused:
+        download(NAME)
+    text = str(refused.value)
+    assert f"hf download {NAME}" in text
+    assert "models--somebody--tiny-clip" in text
+    assert str(hub_cache.cache_folder()) in text
+
+
+def test_a_model_that_the_hub_does_not_have(hub: Hub) -> None:
+    with pytest.raises(ModelUnavailable, match="no model 'nobody/nothing'"):
+        download("nobody/nothing")
+    with pytest.raises(NotFound, match="comes with the program"):
+        download("embedded")
+    with pytest.raises(NotFound, match="not a model of the hub"):
+        download("/some/folder")
+
+
+def test_a_model_is_removed(hub: Hub) -> None:
+    download(NAME)
+    assert remove(NAME) > 10_000
+    assert not hub_cache.folder_of(NAME).exists()
+    with pytest.raises(NotFound, match="not on this machine"):
+        remove(NAME)
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    yield opened
+    opened.store.close()
+
+
+def test_the_list_says_what_is_here_and_what_each_costs(
+    hub: Hub, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    views = {view.name: view for view in workspace.models.listed()}
+    assert list(views) == ["fast", "balanced", "thorough", "multilingual", "embedded"]
+    assert [name for name, view in views.items() if view.is_here] == ["embedded"]
+    assert views["embedded"].is_default
+    assert views["thorough"].captioner == "Salesforce/blip-image-captioning-base"
+    assert all(view.parameters and view.memory and view.licence for view in views.values())
+    with pytest.raises(SettingsError, match="Download it first"):
+        workspace.models.set_default("fast")
+    download(NAME)
+    assert workspace.models.set_default(NAME).is_default
+    added = workspace.models.listed()[-1]
+    assert (added.name, added.is_here, added.revision) == (NAME, True, COMMIT)
+    again = Workspace(load_settings({"data_directory": workspace.settings.data_directory}, {}))
+    assert again.settings.model == NAME
+    again.store.close()
+
+
+def test_a_probe_measures_this_machine_and_is_kept(hub: Hub, workspace: Workspace) -> None:
+    with pytest.raises(ModelMissing):
+        workspace.models.probe(NAME)
+    download(NAME)
+    measured = workspace.models.probe(NAME)
+    assert measured.seconds > 0
+    assert (measured.device, measured.captioner) == ("cpu", None)
+    assert workspace.models.view(NAME).probe == measured
+    assert workspace.models.probe("embedded").captioner is not None
+
+
+def test_facts_of_the_presets_fit_together() -> None:
+    for checkpoint in presets.checkpoints():
+        if checkpoint.revision:
+            assert len(checkpoint.revision) == 40
+            assert checkpoint.download == pytest.approx(checkpoint.memory, rel=0.02)
+        else:
+            assert Path(checkpoint.name).is_dir()

@@ -1,0 +1,197 @@
+"""Near duplicates and the map of a whole dataset, from the vectors that scoring has kept."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.errors import SettingsError
+from backend.jobs import picture_vectors
+from backend.jobs.picture_map import draw_map
+from backend.workspace import Workspace
+from tests.datasets.folders import image_folder
+from tests.fixtures.shared import SharedFolder
+from tests.jobs.copied_pictures import PAIRS, opened, score_copies
+
+
+@pytest.fixture(scope="session")
+def scored(shared_folder: SharedFolder) -> Path:
+    return shared_folder("scored-copies", score_copies)
+
+
+@pytest.fixture
+def workspace(scored: Path, tmp_path: Path) -> Iterator[Workspace]:
+    shutil.copytree(scored / "state", tmp_path / "state")
+    made = opened(tmp_path / "state")
+    yield made
+    made.store.close()
+
+
+def listed(workspace: Workspace, query: str) -> list[str]:
+    fields = workspace.review.queue_fields(1, query)
+    assert fields is not None
+    filter = workspace.review.filter_of(1, fields)
+    return [row.external_id for row in workspace.review.queue_page(filter, limit=100).rows]
+
+
+def pictures(workspace: Workspace, only_open: bool = False) -> list[list[str]]:
+    view = workspace.review.duplicates(1, only_open)
+    assert view is not None
+    return [[picture.image_path for picture in group.pictures] for group in view.groups]
+
+
+def test_the_same_picture_is_found_whatever_it_is_saved_as(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture_vectors, "BLOCK", 5)
+    assert workspace.review.duplicates(1) is None
+    report = workspace.jobs.find_near_duplicates(1, threshold=0.995)
+    assert (report.pictures, report.without) == (PAIRS + 3, 0)
+    groups = pictures(workspace)
+    assert ["2.png", "same.png", "copy.jpg"] in groups
+    assert report.groups == len(groups)
+    assert report.members == sum(map(len, groups))
+    assert ["7.png"] not in [group[:1] for group in groups]  # a second caption is no duplicate
+    wanted = {name for group in groups for name in group}
+    ids = listed(workspace, "review=all&duplicates=yes")
+    assert {name.partition("-")[2] for name in ids} == wanted
+    assert len(listed(workspace, "review=all&duplicates=no")) == PAIRS + 4 - len(ids)
+    # Other groups replace these.
+    assert workspace.jobs.find_near_duplicates(1, threshold=1).groups <= report.groups
+    with pytest.raises(SettingsError, match=r"0\.8 to 1"):
+        workspace.jobs.find_near_duplicates(1, threshold=0.5)
+    with pytest.raises(SettingsError, match=r"no duplicates 'maybe'"):
+        listed(workspace, "duplicates=maybe")
+
+
+def test_one_is_kept_the_others_dropped_and_one_undo_brings_them_back(
+    workspace: Workspace,
+) -> None:
+    workspace.jobs.find_near_duplicates(1, threshold=0.995)
+    view = workspace.review.duplicates(1)
+    assert view is not None
+    group = next(g for g in view.groups if g.pictures[0].image_path == "2.png")
+    first, same, copy = group.pictures
+    seen = [(row.pair_id, row.verdict_version) for p in group.pictures for row in p.rows]
+    done = workspace.review.keep_one(1, group.id, copy.rows[0].pair_id, seen)
+    assert (done.dropped, done.left_alone, done.passed_over) == (2, 0, 0)
+    assert workspace.review.open_pair(copy.rows[0].pair_id).decision is None
+    dropped = workspace.review.open_pair(first.rows[0].pair_id)
+    assert dropped.decision == "drop"
+    assert workspace.summary(1).errors_found == 0
+    assert ["2.png", "same.png", "copy.jpg"] not in pictures(workspace, only_open=True)
+    with pytest.raises(SettingsError, match="was dropped"):
+        workspace.review.keep_one(1, group.id, first.rows[0].pair_id, seen)
+    with pytest.raises(SettingsError, match="no longer in this group"):
+        workspace.review.keep_one(1, group.id, 9999, seen)
+    with pytest.raises(SettingsError, match="no longer in this group"):
+        workspace.review.keep_one(2, group.id, copy.rows[0].pair_id, seen)
+    assert workspace.review.undo(1).together == 2  # type: ignore[union-attr]
+    # What somebody has decided in the meantime stays as it is.
+    workspace.review.decide(same.rows[0].pair_id, 2, "correct")
+    done = workspace.review.keep_one(1, group.id, copy.rows[0].pair_id, seen)
+    assert (done.dropped, done.left_alone, done.passed_over) == (0, 1, 1)
+    assert workspace.review.open_pair(same.rows[0].pair_id).decision == "correct"
+
+
+@pytest.mark.parametrize("way", ["first", "sharpest", "best"])
+def test_a_way_to_choose_keeps_one_of_every_group(workspace: Workspace, way: str) -> None:
+    workspace.jobs.find_near_duplicates(1, threshold=0.995)
+    groups = pictures(workspace)
+    if way == "sharpest":
+        with pytest.raises(SettingsError, match="quality"):
+            workspace.review.keep_in_all(1, way)
+        workspace.jobs.measure_pictures(1)
+    planned = workspace.review.keep_in_all(1, way, dry_run=True)
+    assert pictures(workspace, only_open=True) == groups
+    done = workspace.review.keep_in_all(1, way)
+    assert done == planned
+    assert done.groups == len(groups)
+    assert pictures(workspace, only_open=True) == []
+    view = workspace.review.duplicates(1)
+    assert view is not None
+    for group in view.groups:
+        (kept,) = (picture for picture in group.pictures if picture.stays)
+        if way == "first":
+            assert kept.rows[0].pair_id == min(p.rows[0].pair_id for p in group.pictures)
+        elif way == "sharpest":
+            assert kept.sharpness == max(picture.sharpness or 0 for picture in group.pictures)
+        else:
+            likely = [picture.rows[0].p_error or 0 for picture in group.pictures]
+            assert kept.rows[0].p_error == min(likely)
+    assert workspace.review.undo(1).together == done.dropped  # type: ignore[union-attr]
+    assert pictures(workspace, only_open=True) == groups
+    with pytest.raises(SettingsError, match="first, sharpest, best"):
+        workspace.review.keep_in_all(1, "prettiest")
+
+
+def test_what_a_person_has_called_right_is_kept(workspace: Workspace) -> None:
+    workspace.jobs.find_near_duplicates(1, threshold=0.995)
+    view = workspace.review.duplicates(1)
+    assert view is not None
+    group = next(g for g in view.groups if g.pictures[0].image_path == "2.png")
+    right = group.pictures[2].rows[0].pair_id
+    workspace.review.decide(right, 0, "correct")
+    workspace.review.keep_in_all(1, "first")
+    assert workspace.review.open_pair(right).decision == "correct"
+    assert workspace.review.open_pair(group.id).decision == "drop"
+
+
+def test_a_region_of_the_map_is_a_queue_until_the_map_is_drawn_anew(workspace: Workspace) -> None:
+    assert workspace.review.map(1) is None
+    report = workspace.jobs.draw_map(1)
+    assert (report.pictures, report.pairs, report.without) == (PAIRS + 3, PAIRS + 4, 0)
+    view = workspace.review.map(1)
+    assert view is not None
+    assert len(view.pairs) == PAIRS + 4
+    assert view.p_error.dtype == np.float32
+    assert set(view.verdicts) == {"undecided"}
+    second = view.pairs.tolist().index(PAIRS + 4)
+    assert (view.x[7], view.y[7]) == (view.x[second], view.y[second])  # captions of one picture
+    middle = float(np.median(view.x))
+    left = workspace.review.map_region(view.run_id, [(0, 0), (middle, 0), (middle, 1), (0, 1)])
+    ids = listed(workspace, f"review=all&map={left}")
+    edge = round(middle, 3)
+    assert len(ids) == int((view.x < edge).sum()) > 5
+    with pytest.raises(SettingsError, match="encloses no picture"):
+        workspace.review.map_region(view.run_id, [(0.1, 0.1), (0.1, 0.1)])
+    with pytest.raises(SettingsError, match="not a region of a map"):
+        listed(workspace, "map=somewhere")
+    assert draw_map(workspace.store, workspace.engine, 1).run_id != report.run_id
+    with pytest.raises(SettingsError, match="drawn again"):
+        listed(workspace, f"review=all&map={left}")
+
+
+def test_both_run_in_the_background_and_a_cancelled_map_leaves_the_old_one(
+    workspace: Workspace,
+) -> None:
+    workspace.jobs.start("duplicates", 1, threshold=0.995)
+    workspace.jobs.start("map", 1)
+    assert workspace.jobs.background.wait(120)
+    assert [job.status for job in workspace.jobs.recent()] == ["done", "done"]
+    before = workspace.review.map(1)
+    assert before is not None
+
+    def stop(done: int, total: int, message: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workspace.jobs.draw_map(1, stop)
+    with pytest.raises(KeyboardInterrupt):
+        workspace.jobs.find_near_duplicates(1, stop)
+    after = workspace.review.map(1)
+    assert after is not None
+    assert after.run_id == before.run_id
+    assert pictures(workspace) != []
+
+
+def test_a_dataset_without_vectors_is_told_to_be_scored(tmp_path: Path) -> None:
+    image_folder(tmp_path / "pairs", [{"file_name": "a.png", "caption": "A."}], ("a.png",))
+    workspace = opened(tmp_path / "state")
+    workspace.find_or_import(str(tmp_path / "pairs"))
+    for job in (workspace.jobs.find_near_duplicates, workspace.jobs.draw_map):
+        with pytest.raises(SettingsError, match="score NAME"):
+            job(1)
+    workspace.store.close()

@@ -1,0 +1,115 @@
+"""The first start has the demo scored, and what ships is what the program computes."""
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.bundled import DEMO
+from backend.datasets.images import load_image
+from backend.engine.captions import Caption
+from backend.engine.trajectories.driver import run_trajectories
+from backend.jobs import scored_demo
+from backend.jobs.stored_trajectories import exploring_of
+from backend.review.queue_form import START, from_fields
+from backend.settings import Settings, load_settings
+from backend.workspace import Workspace
+from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries import trajectories as trajectory_queries
+
+SAMPLE = 6
+
+
+def settings(folder: Path, **given: Any) -> Settings:
+    return load_settings({"data_directory": str(folder), **given}, {})
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    chosen = settings(tmp_path_factory.mktemp("demo") / "state")
+    assert scored_demo.unpack(chosen)
+    opened = Workspace(chosen)
+    yield opened
+    opened.store.close()
+
+
+def test_nothing_is_left_to_compute(workspace: Workspace) -> None:
+    dataset_id = workspace.prepare(str(DEMO))
+    assert workspace.jobs.recent() == []
+    summary = workspace.summary(dataset_id)
+    assert (summary.total, summary.scored, summary.reviewed) == (600, 600, 0)
+    page = workspace.review.queue_page(from_fields(dataset_id, START), None, 30)
+    first = workspace.review.open_pair(page.rows[0].pair_id)
+    assert first.trajectory is not None
+    assert first.p_error is not None
+    assert first.suggestions
+    assert first.image_size is not None
+    assert workspace.review.search(dataset_id, "a dog", "")
+
+
+def test_a_sample_computed_again_gives_the_same(workspace: Workspace) -> None:
+    (dataset,) = workspace.datasets()
+    engine = workspace.engine
+    with workspace.store.reading() as session:
+        run = run_queries.latest_run(session, dataset.id, "score")
+        assert run is not None
+        pairs = pair_queries.pairs_after(session, dataset.id, 0, 600)[:: 600 // SAMPLE]
+        stored = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
+    info = engine.scorer.info
+    assert run.revision == info.revision, "the models have changed: run `make demo`"
+    images = [load_image(DEMO / pair.image_path) for pair in pairs]
+    asked = list(
+        zip(engine.encode(images), (Caption.parse(pair.caption) for pair in pairs), strict=True)
+    )
+    computed = dict(run_trajectories(engine.scorer, asked, exploring_of(run)))
+    for place, pair in enumerate(pairs):
+        np.testing.assert_allclose(computed[place].scores, stored[pair.id].scores, atol=2e-3)
+
+
+def test_two_first_starts_give_databases_of_their_own(tmp_path: Path) -> None:
+    stores = []
+    for name in ("a", "b"):
+        chosen = settings(tmp_path / name)
+        assert scored_demo.unpack(chosen)
+        opened = Workspace(chosen)
+        stores.append(opened.store.identity)
+        opened.store.close()
+    assert len(set(stores)) == 2
+
+
+def test_what_is_there_already_is_left_alone(tmp_path: Path) -> None:
+    chosen = settings(tmp_path / "state")
+    Workspace(chosen).store.close()
+    before = (chosen.data_directory / "traced.db").read_bytes()
+    assert not scored_demo.unpack(chosen)
+    assert (chosen.data_directory / "traced.db").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "given", [{"model": "somebody/clip"}, {"explorer": "gcd"}, {"database": "sqlite:///other.db"}]
+)
+def test_other_models_and_databases_score_for_themselves(
+    tmp_path: Path, given: dict[str, str]
+) -> None:
+    assert not scored_demo.unpack(settings(tmp_path / "state", **given))
+    assert not (tmp_path / "state").exists()
+
+
+def test_of_starts_at_once_one_wins(tmp_path: Path) -> None:
+    chosen, outcomes = settings(tmp_path / "state"), []
+    starts = [
+        threading.Thread(target=lambda: outcomes.append(scored_demo.unpack(chosen)))
+        for _ in range(3)
+    ]
+    for start in starts:
+        start.start()
+    for start in starts:
+        start.join()
+    assert outcomes.count(True) == 1
+    opened = Workspace(chosen)
+    assert len(list((chosen.data_directory / "search").iterdir())) == 1
+    assert not list(chosen.data_directory.glob(".demo-*"))
+    opened.store.close()

@@ -1,0 +1,88 @@
+"""Datasets whose images lie in containers, through import, pictures, verdicts and export."""
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from PIL import Image
+
+from backend.datasets.reading import read_dataset
+from backend.errors import DatasetNotFound, ImageError
+from backend.jobs.reports import ExportChoice
+from backend.settings import load_settings
+from backend.workspace import QueueFilter, Workspace
+from tests.datasets.test_shards import encoded, make_tar
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    yield opened
+    opened.store.close()
+
+
+def a_tar(folder: Path) -> Path:
+    members = {}
+    for n in range(6):
+        members[f"{n:03d}.png"] = encoded((20 + n, 10))
+        members[f"{n:03d}.txt"] = f"caption {n}".encode()
+    make_tar(folder / "train-000.tar", members)
+    return folder
+
+
+def a_parquet(folder: Path) -> Path:
+    folder.mkdir()
+    table = pa.table(
+        {
+            "id": [f"{n:03d}" for n in range(6)],
+            "image": [{"bytes": encoded((20 + n, 10)), "path": f"{n}.png"} for n in range(6)],
+            "caption": [f"caption {n}" for n in range(6)],
+        }
+    )
+    pq.write_table(table.slice(0, 4), folder / "train-00000-of-00002.parquet")
+    pq.write_table(table.slice(4), folder / "train-00001-of-00002.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("make", [a_tar, a_parquet])
+def test_from_shards_to_shards(workspace: Workspace, tmp_path: Path, make: object) -> None:
+    assert callable(make)
+    report = workspace.jobs.import_dataset(make(tmp_path / "in"), name="in")
+    assert (report.added, report.problems) == (6, 0)
+    rows = workspace.review.queue_page(QueueFilter(report.dataset_id, order="position")).rows
+    for row in rows:
+        with Image.open(io.BytesIO(workspace.review.thumbnail(row.pair_id, 400))) as shown:
+            assert shown.size == (20 + int(row.external_id), 10)
+    last = {row.external_id: row for row in rows}
+    workspace.review.decide(last["002"].pair_id, 0, "drop")
+    workspace.review.decide(last["004"].pair_id, 0, "correction", " a better  caption")
+    done = workspace.jobs.export(report.dataset_id, ExportChoice(), tmp_path / "out", "webdataset")
+    assert done.written == 5
+    pairs = {pair.id: pair for pair in read_dataset(tmp_path / "out")}
+    assert set(pairs) == {"000", "001", "003", "004", "005"}
+    assert pairs["004"].caption == "a better  caption"
+    assert pairs["000"].caption == "caption 0"
+    again = workspace.jobs.import_dataset(tmp_path / "out", name="again")
+    assert (again.added, again.problems) == (5, 0)
+
+
+def test_a_shard_that_has_gone_is_reported(workspace: Workspace, tmp_path: Path) -> None:
+    report = workspace.jobs.import_dataset(a_tar(tmp_path / "in"))
+    (tmp_path / "in" / "train-000.tar").unlink()
+    (row, *_) = workspace.review.queue_page(QueueFilter(report.dataset_id)).rows
+    with pytest.raises(ImageError):
+        workspace.review.thumbnail(row.pair_id)
+    assert workspace.review.open_pair(row.pair_id).image_size is None
+
+
+def test_a_dataset_by_its_hub_name(workspace: Workspace, tmp_path: Path) -> None:
+    # The library takes a folder for a name as well: the same way, without the network.
+    report = workspace.jobs.import_dataset(f"hf:{a_parquet(tmp_path / 'flowers')}")
+    assert (report.name, report.added) == ("flowers", 6)
+    again = workspace.jobs.import_dataset(f"hf:{tmp_path / 'flowers'}")
+    assert (again.added, again.already_there) == (0, 6)
+    with pytest.raises(DatasetNotFound, match="could not be fetched from the hub"):
+        workspace.jobs.import_dataset("hf:nobody/nothing-of-this-name")

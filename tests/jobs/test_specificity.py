@@ -1,0 +1,224 @@
+"""How specific captions are, measured on a real store with the embedded models."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.datasets import images
+from backend.engine.scoring.logit_scale import logit_scale_of
+from backend.engine.specificity.bags import NEAR_DUPLICATE
+from backend.engine.specificity.retrieval import NEIGHBOURS
+from backend.errors import SettingsError, TrainingError
+from backend.jobs import specificity as job
+from backend.jobs.reports import ExportChoice
+from backend.lab.scenes.labelled_scenes import DIRECTORIES
+from backend.review.queue_form import cleaned, from_fields
+from backend.settings import EMBEDDED_SCORER, MODELS, load_settings
+from backend.workspace import QueueFilter, Workspace
+from db.queries import specificity as queries
+from tests.checkpoints import drawn_pairs
+from tests.datasets.folders import image_folder
+from traced_ui.plane import plane_figure
+
+PAIRS = 40
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The state of a workspace that has scored drawn pairs by CLIP: each picture has a caption,
+    the first ones two, and the last picture is a copy of the first."""
+    base = tmp_path_factory.mktemp("specificity")
+    pairs = drawn_pairs(PAIRS, seed=8)
+    pairs[-1] = (pairs[0][0], pairs[-1][1])
+    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
+    rows += [{"file_name": f"{i}.png", "caption": "A picture of a thing."} for i in range(3)]
+    image_folder(base / "pairs", rows, ())
+    for i, (image, _) in enumerate(pairs):
+        image.save(base / "pairs" / f"{i}.png")
+    workspace = opened(base / "state")
+    workspace.jobs.score(workspace.find_or_import(str(base / "pairs")), suggestions=False)
+    workspace.store.close()
+    return base
+
+
+def opened(state: Path, **settings: object) -> Workspace:
+    given = {"data_directory": str(state), "kind": "clip", "detector": "logistic",
+             "model": str(MODELS / DIRECTORIES["clip"]), **settings}  # fmt: skip
+    return Workspace(load_settings(given, {}))
+
+
+@pytest.fixture
+def workspace(scored: Path, tmp_path: Path) -> Iterator[Workspace]:
+    shutil.copytree(scored / "state", tmp_path / "state")
+    made = opened(tmp_path / "state")
+    yield made
+    made.store.close()
+
+
+def rows_of(workspace: Workspace) -> dict[int, queries.RetrievalRow]:
+    with workspace.store.reading() as session:
+        stored = [queries.get_retrieval(session, pair) for pair in range(1, PAIRS + 4)]
+    return {row.pair_id: row for row in stored if row is not None}
+
+
+def test_the_column_equals_a_reference_computed_from_the_pictures(
+    workspace: Workspace, scored: Path
+) -> None:
+    report = workspace.jobs.measure_specificity(1)
+    rows = rows_of(workspace)
+    assert report.measured == len(rows) == PAIRS + 3
+    scorer = workspace.engine.scorer
+    names = [f"{i}.png" for i in range(PAIRS)]
+    pictures = [images.load_image(scored / "pairs" / name) for name in names]
+    seen = scorer.image_embeddings(scorer.encode_images(pictures))
+    assert seen is not None
+    scale = logit_scale_of(scorer, 0.0)
+    assert scale == pytest.approx(19.8, abs=0.2)
+    for row in rows.values():
+        view = workspace.review.open_pair(row.pair_id)
+        own_row = names.index(view.image_name)
+        text = scorer.text_embeddings([view.caption])[0]
+        near = sorted(
+            (i for i in range(PAIRS) if i != own_row and seen[i] @ seen[own_row] < NEAR_DUPLICATE),
+            key=lambda i: -float(seen[i] @ seen[own_row]),
+        )[:NEIGHBOURS]
+        scores = seen[[own_row, *near]] @ text
+        expected = float(scale * scores[0] - np.log(np.exp(scale * scores).sum()))
+        assert row.specificity == pytest.approx(expected, abs=0.02)
+        assert row.of == len(near) + 1
+        assert row.rank == len(row.better) + 1
+        assert abs(row.rank - 1 - int((scores[1:] >= scores[0]).sum())) <= 1  # float16 ties
+        assert row.likeness == pytest.approx(float((seen[near] @ seen[own_row]).mean()), abs=2e-3)
+
+
+def test_no_image_is_opened_and_other_captions_of_a_picture_are_no_distractors(
+    workspace: Workspace, scored: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("an image was opened")
+
+    monkeypatch.setattr(images, "load_image", refuse)
+    monkeypatch.setattr("backend.jobs.image_batches.load_image", refuse)
+    workspace.jobs.measure_specificity(1)
+    by_id = {pair: workspace.review.open_pair(pair) for pair in rows_of(workspace)}
+    for view in by_id.values():
+        assert view.specificity is not None
+        others = [by_id[pair].image_name for pair in view.specificity.better]
+        assert view.image_name not in others
+        assert len(others) == len(set(others))
+        if view.image_name in ("0.png", f"{PAIRS - 1}.png"):  # copies of one picture
+            assert not {"0.png", f"{PAIRS - 1}.png"} & set(others)
+
+
+def test_stopped_in_the_middle_it_goes_on_and_ends_as_if_it_had_not(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job, "BATCH", 10)
+    whole = workspace.jobs.measure_specificity(1)
+    expected = rows_of(workspace)
+    with workspace.store.writing() as session:
+        queries.keep_only(session, 1, -1)
+    save, saved = queries.save_retrievals, 0
+
+    def dying(session: object, rows: list[queries.RetrievalRow]) -> None:
+        nonlocal saved
+        saved += 1
+        if saved == 3:
+            raise KeyboardInterrupt
+        save(session, rows)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(queries, "save_retrievals", dying)
+    with pytest.raises(KeyboardInterrupt):
+        workspace.jobs.measure_specificity(1)
+    assert len(rows_of(workspace)) == 20
+    counted: list[int] = []
+
+    def counting(session: object, rows: list[queries.RetrievalRow]) -> None:
+        counted.append(len(rows))
+        save(session, rows)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(queries, "save_retrievals", counting)
+    again = workspace.jobs.measure_specificity(1)
+    assert sum(counted) == PAIRS + 3 - 20
+    assert again.run_id == whole.run_id
+    assert rows_of(workspace) == expected
+    counted.clear()
+    workspace.jobs.measure_specificity(1)
+    assert counted == []
+
+
+def test_of_many_pictures_only_a_sample_is_looked_through_and_the_page_says_so(
+    workspace: Workspace,
+) -> None:
+    first = workspace.jobs.measure_specificity(1)
+    report = job.measure_specificity(workspace.store, workspace.engine, 1, pool=25)
+    assert (report.pool, report.pictures) == (25, PAIRS)
+    assert report.run_id != first.run_id
+    rows = rows_of(workspace)
+    assert len(rows) == PAIRS + 3
+    assert {row.run_id for row in rows.values()} == {report.run_id}
+    view = workspace.review.open_pair(1).specificity
+    assert view is not None
+    assert (view.pool, view.pictures) == (25, PAIRS)
+
+
+def test_the_queue_the_search_and_the_export_know_it(workspace: Workspace, tmp_path: Path) -> None:
+    workspace.jobs.measure_specificity(1)
+    rows = rows_of(workspace)
+    worst = min(rows.values(), key=lambda row: (row.specificity, row.pair_id))
+    page = workspace.review.queue_page(QueueFilter(1, order="specificity", descending=False))
+    assert page.rows[0].pair_id == worst.pair_id
+    assert workspace.review.search(1, like=f"confused:{worst.pair_id}") == (
+        worst.pair_id,
+        *worst.better,
+    )
+    workspace.jobs.write_scores(1, tmp_path / "scores.jsonl")
+    exported = [json.loads(line) for line in (tmp_path / "scores.jsonl").read_text().splitlines()]
+    assert [item["specificity"] for item in exported] == [row.specificity for row in rows.values()]
+    border = sorted(row.specificity for row in rows.values())[5]
+    workspace.jobs.export(1, ExportChoice(specificity_below=border), tmp_path / "out", "jsonl")
+    (file,) = (tmp_path / "out").glob("*.jsonl")
+    written = [json.loads(line) for line in file.read_text().splitlines()]
+    assert sum(row["tags"] == ["generic"] for row in written) == 5
+    assert [row["specificity"] for row in written] == [row.specificity for row in rows.values()]
+
+
+def test_the_planes_regions_are_queues_that_share_out_all_pairs(workspace: Workspace) -> None:
+    assert [region.name for region in workspace.review.plane(1).regions] == [
+        "wrong",
+        "abstract",
+        "good",
+    ]
+    workspace.jobs.measure_specificity(1)
+    view = workspace.review.plane(1, "specificity")
+    assert [region.name for region in view.regions] == ["wrong", "abstract", "generic", "good"]
+    assert sum(region.waiting for region in view.regions) == PAIRS + 3
+    assert sum(cell.pairs for cell in view.cells) == PAIRS + 3
+    for region in view.regions:
+        filter = from_fields(1, cleaned(region.fields))
+        assert workspace.review.queue_count(filter) == region.waiting
+    figure = plane_figure(view, "specificity", 0.5)
+    assert all(share <= 0.5 for share in figure.data[0].customdata)
+    assert plane_figure(view).layout.yaxis.title.text.startswith("share")
+
+
+def test_what_has_not_been_measured_is_said(workspace: Workspace, tmp_path: Path) -> None:
+    assert workspace.review.open_pair(1).specificity is None
+    with pytest.raises(SettingsError, match="score NAME --specificity"):
+        workspace.review.search(1, like="confused:1")
+    for file in (workspace.settings.data_directory / "search").rglob("*.width"):
+        file.unlink()
+    with pytest.raises(SettingsError, match="cannot be compared"):
+        workspace.jobs.measure_specificity(1)
+
+
+def test_another_model_than_the_scoring_one_is_refused(scored: Path, tmp_path: Path) -> None:
+    shutil.copytree(scored / "state", tmp_path / "state")
+    other = opened(tmp_path / "state", kind="blip-itm", model=str(EMBEDDED_SCORER))
+    with pytest.raises(TrainingError, match="was scored with clip"):
+        other.jobs.measure_specificity(1)
+    other.store.close()

@@ -1,0 +1,252 @@
+"""Support of a dataset: from a folder to the store, resumed, refused, and what the store keeps."""
+
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.engine.phrases.nonce import NoncePools
+from backend.errors import SettingsError
+from backend.jobs import support
+from backend.jobs.reports import TwoStage
+from backend.settings import MODELS, load_settings
+from backend.workspace import QueueFilter, Workspace
+from db.queries import pairs as pair_queries
+from db.queries import phrase_scores as phrase_queries
+from db.queries import runs as run_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.trajectories import TrajectoryRow
+from tests.checkpoints import drawn_pairs
+from tests.datasets.folders import image_folder
+
+COUNT = 60
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "pairs"
+    pairs = drawn_pairs(COUNT, seed=9)
+    captions = [text for _, text in pairs]
+    captions[3:6] = ["!?", "Simply forever", "犬が走っている"]
+    rows = [
+        {"file_name": f"{i}.png", "caption": text, "split": "train" if i < 50 else "test"}
+        for i, text in enumerate(captions)
+    ]
+    image_folder(path, rows, ())
+    for i, (image, _) in enumerate(pairs):
+        image.save(path / f"{i}.png")
+    return path
+
+
+def open_workspace(state: Path, **settings: object) -> Workspace:
+    given = {
+        "data_directory": str(state), "model": str(MODELS / "scenes-clip"), "captioner": "none",
+        "detector": "logistic", **settings,
+    }  # fmt: skip
+    return Workspace(load_settings(given, {}))
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("state")
+
+
+@pytest.fixture(scope="module")
+def workspace(state: Path, folder: Path) -> Iterator[Workspace]:
+    opened = open_workspace(state)
+    dataset = opened.find_or_import(str(folder))
+    with pytest.raises(SettingsError, match=r"Score it first: python app.*score pairs --support"):
+        opened.jobs.measure_support(dataset)
+    opened.jobs.score(dataset, suggestions=False)
+    yield opened
+    opened.store.close()
+
+
+def stored(workspace: Workspace, dataset: int) -> list[tuple[float | None, float | None]]:
+    with workspace.store.reading() as session:
+        return [(row.support, row.weakest) for row in pair_queries.iterate_pairs(session, dataset)]
+
+
+def test_support_is_the_mean_normalised_over_the_pool(workspace: Workspace) -> None:
+    """Recomputed from the stored phrases with plain loops."""
+    dataset = workspace.find("pairs")
+    report = workspace.jobs.measure_support(dataset)
+    assert report.computed == COUNT
+    assert report.phrases >= report.covered > 3 * COUNT
+    assert "this model knows all nonces as one unknown word" in report.notes
+    assert any("script without spaces" in note for note in report.notes)
+    with workspace.store.reading() as session:
+        rows = list(pair_queries.iterate_pairs(session, dataset))
+        phrases = {row.id: phrase_queries.phrases_of(session, row.id) or [] for row in rows}
+    pool = sorted(rows, key=lambda row: (-(row.s_0 or 0), row.id))[: int(0.7 * COUNT)]
+    by_kind: dict[int, list[float]] = {}
+    for row in pool:
+        for score in phrases[row.id]:
+            if score.basis is not None:
+                by_kind.setdefault(score.kind, []).append(score.basis)
+    for row in rows:
+        tested = [
+            (score.basis - float(np.mean(by_kind[score.kind])))
+            / max(float(np.std(by_kind[score.kind])), 1e-6)
+            for score in phrases[row.id]
+            if score.basis is not None
+        ]
+        if not tested:
+            assert row.support is None
+            assert row.weakest is None
+            continue
+        assert row.support == pytest.approx(np.mean(tested), abs=1e-4)
+        assert row.weakest == pytest.approx(min(tested), abs=1e-4)
+    untested = [row.caption for row in rows if row.support is None]
+    assert {"!?", "Simply forever", "犬が走っている"} <= set(untested)
+    assert report.untested == len(untested)
+
+
+def test_a_second_run_computes_nothing_and_changes_nothing(workspace: Workspace) -> None:
+    dataset = workspace.find("pairs")
+    workspace.jobs.measure_support(dataset)
+    before = stored(workspace, dataset)
+    again = workspace.jobs.measure_support(dataset)
+    assert again.computed == 0
+    assert stored(workspace, dataset) == before
+
+
+def test_a_run_stopped_in_the_middle_goes_on_behind_it(
+    workspace: Workspace, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = workspace.find("pairs")
+    workspace.jobs.measure_support(whole)
+    other = open_workspace(tmp_path / "state")
+    dataset = other.find_or_import(str(folder))
+    other.jobs.score(dataset, suggestions=False)
+    monkeypatch.setattr(support, "BATCH", 7)
+    asked: list[int] = []
+    compute = support.phrase_scores
+
+    def stops(engine: object, pools: object, pairs: list[object]) -> object:
+        asked.append(len(pairs))
+        if len(asked) == 4:
+            raise KeyboardInterrupt
+        return compute(engine, pools, pairs)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(support, "phrase_scores", stops)
+    with pytest.raises(KeyboardInterrupt):
+        other.jobs.measure_support(dataset)
+    assert stored(other, dataset) == [(None, None)] * COUNT
+    report = other.jobs.measure_support(dataset)
+    assert report.computed == COUNT - 3 * 7
+    for (a, b), (c, d) in zip(stored(other, dataset), stored(workspace, whole), strict=True):
+        assert (a is None) == (c is None)
+        if a is not None and b is not None:
+            assert (a, b) == (pytest.approx(c, abs=1e-5), pytest.approx(d, abs=1e-5))
+    other.store.close()
+
+
+def test_damaged_nonces_are_made_anew(
+    workspace: Workspace, state: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    workspace.jobs.measure_support(workspace.find("pairs"))
+    (file,) = (state / "nonces").glob("clip-*.json")
+    whole = file.read_text(encoding="utf-8")
+    file.write_text(whole[:100], encoding="utf-8")
+    assert workspace.jobs.measure_support(workspace.find("pairs")).computed == 0  # the same digest
+    assert "made again" in caplog.text
+    assert NoncePools.from_json(file.read_text(encoding="utf-8")).to_json() == whole
+
+
+def test_hollow_first(workspace: Workspace) -> None:
+    dataset = workspace.find("pairs")
+    workspace.jobs.measure_support(dataset)
+    rows = workspace.review.queue_page(
+        QueueFilter(dataset, order="support", descending=False), None, COUNT
+    ).rows
+    known = [row.support for row in rows if row.support is not None]
+    assert known == sorted(known)
+    assert [row.support for row in rows[len(known) :]] == [None] * (COUNT - len(known))
+
+
+def test_lemon_is_refused(tmp_path: Path, folder: Path) -> None:
+    opened = open_workspace(tmp_path / "state", kind="lemon")
+    dataset = opened.find_or_import(str(folder))
+    opened.jobs.score(dataset, suggestions=False)
+    with pytest.raises(SettingsError, match="LEMoN compares pairs; phrases need a scorer"):
+        opened.jobs.measure_support(dataset)
+    opened.store.close()
+
+
+def scored_without_a_model(opened: Workspace, path: Path, captions: list[str]) -> int:
+    """Pairs of one picture with made-up matches: what support needs of a scoring; the dataset."""
+    rows = [{"file_name": "a.png", "caption": text} for text in captions]
+    image_folder(path, rows, ("a.png",))
+    dataset = opened.find_or_import(str(path))
+    info = opened.engine.scorer.info
+    with opened.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, dataset)]
+        run = run_queries.start_run(
+            session, kind="score", dataset_id=dataset, scorer_kind=info.kind, model=info.model,
+            revision=info.revision, explorer="elimination", parameters={}, code_version="1",
+        )  # fmt: skip
+        single, nothing = np.ones(1, np.float32), np.zeros(0, np.float32)
+        trajectory_queries.save_trajectories(
+            session, run.id, [TrajectoryRow(i, single, single, (), nothing) for i in ids]
+        )
+    return dataset
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Iterator[Workspace]:
+    opened = open_workspace(tmp_path / "state")
+    yield opened
+    opened.store.close()
+
+
+def test_an_image_that_is_gone_is_listed_once(bare: Workspace, tmp_path: Path) -> None:
+    dataset = scored_without_a_model(bare, tmp_path / "pairs", ["A red dog.", "A dog.", "A box."])
+    (tmp_path / "pairs/a.png").unlink()
+    report = bare.jobs.measure_support(dataset)
+    assert (report.computed, report.untested) == (0, 3)
+    (problem,) = bare.problems(dataset)
+    assert (problem.file, problem.kind) == ("a.png", "unreadable image")
+    with pytest.raises(SettingsError, match="A selection needs at least 20 undecided pairs"):
+        bare.review.two_stage(dataset, TwoStage())
+
+
+def test_captions_that_are_not_english_are_measured_with_a_note(
+    bare: Workspace, tmp_path: Path
+) -> None:
+    captions = ["Mies ratsastaa hevosella rannalla.", "Kaksi lasta leikkii pihalla."]
+    dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
+    report = bare.jobs.measure_support(dataset)
+    assert report.computed == 2
+    assert any("most words are not English" in note for note in report.notes)
+
+
+def test_a_caption_without_a_phrase_says_so_on_its_page(bare: Workspace, tmp_path: Path) -> None:
+    captions = ["Simply forever", "!?", "A red dog beside a box."]
+    dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
+    bare.jobs.measure_support(dataset)
+    rows = bare.review.queue_page(QueueFilter(dataset, order="position"), None, 9).rows
+    views = {row.caption: bare.review.open_pair(row.pair_id) for row in rows}
+    for text in ("Simply forever", "!?"):
+        view = views[text]
+        assert (view.support, view.weakest) == (None, None)
+        assert not [phrase for phrase in view.phrases or () if phrase.pas is not None]
+        assert view.phrases is not None, "the section is there"
+    tested = views["A red dog beside a box."]
+    assert tested.support is not None
+    assert [phrase.kind for phrase in tested.phrases or ()] == [
+        "attribute", "object", "relation", "object",
+    ]  # fmt: skip
+
+
+def test_phrases_are_kept_as_they_were() -> None:
+    rows = [
+        phrase_queries.PhraseRow(0, 5, 2, 5, 0, 0.25, 0.0, -0.5),
+        phrase_queries.PhraseRow(7, 65_535, 7, 9, 2, None, None, None),
+    ]
+    assert phrase_queries.unpack(phrase_queries.pack(rows)) == rows
+    assert phrase_queries.unpack(b"") == []
+    with pytest.raises(ValueError, match="behind character"):
+        phrase_queries.pack([phrase_queries.PhraseRow(0, 65_536, 0, 1, 0, math.pi, 0.0, 0.0)])

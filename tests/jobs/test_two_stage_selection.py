@@ -1,0 +1,236 @@
+"""Two-stage selection of a dataset: exact counts, verdicts first, the saved view, what is lost."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.errors import SettingsError
+from backend.jobs.reports import ExportChoice, TwoStage
+from backend.review.queue_form import from_fields
+from backend.settings import load_settings
+from backend.workspace import QueueFilter, Workspace
+from db.queries import pairs as pair_queries
+from db.queries import phrase_scores as phrase_queries
+from db.queries import runs as run_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.trajectories import TrajectoryRow
+from tests.datasets.folders import image_folder
+
+COUNT = 100
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """Pairs with made scores: s_0 falls with the number, support rises with it."""
+    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    rows = [
+        {"file_name": "a.png", "caption": f"a dog left of word{i:03d}" if i else "a rare zebra",
+         "split": "train" if i < 90 else "test"}
+        for i in range(COUNT)
+    ]  # fmt: skip
+    image_folder(tmp_path / "pairs", rows, ("a.png",))
+    opened.find_or_import(str(tmp_path / "pairs"))
+    score(opened)
+    yield opened
+    opened.store.close()
+
+
+def score(workspace: Workspace, s_0: list[float] | None = None) -> None:
+    what: dict[str, Any] = {
+        "dataset_id": 1, "scorer_kind": "clip", "model": "m", "revision": "r", "explorer": "",
+        "parameters": {}, "code_version": "1",
+    }  # fmt: skip
+    with workspace.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        run = run_queries.start_run(session, kind="score", **what)
+        scores = s_0 or [1 - i / COUNT for i in range(COUNT)]
+        trajectory_queries.save_trajectories(
+            session,
+            run.id,
+            [
+                TrajectoryRow(i, np.array([s], np.float32), np.ones(1, np.float32), (),
+                              np.zeros(0, np.float32))
+                for i, s in zip(ids, scores, strict=True)
+            ],
+        )  # fmt: skip
+        support = run_queries.start_run(session, kind="support", **what)
+        phrase_queries.save_phrase_scores(
+            session,
+            support.id,
+            {i: [phrase_queries.PhraseRow(0, 1, 0, 1, n % 3, n / 100, 0.0, n / 100)] * (1 + n % 2)
+             for n, i in enumerate(ids)},
+        )  # fmt: skip
+        phrase_queries.save_support(session, {i: (n / 10, n / 20) for n, i in enumerate(ids)})
+        for run_id in (run.id, support.id):
+            run_queries.finish_run(session, run_id)
+
+
+def selected(workspace: Workspace, choice: TwoStage) -> set[int]:
+    """Numbers of the pairs that stay, by way of an export's own rule."""
+    from backend.jobs.two_stage_selection import choose
+
+    chosen = choose(workspace.store, 1, choice)
+    return set(np.flatnonzero(chosen.selection.kept).tolist())
+
+
+def test_counts_are_exact_and_stages_nest(workspace: Workspace) -> None:
+    report = workspace.review.two_stage(1, TwoStage())
+    assert (report.taking_part, report.pool, report.kept) == (100, 70, 50)
+    # Stage one keeps numbers 0 to 69; support rises with the number.
+    assert selected(workspace, TwoStage()) == set(range(20, 70))
+    assert selected(workspace, TwoStage(by="alignment")) == set(range(50))
+    assert selected(workspace, TwoStage(align=1.0)) == set(range(50, 100))
+    assert selected(workspace, TwoStage(align=0.5, keep=0.5)) == set(range(50))
+    assert len(selected(workspace, TwoStage(by="random"))) == 50
+
+
+def test_a_tie_goes_to_the_pair_that_comes_first(workspace: Workspace) -> None:
+    score(workspace, [0.5] * COUNT)
+    assert selected(workspace, TwoStage(by="alignment")) == set(range(50))
+
+
+def test_the_saved_view_shows_the_same_pairs(workspace: Workspace) -> None:
+    report = workspace.review.two_stage(1, TwoStage(), "for training")
+    (view,) = workspace.review.saved_views(1)
+    assert view.name == report.view == "for training"
+    rows = workspace.review.queue_page(from_fields(1, view.fields), None, COUNT).rows
+    ids = sorted(
+        row.pair_id for row in workspace.review.queue_page(QueueFilter(1), None, COUNT).rows
+    )
+    assert {ids.index(row.pair_id) for row in rows} == selected(workspace, TwoStage())
+    gone = [
+        ids.index(row.pair_id)
+        for fields in report.goes.values()
+        for row in workspace.review.queue_page(from_fields(1, fields), None, COUNT).rows
+    ]
+    assert sorted(gone) == sorted(set(range(COUNT)) - selected(workspace, TwoStage()))
+
+
+def test_verdicts_beat_the_selection_and_count_in_no_quota(workspace: Workspace) -> None:
+    rows = {r.external_id: r for r in workspace.review.queue_page(QueueFilter(1), None, COUNT).rows}
+    ordered = sorted(rows.values(), key=lambda row: row.pair_id)
+    for row, verdict in zip(ordered[90:94], ("correct", "drop", "unsure", "abstract"), strict=True):
+        workspace.review.decide(row.pair_id, 0, verdict)
+    report = workspace.review.two_stage(1, TwoStage())
+    assert (report.taking_part, report.pool, report.kept, report.decided) == (96, 67, 48, 4)
+    counts = workspace.jobs.export_counts(1, ExportChoice(two_stage=TwoStage()))
+    assert counts.total == COUNT
+    assert counts.kept == 48 + 2  # the right one and the unsure one
+    assert counts.left_out == {
+        "match in the lowest 30%": 96 - 67,
+        "hollow: support in the lowest 29% of the rest": 67 - 48,
+        "decided: wrong, drop": 1,
+        "decided: abstract": 1,
+    }
+
+
+def test_tags_instead_of_leaving_out(workspace: Workspace, tmp_path: Path) -> None:
+    choice = ExportChoice(two_stage=TwoStage(tag=True))
+    report = workspace.jobs.export(1, choice, tmp_path / "out", "jsonl")
+    assert report.written == COUNT
+    assert report.counts.tagged == COUNT
+    text = next((tmp_path / "out").glob("*.jsonl")).read_text(encoding="utf-8")
+    assert text.count('"selected"') == 50
+    assert text.count('"left"') == 50
+    assert '"support": ' in text
+    assert "selected in two stages" in report.card
+
+
+def test_only_the_training_split(workspace: Workspace) -> None:
+    split = workspace.review.split_for(1, None)
+    assert (split, workspace.review.split_for(1, "all")) == ("train", None)
+    report = workspace.review.two_stage(1, TwoStage(split=split))
+    assert (report.taking_part, report.pool, report.kept) == (90, 63, 45)
+    assert report.lost.splits["test"] == 1.0
+    counts = workspace.jobs.export_counts(1, ExportChoice(two_stage=TwoStage(split="train")))
+    assert counts.kept == 45 + 10
+
+
+def test_captions_with_few_phrases_go_last(workspace: Workspace) -> None:
+    kept = selected(workspace, TwoStage(least_phrases=2))
+    assert len(kept) == 50
+    assert {n for n in range(70) if n % 2} <= kept  # those with two phrases all stay
+
+
+def test_what_is_lost_is_said(workspace: Workspace) -> None:
+    lost = workspace.review.two_stage(1, TwoStage()).lost
+    assert lost.words == 2 + 0  # "rare", "zebra": their only caption leaves
+    assert lost.examples == ("rare", "zebra")
+    assert lost.kinds["relation"] == pytest.approx(50 / 99)
+    assert lost.short == 0.0
+    assert lost.images == 0
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        (TwoStage(align=0.5, keep=0.6), r"cannot keep more \(60%\) than the first leaves \(50%\)"),
+        (TwoStage(align=0), "The first stage keeps a share above 0"),
+        (TwoStage(keep=1.2), "The second stage keeps a share above 0"),
+        (TwoStage(by="magic"), "no selection by 'magic'"),
+        (TwoStage(split="dev"), "no split 'dev'; there are: 'train', 'test'"),
+        (TwoStage(split="test"), "needs at least 20 undecided pairs; there are 10"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    workspace: Workspace, choice: TwoStage, message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        workspace.jobs.export_counts(1, ExportChoice(two_stage=choice))
+
+
+def test_without_support_it_says_what_to_do(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [{"file_name": "a.png", "caption": f"a {i}"} for i in range(30)]
+    image_folder(tmp_path / "bare", rows, ("a.png",))
+    dataset = workspace.find_or_import(str(tmp_path / "bare"))
+    with pytest.raises(SettingsError, match="Score it first: python app.py score bare --support"):  # noqa: RUF043
+        workspace.review.two_stage(dataset, TwoStage())
+
+
+def test_nothing_could_be_tested(workspace: Workspace) -> None:
+    with workspace.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        phrase_queries.save_support(session, dict.fromkeys(ids, (None, None)))
+    with pytest.raises(SettingsError, match="no caption has a phrase that could be tested"):
+        workspace.review.two_stage(1, TwoStage())
+
+
+def test_a_measurement_that_was_stopped_says_how_to_go_on(workspace: Workspace) -> None:
+    with workspace.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        phrase_queries.save_support(session, dict.fromkeys(ids, (None, None)))
+        run = run_queries.latest_run(session, 1, "support")
+        assert run is not None
+        run_queries.finish_run(session, run.id, "running")
+    with pytest.raises(
+        SettingsError, match=r"not been measured completely\. .*score pairs --support"
+    ):
+        workspace.review.two_stage(1, TwoStage())
+
+
+def test_pairs_without_support_go_last_and_are_counted(workspace: Workspace) -> None:
+    with workspace.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        phrase_queries.save_support(session, dict.fromkeys(ids[60:70], (None, None)))
+    report = workspace.review.two_stage(1, TwoStage())
+    assert "10 pairs of the first stage have no support and go last" in report.notes
+    assert selected(workspace, TwoStage()) == set(range(10, 60))
+
+
+def test_either_stage_can_be_off(workspace: Workspace) -> None:
+    """A share of 1 turns the first off, equal shares the second."""
+    first_off = workspace.review.two_stage(1, TwoStage(align=1.0, keep=0.5))
+    assert (first_off.pool, first_off.kept, first_off.align_line) == (100, 50, None)
+    second_off = workspace.review.two_stage(1, TwoStage(align=0.6, keep=0.6))
+    assert (second_off.pool, second_off.kept, second_off.keep_line) == (60, 60, None)
+    assert selected(workspace, TwoStage(align=0.6, keep=0.6)) == set(range(60))
+
+
+def test_another_first_stage_refits(workspace: Workspace) -> None:
+    report = workspace.review.two_stage(1, TwoStage(align=0.8), "other")
+    assert report.refitted
+    assert any("normalised again" in note for note in report.notes)
+    assert len(selected(workspace, TwoStage(align=0.8))) == 50

@@ -1,0 +1,102 @@
+"""What the engine computes is what the questions themselves say must be computed, and no more."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils.flop_counter import FlopCounterMode
+
+from backend.engine.captions import Caption
+from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.reference import ReferenceSession
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.lab.bench.measure_scoring import shape_of
+from backend.lab.bench.operations import operations, plain_operations
+from backend.lab.bench.recorder import Recorder
+from tests.checkpoints import drawn_pairs, random_blip, random_clip
+from tests.lab.bench.lower_bounds import causal_bound, matching_bound, packed_bound
+
+WAYS = [
+    Exploring(),
+    Exploring("fast-gcd", steps=3, top=12),
+    Exploring("gcd", steps=2, candidates=9),
+]
+
+
+@pytest.fixture(scope="module", params=["clip", "blip-itc", "blip-itm"])
+def scorer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> DualEncoder:
+    folder: Path = tmp_path_factory.mktemp("model")
+    made = random_clip(folder) if request.param == "clip" else random_blip(folder)
+    loaded = load_scorer(str(made), request.param, "cpu")
+    assert isinstance(loaded, DualEncoder)
+    return loaded
+
+
+def run(scorer: DualEncoder, exploring: Exploring, live: int) -> Recorder:
+    pairs = drawn_pairs(5, seed=2)
+    states = scorer.encode_images([image for image, _ in pairs])
+    asked = [(s, Caption.parse(text)) for s, (_, text) in zip(states, pairs, strict=True)]
+    recorder = Recorder(scorer.open_session())
+    for _ in run_trajectories(scorer, asked, exploring, live=live, session=recorder):
+        pass
+    return recorder
+
+
+@pytest.mark.parametrize("exploring", WAYS, ids=lambda way: way.name)
+def test_counted_work_is_the_bound(scorer: DualEncoder, exploring: Exploring) -> None:
+    recorder = run(scorer, exploring, live=5)
+    if scorer.info.kind == "blip-itm":
+        bound = matching_bound(recorder.rounds, shape_of(scorer).patches)
+    elif scorer.info.kind == "blip-itc":
+        bound = packed_bound(recorder.rounds)
+    else:
+        bound = causal_bound(recorder.rounds)
+        # Prefixes are forgotten after two rounds: GCD may meet one again.
+        spare = 1.0 if exploring.name == "elimination" else 1.1
+        assert bound.tokens <= recorder.work.tokens <= spare * bound.tokens
+        bound = replace(bound, tokens=recorder.work.tokens, attended=recorder.work.attended)
+    assert recorder.work == bound
+
+
+def test_operations_are_those_that_torch_counts(scorer: DualEncoder) -> None:
+    """Of scoring alone: c of ITM is asked for after the trajectory."""
+    recorder = run(scorer, Exploring(), live=5)
+    session = scorer.open_session()
+    pairs = drawn_pairs(5, seed=2)
+    states = scorer.encode_images([image for image, _ in pairs])
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
+        for asked in recorder.rounds:
+            session.score([(states[image], texts) for image, texts in asked])
+    wanted, counted = operations(session.work, shape_of(scorer)), counter.get_total_flops()
+    if scorer.info.kind == "clip":
+        # New tokens attend through one mask, which hides some keys after computing them.
+        assert wanted <= counted <= 1.15 * wanted
+    else:
+        assert counted == wanted
+
+
+def test_the_plain_ways_operations_are_those_that_torch_counts(scorer: DualEncoder) -> None:
+    recorder = run(scorer, Exploring(), live=5)
+    session = ReferenceSession(scorer)  # type: ignore[arg-type]
+    states = scorer.encode_images([image for image, _ in drawn_pairs(5, seed=2)])
+    counter = FlopCounterMode(display=False)
+    with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
+        for asked in recorder.rounds:
+            session.score([(states[image], texts) for image, texts in asked])
+    counted = counter.get_total_flops()
+    # The cosine with the image, and an image's ITC vector, are all that is not counted.
+    assert counted == pytest.approx(plain_operations(session.work, shape_of(scorer)), rel=2e-3)
+
+
+def test_less_is_computed_than_in_the_plain_way(scorer: DualEncoder) -> None:
+    recorder = run(scorer, Exploring(), live=5)
+    texts = [text for asked in recorder.rounds for _, texts in asked for text in texts]
+    plain = sum(len(text) + 2 for text in texts)
+    assert recorder.work.tokens <= plain
+    if scorer.info.kind == "clip":
+        assert recorder.work.tokens < 0.6 * plain

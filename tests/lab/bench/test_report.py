@@ -1,0 +1,40 @@
+"""The bench command's report, on the smallest of everything."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from app import app
+from backend.engine.captions import Caption
+from backend.errors import SettingsError
+from backend.lab.bench.caption_lengths import make_captions
+from backend.lab.bench.report import run_bench
+
+
+def test_captions_have_the_wanted_lengths() -> None:
+    lengths = [len(Caption.parse(text)) for text in make_captions(13, (8, 20))]
+    assert lengths == list(range(8, 21))
+
+
+def test_bench_gives_its_results_as_json() -> None:
+    arguments = ["bench", "--scorer", "clip", "--pairs", "1", "--words", "3-3", "--json"]
+    outcome = CliRunner().invoke(app, arguments)
+    assert outcome.exit_code == 0, outcome.stderr
+    (result,) = json.loads(outcome.stdout)["results"]
+    assert result["scorer"] == "clip"
+    assert result["explorer"] == "elimination"
+    assert result["pairs"] == result["same_trajectories"] == 1
+    assert result["largest_difference"] < 1e-4
+    assert result["speedup"] > 0
+    assert result["bound_ratio"] > 0
+    assert result["overhead"] > 0
+
+
+@pytest.mark.parametrize(
+    ("scorers", "explorers", "words"),
+    [(["bert"], [], "8-20"), ([], ["walking"], "8-20"), ([], [], "20-8"), ([], [], "eight")],
+)
+def test_what_does_not_exist_is_said(scorers: list, explorers: list, words: str) -> None:
+    with pytest.raises(SettingsError):
+        run_bench(scorers, explorers, 1, words, False, "cpu", None, lambda *_: None)

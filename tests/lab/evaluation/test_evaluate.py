@@ -1,0 +1,178 @@
+"""The evaluation judges only what it has not seen, and says the same each time."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from app import app
+from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import DatasetFormatError, SettingsError
+from backend.lab.evaluation import evaluate as evaluation
+from backend.lab.evaluation import scored
+from backend.lab.evaluation.evaluate import Plan, evaluate, summarise
+from backend.lab.evaluation.labelled import LabelledPairs, from_dataset, from_scenes
+from backend.lab.evaluation.result_figures import figures_of, judge, test_half
+from backend.lab.evaluation.result_tables import markdown
+from backend.lab.evaluation.suspect_hits import OURS, localisation
+from backend.settings import MODELS
+from tests.checkpoints import drawn_pairs
+from tests.datasets.folders import image_folder
+
+PLAN = Plan(scorers=("clip",), noises=("fine-grained",), seeds=1, pairs=60, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def pairs() -> LabelledPairs:
+    return from_scenes(60, "fine-grained", 0)
+
+
+@pytest.fixture(scope="module")
+def trajectories(cache: Path, pairs: LabelledPairs) -> list[Trajectory]:
+    plan = replace(PLAN, cache=cache)
+    scorer = evaluation._load(plan, "clip", MODELS)
+    what = {"dataset": "scenes", "noise": "fine-grained", "seed": 0, "scorer": "clip"}
+    return scored.trajectories_of(cache, what, scorer, Exploring(), pairs)
+
+
+def test_the_halves_part_images_and_depend_on_the_seed(pairs: LabelledPairs) -> None:
+    several = replace(pairs, groups=[i // 3 for i in range(300)])
+    test = test_half(several, 0)
+    assert test.sum() == 150
+    assert all(len(set(test[i : i + 3].tolist())) == 1 for i in range(0, 300, 3))
+    assert (test != test_half(several, 1)).any()
+    assert (test == test_half(several, 0)).all()
+    test_rows = np.arange(300) % 7 == 0
+    assert (test_half(replace(several, test=test_rows), 0) == test_rows).all()
+
+
+def test_selection_and_calibration_never_see_the_test_half(
+    pairs: LabelledPairs, trajectories: list[Trajectory]
+) -> None:
+    from backend.engine.detection.features import feature_matrix
+
+    features = feature_matrix(trajectories)
+    test = test_half(pairs, 0)
+    lied = np.where(test, ~pairs.wrong, pairs.wrong)
+    honest = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, 0)
+    fooled = judge(features, pairs.captions, lied, pairs.groups, test, 0)
+    for name in ("p_error", "s_0", "s_0_and_length", "text_only"):
+        np.testing.assert_array_equal(getattr(honest, name), getattr(fooled, name))
+    # What is judged does not change how: other test rows leave a row's probability alone.
+    moved = features.copy()
+    moved[np.flatnonzero(test)[1:]] = 0.0
+    again = judge(moved, pairs.captions, pairs.wrong, pairs.groups, test, 0)
+    assert again.p_error[0] == honest.p_error[0]
+
+
+def test_figures_are_within_their_bounds(
+    pairs: LabelledPairs, trajectories: list[Trajectory]
+) -> None:
+    figures = figures_of(pairs, trajectories, "clip", "elimination", "fine-grained", 0)
+    for name in ("auc", "auc_single_score", "average_precision", "brier", "localisation_auc"):
+        assert 0 <= getattr(figures, name) <= 1
+    assert figures.localisation_top1 is not None
+    assert figures.localisation_chance is not None
+    assert figures.localisation_top3 is not None
+    assert figures.localisation_chance < figures.localisation_top1 <= figures.localisation_top3
+    assert figures.localisation is not None
+    kinds = figures.localisation.by_kind
+    assert sum(row[OURS].pairs for row in kinds.values()) == sum(bool(c) for c in pairs.changed)
+    assert figures.effort["50% of the errors"] <= figures.effort["95% of the errors"]
+
+
+def test_suspects_that_are_the_changed_words_hit(
+    pairs: LabelledPairs, trajectories: list[Trajectory]
+) -> None:
+    """Where the first word removed is called the changed one, and leads the ranking, it is hit."""
+    from backend.engine.detection.localisation import word_scores
+
+    changed = [
+        frozenset([int(word_scores(t).argmax())])
+        if word_scores(t).max(initial=0) > 0
+        else frozenset()
+        for t in trajectories
+    ]
+    hits = localisation(replace(pairs, changed=changed), trajectories, test_half(pairs, 0))
+    assert hits is not None
+    assert hits.by_score[OURS].top1 == hits.by_score[OURS].auc == 1.0
+    assert hits.by_score["word prior"].top1 < 1.0
+
+
+def test_asked_again_nothing_is_scored(
+    cache: Path, trajectories: list[Trajectory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = replace(PLAN, cache=cache)
+    first = evaluate(plan)
+
+    def refuse(*arguments: object) -> None:
+        raise AssertionError("scored again")
+
+    monkeypatch.setattr(scored, "run_trajectories", refuse)
+    monkeypatch.setattr(scored, "word_gradients", refuse)
+    again = evaluate(plan)
+    assert again == first
+    for file in cache.glob("*.npz"):
+        file.write_bytes(file.read_bytes()[:50])  # half a file counts as none
+    with pytest.raises(AssertionError, match="scored again"):
+        evaluate(plan)
+
+
+def test_the_summary_holds_means_and_standard_errors(
+    pairs: LabelledPairs, trajectories: list[Trajectory]
+) -> None:
+    figures = figures_of(pairs, trajectories, "clip", "elimination", "fine-grained", 0)
+    runs = [replace(figures, seed=seed, auc=auc) for seed, auc in enumerate((0.7, 0.8, 0.9))]
+    (row,) = summarise(runs)
+    assert row.figures["auc"].mean == pytest.approx(0.8)
+    assert row.figures["auc"].standard_error == pytest.approx(0.1 / 3**0.5)
+    assert summarise(runs[:1])[0].figures["auc"].standard_error is None
+    table = markdown(evaluation.EvaluationReport("scenes", 60, "best", runs, [row]))
+    assert "0.800 ± 0.058" in table
+
+
+def test_a_dataset_of_ones_own(tmp_path: Path) -> None:
+    made = drawn_pairs(60, seed=9)
+    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(made)]
+    image_folder(tmp_path / "own", rows, ())
+    for i, (image, _) in enumerate(made):
+        image.save(tmp_path / "own" / f"{i}.png")
+    pairs = from_dataset(tmp_path / "own", None, 50, "fine-grained", 0)
+    assert len(pairs) == 50
+    assert pairs.wrong.sum() == 25
+    texts = {text for _, text in made}
+    for caption, wrong, changed in zip(pairs.captions, pairs.wrong, pairs.changed, strict=True):
+        assert (caption in texts) != wrong or not wrong
+        assert bool(changed) == bool(wrong)
+    assert pairs.picture(0).size == (96, 96)
+    swapped = from_dataset(tmp_path / "own", None, 50, "random", 0)
+    assert not any(swapped.changed)
+    with pytest.raises(DatasetFormatError, match="are needed"):
+        from_dataset(tmp_path / "own", None, 5, "random", 0)
+
+
+def test_the_command_gives_results_and_refuses_nonsense(cache: Path) -> None:
+    given = ["evaluate", "--scorer", "clip", "--noise", "random", "--seeds", "1", "--pairs", "60"]
+    done = CliRunner().invoke(app, [*given, "--cache", str(cache), "--json"])
+    assert done.exit_code == 0, done.stderr
+    (result,) = json.loads(done.stdout)["results"]
+    wanted = {"scorer", "explorer", "noise", "seed", "auc", "auc_single_score",
+              "average_precision", "localisation_top1"}  # fmt: skip
+    assert wanted <= result.keys()
+    assert (result["scorer"], result["explorer"], result["noise"]) == (
+        "clip",
+        "elimination",
+        "random",
+    )
+    for wrong in ({"noises": ("loud",)}, {"seeds": 0}, {"pairs": 3}, {"scorers": ("siglip",)}):
+        with pytest.raises(SettingsError):
+            Plan(**wrong)

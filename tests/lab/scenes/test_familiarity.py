@@ -1,0 +1,68 @@
+"""The embedded models know drawn scenes, and that they know nothing else."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from backend.datasets.images import load_image
+from backend.engine.familiarity import Familiarity
+from backend.engine.scoring.loading import load_scorer
+from backend.engine.scoring.protocol import Scorer
+from backend.lab.scenes.known_scenes import drawn
+from backend.settings import DEMO, EMBEDDED_SCORER
+from tests.checkpoints import random_blip
+from tests.lab.scenes.other_pictures import generated, of_packages
+
+#: Scenes that nothing was trained on, fitted to or shown before.
+FRESH = 7_000_000_000
+
+
+@pytest.fixture(scope="module", params=["scenes-blip-itm", "scenes-clip"])
+def model(request: pytest.FixtureRequest) -> tuple[Familiarity, Scorer]:
+    folder = str(EMBEDDED_SCORER.parent / request.param)
+    known = Familiarity.of_model(folder)
+    assert known is not None
+    return known, load_scorer(folder, device="cpu", precision="float32")
+
+
+def test_scenes_are_known(model: tuple[Familiarity, Scorer]) -> None:
+    """At most one in a hundred is refused, of fresh ones, of those in unfamiliar shades, and of the
+    demo's."""
+    known, scorer = model
+    for images in (
+        drawn(FRESH, 300),
+        drawn(FRESH, 200, unfamiliar=True),
+        [load_image(path) for path in sorted((DEMO / "images").iterdir())[:100]],
+    ):
+        assert known.unknown(scorer, images).mean() <= 0.01
+
+
+def test_pictures_of_others_are_not(model: tuple[Familiarity, Scorer]) -> None:
+    """At least ninety-nine in a hundred are refused."""
+    known, scorer = model
+    pictures = [*of_packages(), *generated(20, 200)]
+    assert len(pictures) >= 240
+    unknown = known.unknown(scorer, [image for _, image in pictures])
+    passed = [name for (name, _), refused in zip(pictures, unknown, strict=True) if not refused]
+    assert len(passed) <= 0.01 * len(pictures), passed
+
+
+def test_what_is_fitted_is_kept(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    spread = np.array([1, 5, 0.1], np.float32)
+    training, fresh = (rng.normal(size=(500, 3)).astype(np.float32) * spread for _ in range(2))
+    made = Familiarity.fitted(2, training, 0.99, fresh)
+    made.save(tmp_path)
+    read = Familiarity.of_model(str(tmp_path))
+    assert read is not None
+    assert (read.layer, read.threshold) == (2, made.threshold)
+    assert (read.distances(fresh) > read.threshold).mean() == pytest.approx(0.01, abs=0.003)
+    # As far away, but not as unusual.
+    near, far = read.distances(np.array([[0, 9, 0], [0, 0, 9]], np.float32))
+    assert near < read.threshold < far
+
+
+def test_a_published_model_knows_any_picture(tmp_path: Path) -> None:
+    assert Familiarity.of_model(str(random_blip(tmp_path))) is None
+    assert Familiarity.of_model("openai/clip-vit-base-patch32") is None

@@ -1,0 +1,16 @@
+"""Opening one pair reads the store; what computes is not even imported."""
+
+import subprocess
+import sys
+
+#: What reads stored trajectories and suggestions does no work of its own.
+READERS = {"backend.jobs", *(f"backend.jobs.stored_{name}" for name in
+           ("expectations", "suggestions", "trajectories"))}  # fmt: skip
+CODE = "import sys, backend.review.pair; print(*sys.modules)"
+
+
+def test_opening_a_pair_imports_no_job_and_no_model() -> None:
+    done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
+    modules = set(done.stdout.split())
+    assert {name for name in modules if name.startswith("backend.jobs")} <= READERS
+    assert modules.isdisjoint({"torch", "transformers", "sklearn", "gradio"})

@@ -1,0 +1,147 @@
+"""A queue as text: in the form, in a link, in a saved view."""
+
+from urllib.parse import parse_qsl
+
+import pytest
+
+from backend.engine.concreteness import ABSTRACT_THRESHOLD
+from backend.errors import SettingsError
+from backend.review.queue_form import (
+    START,
+    as_query,
+    cleaned,
+    from_fields,
+    from_text,
+    id_in,
+    typed,
+)
+from backend.workspace import Range
+
+FIELDS = {
+    "review": "all", "order": "uncertainty", "text": "a dog & a cat?", "split": "train",
+    "p_error_from": "0,25", "s_0_to": "0.5", "gain_from": "-0.1", "decided_by": "Ada",
+}  # fmt: skip
+
+
+def test_fields_make_a_filter() -> None:
+    result = from_fields(3, FIELDS)
+    assert result.dataset_id == 3
+    assert result.ranges == (
+        Range("p_error", 0.25), Range("s_0", None, 0.5), Range("gain", -0.1),
+    )  # fmt: skip
+    assert (result.order, result.text, result.decided_by) == (
+        "uncertainty",
+        "a dog & a cat?",
+        "Ada",
+    )
+    assert from_fields(3, {}).order == "p_error"
+    assert from_fields(3, {}).descending
+    assert not from_fields(3, {"order": "icc"}).descending
+
+
+def test_any_column_of_the_source_can_be_asked_for() -> None:
+    assert from_fields(1, {"extra": "licence = by-nc = 4"}).extra == ("licence", "by-nc = 4")
+    assert from_fields(1, {"truncated": "no"}).truncated is False
+    assert from_fields(1, {}).truncated is None
+    assert from_fields(1, {"external_id": "img-"}, among=(3, 1)).among == (3, 1)
+
+
+def test_a_link_brings_the_same_queue_back() -> None:
+    again = cleaned(dict(parse_qsl(as_query(FIELDS))))
+    assert again == cleaned(FIELDS)
+    assert as_query(START) == ""
+    assert cleaned({"text": "", "order": ""}) == START
+    assert len(cleaned({"text": "x" * 5000})["text"]) == 200
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"s_0_from": "much"}, {"icc_to": "nan"}, {"p_error_to": "inf"}, {"order": "size"},
+     {"extra": "licence"}, {"extra": "= by"}, {"extra": 'a"b = c'},
+     {"p_error_to": "7"}, {"icc_from": "-1"}, {"decision": "maybe"}, {"review": "x"}],
+)  # fmt: skip
+def test_nonsense_is_refused(fields: dict[str, str]) -> None:
+    with pytest.raises(SettingsError):
+        from_fields(1, fields)
+
+
+def test_generic_first_leaves_out_what_is_wrong_or_abstract_unless_asked_for() -> None:
+    filter = from_fields(1, cleaned({"order": "specificity"}))
+    assert not filter.descending
+    bounds = {range.column: (range.minimum, range.maximum) for range in filter.ranges}
+    assert bounds == {"p_error": (None, 0.5), "icc": (ABSTRACT_THRESHOLD, None)}
+    asked = cleaned({"order": "specificity", "p_error_to": "1", "icc_from": "0"})
+    bounds = {
+        range.column: (range.minimum, range.maximum) for range in from_fields(1, asked).ranges
+    }
+    assert bounds == {"p_error": (None, 1.0), "icc": (0.0, None)}
+    assert from_fields(1, cleaned({"specificity_to": "-2"})).ranges == (
+        Range("specificity", None, -2.0),
+    )
+    assert from_fields(1, {"order": "specificity"}, among=(3, 1)).ranges == ()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"p_eror_from": "0.99"}, "no field 'p_eror_from'.*Did you mean 'p_error_from'"),
+        ({"onload": "alert(1)"}, "no field 'onload'. There are: review, order"),
+        ({"order": "p_eror"}, "no order 'p_eror'.*Did you mean 'p_error'"),
+        ({"order": "size"}, "no order 'size'. There are: p_error"),
+        ({"review": "undecided"}, "no review 'undecided'.*'decided'"),
+        ({"decision": "corect"}, "no decision 'corect'.*Did you mean 'correct'"),
+        ({"truncated": "perhaps"}, "no truncated 'perhaps'. There are: yes, no"),
+    ],
+)
+def test_what_does_not_exist_is_named_with_what_does(fields: dict[str, str], message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        from_fields(1, fields)
+    if "order" not in fields and "review" not in fields:
+        with pytest.raises(SettingsError, match=message):
+            from_fields(1, cleaned(fields))
+
+
+def test_an_order_keeps_its_earlier_name() -> None:
+    assert cleaned({"order": "lot"}) == {**START, "order": "random"}
+    assert from_text("?order=lot") == cleaned({"order": "random"})
+    assert typed("order=lot") == {"order": "random"}
+    assert from_fields(1, {"order": "lot"}) == from_fields(1, {"order": "random"})
+    with pytest.raises(SettingsError, match="no order 'lots'"):
+        cleaned({"order": "lots"})
+    assert cleaned({"text": "lot"})["text"] == "lot"
+
+
+def test_an_address_may_name_more_than_the_queue() -> None:
+    assert cleaned({"pair": "3", "split": "train"}, beside=("pair",))["split"] == "train"
+    with pytest.raises(SettingsError, match="no field 'pair'"):
+        cleaned({"pair": "3"})
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("p_eror_from=0.99", "p_error_from"),
+        ("p_error_from", "'p_error_from' has no value"),
+        ("split=a&split=b", "'split' is given twice"),
+        ("p_error_from=0.5;split=train", "is not a number"),
+    ],
+)
+def test_a_queue_typed_as_text_is_read_strictly(text: str, message: str) -> None:
+    with pytest.raises(SettingsError, match=message):
+        from_fields(1, from_text(text))
+
+
+def test_a_queue_typed_as_text_is_what_an_address_says() -> None:
+    assert from_text("?" + as_query(FIELDS)) == cleaned(FIELDS)
+    assert from_text("") == START
+    assert from_text("split=&text=a%20dog") == {**START, "text": "a dog"}
+
+
+@pytest.mark.parametrize("text", ["a\0b", "half a character \ud83d"])
+def test_text_that_no_address_can_hold_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match=r"'text' cannot be used: it holds"):
+        from_text(f"text={text}")
+
+
+def test_what_looks_like_an_id_and_is_none() -> None:
+    assert [id_in(text) for text in ("12", "²", "-3", "1_0", "9" * 5000, "")] == [12, *[None] * 5]

@@ -1,0 +1,149 @@
+"""Which pairs an export is of: by queue, by saved view, by split, by ids."""
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.errors import ExportError, SettingsError
+from backend.jobs.reports import ExportChoice, JobView
+from backend.review.selection import read_ids
+from backend.settings import load_settings
+from backend.workspace import QueueFilter, Workspace
+from tests.datasets.folders import image_folder
+from traced_ui.datasets import imported_note
+from traced_ui.export import pairs_of
+
+SPLITS = ["train", "test", "train", None, "test", "train"]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    rows = [
+        {"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}", "split": split}
+        for n, split in enumerate(SPLITS)
+    ]
+    image_folder(tmp_path / "pairs", rows, ("a.png",))
+    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    opened.jobs.import_dataset(tmp_path / "pairs")
+    yield opened
+    opened.store.close()
+
+
+def exported(workspace: Workspace, out: Path, choice: ExportChoice) -> list[str]:
+    workspace.jobs.export(1, choice, out, "jsonl")
+    return [json.loads(line)["id"] for line in (out / "data.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        ({"queue": "?split=train"}, ["p0", "p2", "p5"]),
+        ({"queue": "text=dog+4"}, ["p4"]),
+        ({"queue": "review=decided"}, ["p1"]),
+        ({"view": "the tests"}, ["p4"]),
+        ({"splits": ["test"]}, ["p1", "p4"]),
+        ({"splits": ["test", ""]}, ["p1", "p3", "p4"]),
+        ({"ids": ["p5", "p0", "p5"]}, ["p0", "p5"]),
+        ({"splits": ["train"], "ids": ["p0", "p1"]}, ["p0"]),
+    ],
+)
+def test_an_export_of_some_pairs(
+    workspace: Workspace, tmp_path: Path, given: dict[str, object], ids: list[str]
+) -> None:
+    (second,) = workspace.review.queue_page(QueueFilter(1, external_id="p1")).rows
+    workspace.review.decide(second.pair_id, 0, "correct")
+    workspace.review.save_view(1, "the tests", {"split": "test"})
+    chosen = workspace.review.select_pairs(1, **given)  # type: ignore[arg-type]
+    choice = ExportChoice(only=chosen)
+    assert workspace.jobs.export_counts(1, choice).total == len(ids)
+    assert exported(workspace, tmp_path / "out", choice) == ids
+    card = (tmp_path / "out" / "README.md").read_text("utf-8")
+    assert f"{len(ids)} of {len(ids)} image-caption pairs" in card
+    assert "Only these pairs of the dataset" in card
+
+
+@pytest.mark.parametrize(
+    ("given", "ids"),
+    [
+        (pairs_of("the tests", None), ["p1", "p4"]),
+        (pairs_of("", " ?split=train "), ["p0", "p2", "p5"]),
+        (pairs_of(None, ""), [f"p{n}" for n in range(6)]),
+    ],
+)
+def test_the_page_exports_a_saved_view_or_a_queue(
+    workspace: Workspace, tmp_path: Path, given: dict[str, str], ids: list[str]
+) -> None:
+    workspace.review.save_view(1, "the tests", {"split": "test"})
+    started = workspace.jobs.start(
+        "export", 1, choice=ExportChoice(), out=str(tmp_path / "out"), format="jsonl", **given
+    )
+    job = finished(workspace, started)
+    assert job.status == "done", job.message
+    lines = (tmp_path / "out" / "data.jsonl").read_text().splitlines()
+    assert [json.loads(line)["id"] for line in lines] == ids
+
+
+def finished(workspace: Workspace, job_id: int) -> JobView:
+    while (job := workspace.jobs.job(job_id)).status in ("queued", "running"):
+        time.sleep(0.05)
+    return job
+
+
+def test_an_import_says_what_it_decided_by_itself(workspace: Workspace, tmp_path: Path) -> None:
+    image_folder(tmp_path / "more", [], ("a.png",))
+    (tmp_path / "more" / "metadata.jsonl").unlink()
+    rows = "".join(f"a.png,7,A dog {n}\n" for n in range(3))
+    (tmp_path / "more" / "metadata.csv").write_text("file_name,image_id,caption\n" + rows)
+    started = workspace.jobs.start("import", None, path=str(tmp_path / "more"))
+    message = imported_note(finished(workspace, started).result)
+    assert "3 pairs added" in message
+    assert "values of &#39;image_id&#39; repeat" in message
+
+
+def test_no_choice_is_every_pair(workspace: Workspace, tmp_path: Path) -> None:
+    assert workspace.review.select_pairs(1) is None
+    assert len(exported(workspace, tmp_path / "out", ExportChoice())) == len(SPLITS)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"queue": "p_eror_from=0.9"}, "p_eror_from"),
+        ({"queue": "nonsense"}, "nonsense"),
+        ({"queue": "split=train&split=test"}, "'split' is given twice"),
+        ({"queue": "p_eror_from="}, "p_eror_from"),
+        ({"queue": "order=sideways"}, "sideways"),
+        ({"view": "none such"}, "There is no view 'none such'"),
+        ({"splits": ["tset"]}, "'tset'.*test, train"),
+        ({"ids": ["p0", "q1", "q2"]}, "2 of 3 ids.*'q1', 'q2'"),
+        ({"queue": "split=train", "view": "x"}, "not both"),
+    ],
+)
+def test_what_does_not_exist_is_refused(
+    workspace: Workspace, given: dict[str, object], message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        workspace.review.select_pairs(1, **given)  # type: ignore[arg-type]
+
+
+def test_a_choice_of_nothing_is_no_export(workspace: Workspace, tmp_path: Path) -> None:
+    chosen = workspace.review.select_pairs(1, queue="text=unicorn")
+    with pytest.raises(ExportError, match="These select no pair of the dataset"):
+        workspace.jobs.export(1, ExportChoice(only=chosen), tmp_path / "out", "csv")
+
+
+def test_a_file_of_ids(tmp_path: Path) -> None:
+    path = tmp_path / "ids.txt"
+    path.write_bytes(b"\xef\xbb\xbfp0\r\n\nid with spaces \np0\n")
+    assert read_ids(path) == ["p0", "id with spaces ", "p0"]
+    path.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(SettingsError, match="UTF-8"):
+        read_ids(path)
+    with pytest.raises(SettingsError, match=r"gone\.txt"):
+        read_ids(tmp_path / "gone.txt")
+    path.write_text("\n")
+    with pytest.raises(SettingsError, match="no id"):
+        read_ids(path)

@@ -1,0 +1,306 @@
+"""Every template as its page draws it, with one text wherever somebody else's text goes."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from backend.accounts.records import DisputeView, OpinionView, TeamView
+from backend.engine.captions import Caption
+from backend.engine.detection.reasons import Reason, Reasons
+from backend.engine.detection.types import SuspectWord
+from backend.engine.statistics.agreement import Agreement, TwoPeople
+from backend.engine.statistics.stopping import Remaining
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.model_manager import ModelView
+from backend.jobs.reports import ClassifierView, Deletion, JobView
+from backend.review.views import (
+    Abstractness,
+    CaptionCheck,
+    DuplicateGroup,
+    DuplicatePicture,
+    DuplicatesView,
+    EditedCaption,
+    EditView,
+    Likeness,
+    PairView,
+    PhraseView,
+    PlaneView,
+    PlaygroundResult,
+    ProgressView,
+    RegionView,
+    Retraining,
+    SpecificityView,
+    SuggestionView,
+    SuspectsHit,
+    ThresholdView,
+    VerdictView,
+)
+from backend.workspace import ReviewCounts
+from db.queries.near_duplicates import MemberRow
+from traced_ui import (
+    dataset_settings,
+    jobs,
+    keyboard,
+    login,
+    models_page,
+    near_duplicates,
+    plane,
+    playground,
+    progress,
+    retrain,
+    review_page,
+    specificity,
+    team,
+)
+from traced_ui.abstractness import explained_abstractness
+from traced_ui.differences import difference
+from traced_ui.highlighting import highlighted_caption
+from traced_ui.messages import note
+from traced_ui.notebook import pair_html
+from traced_ui.reasons import reasons_section
+from traced_ui.steps import steps_list
+from traced_ui.support import phrases_section
+from traced_ui.templates import render
+from traced_ui.trajectory_chart import trajectory_chart
+
+NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)
+
+
+def job(text: str) -> JobView:
+    return JobView(1, text, text, 3, "running", False, 3, 9, text, {}, NOW, NOW)
+
+
+def trajectory(text: str) -> Trajectory:
+    caption = Caption.parse(text)
+    count = len(caption)
+    return Trajectory(
+        caption, np.linspace(0, 1, count + 1).astype(np.float32),
+        np.linspace(1, 0, count + 1).astype(np.float32), tuple(range(count)),
+        np.linspace(0, 1, count).astype(np.float32),
+    )  # fmt: skip
+
+
+def suspects(text: str) -> tuple[SuspectWord, ...]:
+    return tuple(SuspectWord(start, end, 0.9) for start, end in Caption.parse(text).spans)
+
+
+def reasons(text: str) -> Reasons:
+    word = tuple(range(len(Caption.parse(text))))[:1]
+    return Reasons((Reason("deletion", 0.8, 0.2, word), Reason("s", -0.4, 0.7)), True)
+
+
+def suggestion(text: str, **changed: Any) -> SuggestionView:
+    made = SuggestionView(
+        1, f"{text} new", text, 0.2, 0.6, 0.9, 0.1, 2, 0.8, ((text, text, True), ("a", text, False))
+    )
+    return replace(made, **changed)
+
+
+def pair(text: str, **changed: Any) -> PairView:
+    made = PairView(
+        pair_id=7, dataset_id=3, external_id=text, caption=text, split=text, image_name=text,
+        image_size=(640, 480), version=2, decision="correction", corrected_caption=f"{text} better",
+        s_0=0.3, gain=0.2, p_error=0.8, icc=0.4, looks_abstract=True, truncated=True, words_read=2,
+        suspects=suspects(text), trajectory=trajectory(text), suggestions=(suggestion(text),),
+        basis=text, scored_by=text, limits=text,
+        history=(
+            VerdictView("correction", text, text, NOW, text), VerdictView(None, None, text, NOW),
+        ),
+        note=text, guidelines=text, picture_issues=(text,),
+        wrong_words=Caption.parse(text).spans[:1], likeness=Likeness(text, text, 1000, 3),
+        disagreement=0.5, may_ask=text,
+        specificity=SpecificityView(-0.5, 2, 21, (8, 9), True, 10, 20, text),
+        enrichments=(suggestion(text, ranks=(3, 1, 21), struck=(text,)),),
+        reasons=reasons(text),
+    )  # fmt: skip
+    return replace(made, **changed)
+
+
+def row(text: str, number: int, decision: str | None) -> Any:
+    return SimpleNamespace(
+        pair_id=number, external_id=text, caption=text, split=text, p_error=0.7,
+        decision=decision, verdict_version=1, note=text,
+    )  # fmt: skip
+
+
+def duplicate_groups(text: str) -> str:
+    pictures = [
+        DuplicatePicture(
+            (MemberRow(1, number, text, f"{text}{number}", text, 0.7, decision, 2, 0.99, True, None,
+                       None),)
+        )
+        for number, decision in ((1, None), (2, "drop"), (3, None))
+    ]  # fmt: skip
+    view = DuplicatesView((DuplicateGroup(1, (*pictures, *pictures[2:] * 8)),), 0.98, True, 5, 2, 8)
+    return near_duplicates.groups_html(view, 3, is_first_page=False)
+
+
+def queue(text: str) -> str:
+    rows = [row(text, 1, None), row(text * 40, 2, "drop")]
+    filter = {
+        "text": text,
+        "like": "image:7",
+        "suspect_word": text,
+        "order": "random",
+        "gain_to": "1",
+    }
+    counts = ReviewCounts(3, 40, 10, 4)
+    return review_page.queue(
+        rows, 1, counts, filter, "30", True, False, {text: filter, "b": {}}, text
+    )
+
+
+def progress_view(text: str) -> ProgressView:
+    return ProgressView(
+        40, 20, 5, {text: 5}, (), 0.5, 8, Remaining(0.3, 30, 20, 2, 4, 4.0, 1.0, 9.0), (), (),
+        (Retraining(text, NOW, True, 0.8, None),), SuspectsHit(9, 0.7, 0.1),
+    )  # fmt: skip
+
+
+def team_view(text: str) -> TeamView:
+    result = Agreement(3, 2, 0.5, (TwoPeople(text, text, 3, 2, None),))
+    opinions = (OpinionView(text, "drop", None, NOW), OpinionView(text, "correction", text, NOW))
+    return TeamView(3, result, result, 2, (DisputeView(1, text, text, opinions),))
+
+
+def plane_view() -> PlaneView:
+    line = ThresholdView(0.9, 0.7, 0.95, 0.9, 0.99, 40, 0.6, 1200)
+    return PlaneView((), 10, (), (line, line), ())
+
+
+def regions(text: str) -> str:
+    region = RegionView(text, text, {"text": text}, 1200)
+    return plane.regions_html(replace(plane_view(), regions=(region,)), 3)
+
+
+def concreteness(text: str) -> Abstractness:
+    gains = (0.1, -0.3, 0.0)
+    spans = Caption.parse(text).spans
+    words = tuple((start, end, gains[i % 3]) for i, (start, end) in enumerate(spans))
+    return Abstractness(text, 0.5, words)
+
+
+def checked_in_playground(text: str) -> str:
+    return playground.result_html(
+        PlaygroundResult(
+            text, 0.3, 0.8, text, 0.4, True, True, suspects(text), trajectory(text),
+            (suggestion(text),), text, text, concreteness(text),
+        ),
+        text,
+    )  # fmt: skip
+
+
+def classifiers(text: str) -> list[ClassifierView]:
+    report = {"auc": 0.8, "detector": text}
+    return [
+        ClassifierView(2, text, text, "verdicts", False, NOW, report),
+        ClassifierView(1, text, text, "noise", True, NOW, report),
+    ]
+
+
+def accounts(text: str) -> str:
+    people = [SimpleNamespace(name=text, role=text, active=False)]
+    workspace: Any = SimpleNamespace(accounts=SimpleNamespace(accounts=lambda: people))
+    return team.accounts_html(workspace)
+
+
+#: By template: what a page draws with it. Parts of pages are drawn with the pages that they are in.
+DRAWN: dict[str, Callable[[str], str]] = {
+    "parts.html": lambda text: note(text, "error") + jobs.table([text], [[text]]),
+    "review/toolbar.html": lambda text: review_page.toolbar(),
+    "icons.html": lambda text: review_page.toolbar(),
+    "jobs/job.html": lambda text: jobs.job_html(job(text)),
+    "jobs/button.html": lambda text: jobs.button_html([job(text)], NOW),
+    "jobs/drawer.html": lambda text: jobs.drawer_html([job(text)], NOW),
+    "caption.html": lambda text: highlighted_caption(text, suspects(text), {0}, 2, (), {0: 1}, ()),
+    "difference.html": lambda text: difference(f"a {text} b", f"{text} c"),
+    "notebook_pair.html": lambda text: pair_html(pair(text), b"jpeg"),
+    "steps.html": lambda text: steps_list(trajectory(text), 1),
+    "abstractness.html": lambda text: explained_abstractness(concreteness(text)),
+    "help.html": lambda text: keyboard.help_overlay(),
+    "header.html": lambda text: render("header.html"),
+    "models_busy.html": lambda text: render("models_busy.html"),
+    "logged_in.html": lambda text: render("logged_in.html", name=text),
+    "login.html": lambda text: login.login_page(f"/{text}", text),
+    "playground.html": checked_in_playground,
+    "playground_stale.html": lambda text: render("playground_stale.html"),
+    "playground_why.html": lambda text: render("playground_why.html", abstractness=text),
+    "problems.html": lambda text: render(
+        "problems.html", count=1, page=1, pages=1, rows=[[text, "3", text, text]], dataset_id=3
+    ),
+    "what_goes.html": lambda text: dataset_settings.what_goes_html(
+        Deletion(3, text, text, 9, 8, 7, 6)
+    ),
+    "guidelines_preview.html": lambda text: render("guidelines_preview.html", text=text),
+    "review/bulk_edit.html": lambda text: review_page.bulk_edit(
+        {"find": text, "replace": text, "prefix": text, "suffix": text},
+        EditView(3, 9, 1, 2, 3, 4, 0, (EditedCaption(7, text, text, f"{text} b"),)),
+    ),
+    "review/guidelines.html": lambda text: render("review/guidelines.html", text=text),
+    "models.html": lambda text: models_page.models_html(
+        [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
+    ),
+    "retrain.html": lambda text: retrain.comparison_html(classifiers(text)),
+    "progress/cards.html": lambda text: progress.cards_html(progress_view(text)),
+    "progress/tables.html": lambda text: progress.tables_html(progress_view(text)),
+    "team/accounts.html": accounts,
+    "team/page.html": lambda text: team.page_html(team_view(text)),
+    "plane/hint.html": lambda text: render("plane/hint.html"),
+    "plane/link.html": lambda text: render("plane/link.html", address=f"?text={text}", count=text),
+    "plane/thresholds.html": lambda text: plane.thresholds_html(plane_view(), 3),
+    "plane/regions.html": regions,
+    "map/hint.html": lambda text: render("map/hint.html", pairs=7, dataset_id=3, run_id=1),
+    "map/card.html": lambda text: render("map/card.html", pair=pair(text)),
+    "map/region.html": lambda text: render(
+        "map/region.html",
+        address=f"?text={text}",
+        inside=text,
+        undecided=text,
+        rows=[row(text, 1, None), row(text, 2, "drop")],
+        dataset_id=3,
+    ),
+    "duplicates/groups.html": duplicate_groups,
+    "export/written.html": lambda text: render(
+        "export/written.html", job=replace(job(text), result={"written": 3, "out": text})
+    ),
+    "datasets/upload.html": lambda text: render("datasets/upload.html", limit=20.0),
+    "export/selection.html": lambda text: render(
+        "export/selection.html", queues=[(f"?text={text}", text)], lines=[text]
+    ),
+    "review/phrases.html": lambda text: str(
+        phrases_section(text, (PhraseView(0, len(text), "object", 0.1, 0.2),), 0.5, text)
+    ),
+    "review/reasons.html": lambda text: str(reasons_section(reasons(text), trajectory(text))),
+    "review/specificity.html": lambda text: str(specificity.line(pair(text))),
+    "review/enrichments.html": lambda text: str(specificity.enrichments(pair(text))),
+    "review/bus.html": lambda text: render("review/bus.html", keys=text, decisions=text),
+    "review/queue.html": queue,
+    "review/filters.html": queue,
+    "review/stage.html": lambda text: review_page.stage(
+        pair(text), 1, (suggestion(text), suggestion(text, s_after=0.1)), (8, 9)
+    ),
+    "review/facts.html": lambda text: review_page.stage(pair(text, image_size=None), 0, (), ()),
+    "review/suggestion.html": lambda text: review_page.stage(
+        pair(text, decision=None, may_ask=""), 0, (suggestion(text),), ()
+    ),
+    "review/grid.html": lambda text: review_page.grid([row(text, 1, None), row(text, 2, "drop")]),
+    "review/question.html": lambda text: review_page.question(pair(text), "drop"),
+    "review/chart.html": lambda text: trajectory_chart(trajectory(text), 1),
+    "review/anew.html": lambda text: render("review/anew.html", html=text, number=7),
+    "review/saved.html": lambda text: render(
+        "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True
+    ),
+    "review/returned.html": lambda text: render("review/returned.html"),
+    "review/returned_pairs.html": lambda text: render(
+        "review/returned_pairs.html",
+        returned=[{"pair": 7, "name": text, "said": text, "reason": text}],
+    ),
+    "review/beside.html": lambda text: review_page.beside(pair(text)),
+    "review/checked.html": lambda text: review_page.checked(
+        pair(text), CaptionCheck(text, 0.5, 0.4, 0.3, suspects(text))
+    ),
+}

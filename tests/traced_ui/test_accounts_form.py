@@ -1,0 +1,66 @@
+"""Accounts in the page: who may, and that nobody shuts everybody out."""
+
+import pytest
+
+from backend.errors import NotFound, SettingsError
+from backend.workspace import Workspace
+from traced_ui.accounts_form import add_account, change_account
+
+PASSWORD = "a long password"
+
+
+@pytest.fixture
+def team(workspace: Workspace) -> Workspace:
+    workspace.accounts.add("Eve", PASSWORD, "adjudicator")
+    workspace.accounts.add("Ada", PASSWORD, "curator")
+    return workspace
+
+
+@pytest.mark.parametrize("by", [None, "", "Ada", "nobody"])
+def test_only_adjudicators_may(team: Workspace, by: str | None) -> None:
+    with pytest.raises(SettingsError):
+        add_account(team, by, "Mallory", PASSWORD, "adjudicator")
+    with pytest.raises(SettingsError):
+        change_account(team, by, "Ada", "role", "", "adjudicator")
+    assert {account.name: account.role for account in team.accounts.accounts()} == {
+        "Eve": "adjudicator",
+        "Ada": "curator",
+    }
+
+
+def test_an_adjudicator_adds_and_changes(team: Workspace) -> None:
+    assert "may log in now" in add_account(team, "Eve", " Ben ", PASSWORD, "curator")
+    token = team.accounts.log_in("Ben", PASSWORD)
+    assert token is not None
+    change_account(team, "Eve", "Ben", "password", "another password", "curator")
+    assert team.accounts.who(token) is None  # whoever had the old one is out
+    assert team.accounts.log_in("Ben", PASSWORD) is None
+    assert team.accounts.log_in("Ben", "another password") is not None
+    assert "an adjudicator" in change_account(team, "Eve", "Ben", "role", "", "adjudicator")
+    assert team.accounts.may_settle("Ben")
+    change_account(team, "Eve", "Ben", "out", "", "curator")
+    assert team.accounts.log_in("Ben", "another password") is None
+    change_account(team, "Eve", "Ben", "in", "", "curator")
+    assert team.accounts.log_in("Ben", "another password") is not None
+
+
+def test_nobody_shuts_themselves_out(team: Workspace) -> None:
+    for change in ("role", "out"):
+        with pytest.raises(SettingsError, match="Somebody else"):
+            change_account(team, "Eve", "Eve ", change, "", "curator")
+    assert team.accounts.may_settle("Eve")
+    change_account(team, "Eve", "Eve", "password", "a better password", "curator")
+
+
+def test_slips_are_refused(team: Workspace) -> None:
+    refused = [
+        ("", PASSWORD, "curator"), ("Ada", PASSWORD, "curator"), ("Ben", "short", "curator"),
+        ("Ben", PASSWORD, "root"),
+    ]  # fmt: skip
+    for name, password, role in refused:
+        with pytest.raises(SettingsError):
+            add_account(team, "Eve", name, password, role)
+    with pytest.raises(NotFound):
+        change_account(team, "Eve", "Nobody", "out", "", "curator")
+    with pytest.raises(SettingsError):
+        change_account(team, "Eve", "Ada", "delete", "", "curator")

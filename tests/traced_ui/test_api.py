@@ -1,0 +1,139 @@
+"""The named endpoints over a real server: what a program does, and what it is told."""
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from gradio_client import Client
+from gradio_client.exceptions import AppError
+
+from backend.workspace import QueueFilter, Workspace
+from tests.traced_ui.serving import serving
+
+PASSWORD = "a long password"
+
+
+@pytest.fixture
+def address(workspace: Workspace) -> Iterator[str]:
+    with serving(workspace) as address:
+        yield address
+
+
+@pytest.fixture
+def guarded(workspace: Workspace) -> Iterator[str]:
+    workspace.accounts.add("Ada", PASSWORD)
+    with serving(workspace, login=True) as address:
+        yield address
+
+
+def test_a_program_reviews_a_queue(address: str, workspace: Workspace) -> None:
+    client = Client(address, verbose=False)
+    (dataset,) = client.predict(api_name="/datasets")
+    name = dataset["name"]
+    page = client.predict(name, api_name="/queue", limit=1)
+    assert len(page["pairs"]) == 1
+    assert page["next"]
+    rest = client.predict(name, api_name="/queue", after=page["next"])
+    ids = [pair["id"] for pair in page["pairs"] + rest["pairs"]]
+    assert len(ids) == len(set(ids)) == dataset["pairs"]
+    whole = client.predict(ids[0], api_name="/pair")
+    assert whole["caption"] == page["pairs"][0]["caption"]
+    decided = client.predict(ids[0], whole["version"], "drop", api_name="/decide")
+    assert (decided["verdict"], decided["version"]) == ("drop", whole["version"] + 1)
+    assert workspace.review.open_pair(ids[0]).history[-1].author == "curator"
+    assert client.predict(name, api_name="/progress")["reviewed"] == 1
+    assert client.predict(name, api_name="/undo")["verdict"] is None
+    assert client.predict(name, api_name="/redo")["verdict"] == "drop"
+    assert client.predict(name, api_name="/undo")["id"] == ids[0]
+    assert client.predict(name, api_name="/undo") is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ((1, 0, "nonsense"), "is not a verdict"),
+        ((1, 7, "drop"), "decided"),
+        ((99999, 0, "drop"), "no pair 99999"),
+        ((1, 0, "correction"), "empty"),
+    ],
+)
+def test_what_cannot_be_done_is_reported_without_the_insides(
+    address: str, given: tuple[int, int, str], message: str
+) -> None:
+    client = Client(address, verbose=False)
+    with pytest.raises(AppError, match=message) as problem:
+        client.predict(*given, api_name="/decide")
+    assert "Traceback" not in str(problem.value)
+
+
+def raw(address: str, endpoint: str, *given: object) -> str:
+    """The events that answer a plain HTTP request."""
+    call = f"{address}gradio_api/call/{endpoint}"
+    asked = httpx.post(call, json={"data": given})
+    assert asked.status_code == 200, asked.text
+    event = asked.json()["event_id"]
+    return httpx.get(f"{call}/{event}", timeout=60).text
+
+
+def test_a_request_may_leave_out_arguments_that_have_defaults(
+    address: str, workspace: Workspace
+) -> None:
+    """As those do that were written before an endpoint got another one."""
+    (pair, *_) = workspace.review.queue_page(QueueFilter(1), limit=1).rows
+    answer = raw(address, "decide", pair.pair_id, pair.verdict_version, "drop")
+    assert "event: complete" in answer
+    assert workspace.review.open_pair(pair.pair_id).decision == "drop"
+    answer = raw(address, "decide", pair.pair_id)
+    assert "event: error" in answer
+    assert "'version' is missing: 1 of 6 were sent" in answer
+
+
+@pytest.mark.parametrize(
+    "after",
+    ["x", "[]", "[1]", "{}", "1", '["a", 1]', '[0.5, "1"]', "[0.5, 1, 2]", "[NaN, 1]",
+     "[0.5, null]",
+     "[1e999, 1]", f"[1{'0' * 400}, 1]", f"[1, {2**70}]", "[[1], 1]", "[true, 1]", "[" * 5000],
+)  # fmt: skip
+def test_a_crooked_place_is_refused_without_a_word_of_sql(address: str, after: str) -> None:
+    client = Client(address, verbose=False)
+    (dataset,) = client.predict(api_name="/datasets")
+    with pytest.raises(AppError, match="is not a queue position"):
+        client.predict(dataset["name"], after=after, api_name="/queue")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [({"order": "p_eror"}, "no order 'p_eror'.*p_error"), ({"review": "open"}, "no review 'open'")],
+)
+def test_a_queue_that_does_not_exist_is_refused(
+    address: str, given: dict[str, str], message: str
+) -> None:
+    client = Client(address, verbose=False)
+    (dataset,) = client.predict(api_name="/datasets")
+    with pytest.raises(AppError, match=message):
+        client.predict(dataset["name"], **given, api_name="/queue")
+
+
+def test_a_program_logs_in_like_people(guarded: str, workspace: Workspace) -> None:
+    with pytest.raises(Exception):  # noqa: B017, PT011  (whatever the client makes of a 401)
+        Client(guarded, verbose=False).predict(api_name="/datasets")
+    client = Client(guarded, auth=("Ada", PASSWORD), verbose=False)
+    pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
+    client.predict(pair, 0, "unsure", api_name="/decide")
+    assert workspace.review.open_pair(pair).history[-1].author == "Ada"
+
+
+@pytest.mark.parametrize("mcp", [False, True])
+def test_tools_are_there_when_they_are_asked_for(workspace: Workspace, mcp: bool) -> None:
+    import httpx
+
+    with serving(workspace, mcp=mcp) as address:
+        result = httpx.get(f"{address}gradio_api/mcp/schema", timeout=20)
+        if not mcp:
+            assert result.status_code == 404 or "text/html" in result.headers["content-type"]
+            return
+        tools = {tool["name"]: tool for tool in result.json()}
+        decide = tools["decide"]
+        assert "Give a verdict on a pair" in decide["description"]
+        assert "pair_id" in decide["inputSchema"]["properties"]
+        assert "request" not in decide["inputSchema"]["properties"]

@@ -1,0 +1,150 @@
+"""Where people log in, pages read and write in the folders that the administrator has named."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.errors import SettingsError, UnsafePath
+from backend.jobs.reports import ExportChoice
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.datasets.folders import malformed
+from traced_ui.server import create_app
+
+
+def opened(tmp_path: Path, **settings: object) -> Workspace:
+    return Workspace(load_settings({"data_directory": str(tmp_path / "state"), **settings}, {}))
+
+
+@pytest.fixture
+def team(tmp_path: Path) -> Iterator[Workspace]:
+    workspace = opened(
+        tmp_path, import_root=[str(tmp_path / "in")], export_root=[str(tmp_path / "out")]
+    )
+    workspace.jobs.import_dataset(malformed(tmp_path / "in" / "pairs"))
+    create_app(workspace, 1, login=True)
+    yield workspace
+    workspace.store.close()
+
+
+def secret(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    table = folder / "payroll.csv"
+    table.write_text("salary of Ada 90000,salary of Ben 20000\n1,2\n")
+    return table
+
+
+@pytest.mark.parametrize("way", ["plain", "dots", "link", "folder link"])
+def test_an_import_stays_in_its_folders_and_tells_nothing_of_others(
+    team: Workspace, tmp_path: Path, way: str
+) -> None:
+    table = secret(tmp_path / "private")
+    (tmp_path / "in" / "link.csv").symlink_to(table)
+    (tmp_path / "in" / "there").symlink_to(table.parent)
+    path = {
+        "plain": table,
+        "dots": tmp_path / "in" / ".." / "private" / "payroll.csv",
+        "link": tmp_path / "in" / "link.csv",
+        "folder link": tmp_path / "in" / "there" / "payroll.csv",
+    }[way]
+    with pytest.raises(UnsafePath) as refused:
+        team.jobs.start("import", None, path=str(path))
+    with pytest.raises(UnsafePath) as absent:
+        team.jobs.start("import", None, path=str(tmp_path / "private" / "nothing.csv"))
+    for problem in (refused, absent):
+        assert "salary" not in str(problem.value)
+        assert "--import-root" in str(problem.value)
+        assert str(tmp_path / "in") in str(problem.value)
+    assert [dataset.name for dataset in team.datasets()] == ["pairs"]
+
+
+def test_nor_does_the_folder_of_the_images_lie_elsewhere(team: Workspace, tmp_path: Path) -> None:
+    rows = [{"file_name": "payroll.csv", "caption": "a picture"}]
+    table = tmp_path / "in" / "mine.jsonl"
+    table.write_text("\n".join(map(json.dumps, rows)))
+    secret(tmp_path / "private")
+    with pytest.raises(UnsafePath):
+        team.jobs.start("import", None, path=str(table), image_root=str(tmp_path / "private"))
+
+
+@pytest.mark.parametrize("name", ["private/x", "in/x", "out/../private/x", "out2", "out"])
+def test_an_export_stays_in_its_folders(team: Workspace, tmp_path: Path, name: str) -> None:
+    (tmp_path / "out").mkdir(exist_ok=True)
+    with pytest.raises((UnsafePath, SettingsError)):
+        team.jobs.start("export", 1, choice=ExportChoice(), out=str(tmp_path / name), format="csv")
+
+
+def test_an_export_does_not_follow_a_link_out_of_its_folders(
+    team: Workspace, tmp_path: Path
+) -> None:
+    (tmp_path / "private").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "link").symlink_to(tmp_path / "private")
+    with pytest.raises(UnsafePath, match="--export-root"):
+        team.jobs.start(
+            "export", 1, choice=ExportChoice(), out=str(tmp_path / "out" / "link" / "x"),
+            format="csv",
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["import", "export"])
+@pytest.mark.parametrize("path", ["a\0b", "half \ud83d", "~nobody-of-that-name/x", "circle/x"])
+def test_what_cannot_be_a_path_is_said(
+    team: Workspace, tmp_path: Path, kind: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "circle").symlink_to("circle")
+    given: dict[str, object] = (
+        {"path": path} if kind == "import" else {"out": path, "choice": ExportChoice()}
+    )
+    with pytest.raises(SettingsError, match="is not a path"):
+        team.jobs.start(kind, 1, **given)
+    by_command: Callable[[], object] = {
+        "import": lambda: team.jobs.import_dataset(path),
+        "export": lambda: team.jobs.export(1, ExportChoice(), path),
+    }[kind]
+    with pytest.raises(SettingsError, match="is not a path"):
+        by_command()
+
+
+def test_inside_both_work(team: Workspace, tmp_path: Path) -> None:
+    folder = malformed(tmp_path / "in" / "more")
+    imported = team.jobs.start("import", None, path=str(folder))
+    exported = team.jobs.start(
+        "export", 1, choice=ExportChoice(), out=str(tmp_path / "out" / "x"), format="csv"
+    )
+    team.jobs.background.wait(60)
+    assert team.jobs.job(imported).status == "done"
+    assert team.jobs.job(exported).status == "done"
+    assert (tmp_path / "out" / "x" / "data.csv").is_file()
+
+
+def test_by_default_that_is_the_data_folder(tmp_path: Path) -> None:
+    workspace = opened(tmp_path)
+    create_app(workspace, None, login=True)
+    with pytest.raises(UnsafePath):
+        workspace.jobs.start("import", None, path=str(secret(tmp_path / "private")))
+    state = tmp_path / "state"
+    with pytest.raises(UnsafePath):
+        workspace.jobs.start("export", 1, choice=ExportChoice(), out=str(state / "thumbnails"))
+    assert workspace.default_export.is_relative_to(state)
+    workspace.jobs.start("import", None, path=str(malformed(state / "pairs")))
+    workspace.jobs.background.wait(60)
+    assert [dataset.name for dataset in workspace.datasets()] == ["pairs"]
+    workspace.store.close()
+
+
+def test_somebody_alone_is_not_restricted(tmp_path: Path) -> None:
+    workspace = opened(tmp_path, import_root=[str(tmp_path / "in")])
+    create_app(workspace, None, login=False)
+    started = workspace.jobs.start("import", None, path=str(malformed(tmp_path / "anywhere")))
+    workspace.jobs.background.wait(60)
+    assert workspace.jobs.job(started).status == "done"
+    workspace.store.close()
+
+
+def test_the_command_line_is_not_restricted(team: Workspace, tmp_path: Path) -> None:
+    report = team.jobs.import_dataset(malformed(tmp_path / "elsewhere"))
+    assert report.added

@@ -1,0 +1,163 @@
+"""Which requests are answered at all: by the name they ask for, and by the page they come from."""
+
+import http.client
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.datasets.folders import malformed
+from tests.traced_ui.serving import serving
+
+ELSEWHERE = "http://evil.example"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    folder: Path = tmp_path_factory.mktemp("hosts")
+    workspace = Workspace(
+        load_settings(
+            {
+                "data_directory": str(folder / "state"),
+                "allow_host": "Curator.example, [fd00::7], proxy.example:8443",
+            },
+            {},
+        )
+    )
+    workspace.jobs.import_dataset(malformed(folder / "pairs"))
+    with serving(workspace) as address:
+        yield address
+    workspace.store.close()
+
+
+def asked(
+    address: str, path: str, headers: dict[str, str], method: str = "GET", body: str = ""
+) -> tuple[int, dict[str, str]]:
+    """Status and headers of the answer; `headers` are sent as they are, Host included."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=20)
+    connection.putrequest(method, path, skip_host="Host" in headers)
+    for name, value in {**headers, "Content-Length": str(len(body))}.items():
+        connection.putheader(name, value)
+    connection.endheaders(body.encode())
+    answer = connection.getresponse()
+    answer.read()
+    connection.close()
+    return answer.status, {name.lower(): value for name, value in answer.getheaders()}
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/healthy", "/pictures/1", "/gradio_api/info", "/gradio_api/upload", "/config"]
+)
+@pytest.mark.parametrize(
+    "host",
+    [
+        "evil.example",
+        "evil.example:7860",
+        "localhost.evil.example",
+        "127.0.0.1.evil",
+        "",
+        "[::1].evil.example",
+        "[::1]evil",
+        "localhost:x",
+        "localhost@evil.example",
+    ],
+)
+def test_a_name_that_is_not_ours_is_refused(address: str, path: str, host: str) -> None:
+    """DNS rebinding: a foreign name that has come to point at this machine."""
+    status, headers = asked(address, path, {"Host": host})
+    assert status == 403
+    assert "access-control-allow-origin" not in headers
+    assert "content-security-policy" in headers
+
+
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "127.0.0.1.", "[::ffff:127.0.0.1]:7860", "localhost:1", "LOCALHOST",
+     "app.localhost", "[::1]:7860", "127.8.8.8",
+     "curator.example", "curator.example:8443", "CURATOR.example.", "[fd00::7]"],
+)  # fmt: skip
+def test_names_of_this_machine_and_those_allowed_are_answered(address: str, host: str) -> None:
+    assert asked(address, "/healthy", {"Host": host})[0] == 200
+
+
+def test_the_refusal_says_what_to_do(address: str) -> None:
+    message = httpx.get(f"{address}healthy", headers={"Host": "evil.example"}, timeout=20)
+    assert message.status_code == 403
+    assert "--allow-host" in message.text
+
+
+@pytest.mark.parametrize("path", ["/gradio_api/upload", "/gradio_api/call/undo", "/nowhere"])
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": ELSEWHERE},
+        {"Origin": "null"},
+        {"Origin": "http://localhost:3000"},  # another program on this machine
+        {"Origin": "http://127.0.0.1:3000"},
+        {"Origin": "http://127.0.0.1"},
+        {"Origin": "http://curator.example:3000"},  # and on the proxy's
+        {"Origin": ELSEWHERE, "Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+        {"Origin": "http://evil.example/curator.example"},
+    ],
+)
+def test_posts_of_other_pages_are_refused(address: str, path: str, headers: dict[str, str]) -> None:
+    status, answered = asked(address, path, headers, "POST", "{}")
+    assert status == 403
+    assert "access-control-allow-origin" not in answered
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [{"Origin": ELSEWHERE}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+     {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}],
+)  # fmt: skip
+def test_other_pages_read_and_frame_nothing(address: str, headers: dict[str, str]) -> None:
+    assert asked(address, "/gradio_api/info", headers)[0] == 403
+
+
+def test_a_preflight_from_elsewhere_allows_nothing(address: str) -> None:
+    headers = {"Origin": ELSEWHERE, "Access-Control-Request-Method": "POST"}
+    status, answered = asked(address, "/gradio_api/call/undo", headers, "OPTIONS")
+    assert status == 403
+    assert not [name for name in answered if name.startswith("access-control")]
+
+
+def test_links_from_elsewhere_open_the_page(address: str) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate",
+               "Sec-Fetch-Dest": "document"}  # fmt: skip
+    assert asked(address, "/?dataset=1", headers)[0] == 200
+
+
+def test_our_own_page_posts_as_before_and_no_origin_is_echoed(address: str) -> None:
+    its_own = address.rstrip("/")
+    for headers in (
+        {"Origin": its_own},
+        {"Origin": its_own, "Sec-Fetch-Site": "same-origin"},
+        {"Origin": "https://curator.example", "Host": "127.0.0.1"},  # behind a proxy
+        {"Origin": "https://proxy.example:8443", "Host": "127.0.0.1"},  # on a port of its own
+        {},  # programs send neither
+    ):
+        status, answered = asked(
+            address, "/gradio_api/call/datasets",
+            {**headers, "Content-Type": "application/json"}, "POST", '{"data": []}',
+        )  # fmt: skip
+        assert status == 200, headers
+        assert not [name for name in answered if name.startswith("access-control")]
+
+
+def test_a_refused_upload_is_not_read(address: str) -> None:
+    """The answer comes before the body: nothing of it reaches the disk."""
+    connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=120)
+    connection.putrequest("POST", "/gradio_api/upload")
+    connection.putheader("Origin", ELSEWHERE)
+    connection.putheader("Content-Type", "multipart/form-data; boundary=x")
+    connection.putheader("Content-Length", str(10**9))
+    connection.endheaders(b"--x\r\n")
+    assert connection.getresponse().status == 403  # a server that read it would wait for the rest
+    connection.close()

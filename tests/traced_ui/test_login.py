@@ -1,0 +1,88 @@
+"""Nothing is served to those who have not logged in."""
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.workspace import QueueFilter, Workspace
+from traced_ui.login import inner, login_page
+from traced_ui.server import create_app
+
+PASSWORD = "a long password"
+
+
+@pytest.fixture
+def client(workspace: Workspace) -> TestClient:
+    workspace.accounts.add("Ada", PASSWORD)
+    return TestClient(create_app(workspace, 1, login=True), follow_redirects=False)
+
+
+def log_in(client: TestClient, name: str = "Ada", password: str = PASSWORD) -> int:
+    return client.post("/login", data={"username": name, "password": password}).status_code
+
+
+@pytest.mark.parametrize("path", ["/pictures/1", "/gradio_api/info", "/config", "/assets/index.js"])
+def test_programs_are_reported_and_see_nothing(client: TestClient, path: str) -> None:
+    result = client.get(path)
+    assert result.status_code == 401
+    assert "Log in" in result.json()["detail"]
+
+
+def test_people_are_led_to_the_page_and_back(client: TestClient) -> None:
+    result = client.get("/?pair=3", headers={"Accept": "text/html"})
+    assert result.status_code == 303
+    assert result.headers["location"] == "/login?to=%2F%3Fpair%3D3"
+    assert 'value="/?pair=3"' in client.get(result.headers["location"]).text
+    given = {"username": "Ada", "password": PASSWORD, "page": "1", "to": "/?pair=3"}
+    came_in = client.post("/login", data=given)
+    assert (came_in.status_code, came_in.headers["location"]) == (303, "/?pair=3")
+    cookie = came_in.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=lax" in cookie
+    assert client.get("/", headers={"Accept": "text/html"}).status_code == 200
+
+
+def test_a_login_opens_pictures_and_a_logout_closes_them(
+    client: TestClient, workspace: Workspace
+) -> None:
+    pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
+    assert log_in(client) == 200
+    assert client.get(f"/pictures/{pair}?size=104").status_code == 200
+    assert client.post("/logout").status_code == 303
+    assert client.get(f"/pictures/{pair}?size=104").status_code == 401
+
+
+def test_a_token_serves_a_program_until_the_account_is_closed(
+    client: TestClient, workspace: Workspace
+) -> None:
+    answer = client.post("/login", data={"username": "Ada", "password": PASSWORD})
+    client.cookies.clear()
+    header = {"Authorization": f"Bearer {answer.json()['token']}"}
+    assert client.get("/gradio_api/info", headers=header).status_code == 200
+    assert client.get("/gradio_api/info", headers={"Authorization": "Bearer x"}).status_code == 401
+    workspace.accounts.change("Ada", active=False)
+    assert client.get("/gradio_api/info", headers=header).status_code == 401
+    assert log_in(client) == 401
+
+
+def test_guessing_is_slowed_down(client: TestClient) -> None:
+    assert [log_in(client, password="wrong password") for _ in range(5)] == [401] * 5
+    assert log_in(client) == 429, "the right password, too, has to wait"
+    assert log_in(client, name="Nobody") == 401, "others do not"
+
+
+def test_a_token_is_kept_as_a_digest(client: TestClient, workspace: Workspace) -> None:
+    token = client.post("/login", data={"username": "Ada", "password": PASSWORD}).json()["token"]
+    with workspace.store.reading() as session:
+        kept = session.connection().exec_driver_sql("SELECT token_digest FROM logins").scalars()
+        assert token.encode() not in list(kept)
+
+
+@pytest.mark.parametrize(
+    "to", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:1", "/a\nb", ""]
+)
+def test_a_login_leads_nowhere_else(to: str) -> None:
+    assert inner(to) == "/"
+
+
+def test_the_page_shows_text_as_text() -> None:
+    assert "<script>" not in login_page('/"><script>', "<script>alert(1)</script>")

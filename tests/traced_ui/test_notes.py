@@ -1,0 +1,112 @@
+"""A note with a verdict and the guidelines beside it, as keys and programs bring them."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from backend.errors import SettingsError
+from backend.workspace import ExportChoice, Workspace
+from tests.traced_ui.test_review import Page
+from traced_ui.api import Actions
+from traced_ui.review_actions import ReviewActions
+
+
+@pytest.fixture
+def actions(workspace: Workspace) -> ReviewActions:
+    return ReviewActions(workspace)
+
+
+def test_the_next_verdict_carries_the_note(actions: ReviewActions) -> None:
+    page = Page(actions)
+    first = page.session.pair_id
+    page.press("drop", note="  the <b>wrong</b> dog\r\nsecond line ")
+    view = actions.workspace.review.open_pair(first)
+    assert view.note == "the <b>wrong</b> dog\nsecond line"
+    assert view.history[-1].note == view.note
+    page.press("undo")
+    assert actions.workspace.review.open_pair(first).note == ""
+    assert page.session.pair_id == first
+    page.press("redo")
+    shown = actions.act({"action": "open", "target": first}, 1, page.request)
+    assert "the &lt;b&gt;wrong&lt;/b&gt; dog" in shown.stage
+
+
+def test_a_note_is_added_to_a_verdict_that_stands(actions: ReviewActions) -> None:
+    page = Page(actions)
+    first = page.session.pair_id
+    assert "give a verdict now" in page.press("save-note", note="why")
+    page.press("correction", text="A better caption.")
+    actions.act({"action": "open", "target": first}, 1, page.request)
+    assert "The note is saved" in page.press("save-note", note="why")
+    view = actions.workspace.review.open_pair(first)
+    assert (view.decision, view.corrected_caption, view.note) == (
+        "correction", "A better caption.", "why",
+    )  # fmt: skip
+    assert "nothing was written" in page.press("save-note", pair=first + 1, note="other")
+    page.press("save-note", note="too late", version=1)
+    assert actions.workspace.review.open_pair(first).note == "why"
+    page.press("save-note", note="")
+    assert actions.workspace.review.open_pair(first).note == ""
+    assert "at most 2,000" in page.press("save-note", note="x" * 2001)
+
+
+def test_many_at_once_get_one_note_and_are_found_by_it(actions: ReviewActions) -> None:
+    page = Page(actions)
+    page.press("grid")
+    rows = actions.workspace.review.queue_page(actions.filter_of(page.session)).rows
+    pairs = [[row.pair_id, row.verdict_version] for row in rows[:2]]
+    page.press("many", decision="unsure", pairs=pairs, note="Ask Ben")
+    page.press("filter", filter={"review": "all", "note": "ask ben"})
+    assert page.shown.queue.count("data-target") == 2
+    assert "noted" in page.shown.queue
+    page.press("filter", filter={"review": "all", "noted": "no"})
+    assert page.shown.queue.count("data-target") == len(rows) - 2
+    assert "There is no noted &#39;maybe&#39;" in page.press("filter", filter={"noted": "maybe"})
+
+
+def test_programs_give_and_find_notes(workspace: Workspace) -> None:
+    actions = Actions(workspace)
+    name = actions.datasets()[0]["name"]
+    pair = actions.queue(name)["pairs"][0]
+    actions.decide(pair["id"], 0, "drop", note="blurry, ask Ben")
+    rows_found = actions.queue(name, review="all", filters="note=blurry&decision=drop")["pairs"]
+    assert [row["note"] for row in rows_found] == ["blurry, ask Ben"]
+    assert actions.pair(pair["id"])["note"] == "blurry, ask Ben"
+    with pytest.raises(SettingsError, match=r"There is no field 'notes'.*note, noted"):
+        actions.queue(name, filters="notes=blurry")
+
+
+def test_notes_are_exported(workspace: Workspace, tmp_path: Path) -> None:
+    rows = workspace.review.queue_page(
+        ReviewActions(workspace).filter_of(Page(ReviewActions(workspace)).session)
+    ).rows
+    workspace.review.decide(rows[0].pair_id, 0, "correct", note="=1+1 “quoted”, 犬")
+    for form in ("jsonl", "parquet", "csv"):
+        report = workspace.jobs.export(1, ExportChoice(), tmp_path / form, form)
+        (table,) = [p for p in report.out.iterdir() if p.suffix == f".{form}"]
+        if form == "jsonl":
+            exported = pd.read_json(table, lines=True)
+        else:
+            exported = pd.read_parquet(table) if form == "parquet" else pd.read_csv(table)
+        notes = exported.set_index("id")["note"].dropna()
+        assert dict(notes[notes != ""]) == {
+            rows[0].external_id: ("'" if form == "csv" else "") + "=1+1 “quoted”, 犬"
+        }
+
+
+def test_guidelines_stand_beside_each_pair(workspace: Workspace, actions: ReviewActions) -> None:
+    page = Page(actions)
+    assert "data-guidelines" not in page.shown.steps
+    workspace.set_guidelines(1, "# Colours\n\nName them. <script>alert(1)</script> ${7*6}")
+    page.press("next")
+    assert "<h3>Colours</h3>" in page.shown.steps
+    assert "<script" not in page.shown.steps
+    assert "$" not in page.shown.steps
+    page.press("grid")
+    assert "<h3>Colours</h3>" in page.shown.steps
+    assert Actions(workspace).pair(page.session.pair_id)["guidelines"].startswith("# Colours")
+    with pytest.raises(SettingsError, match="at most"):
+        workspace.set_guidelines(1, "x" * 20_001)
+    workspace.set_guidelines(1, " ")
+    assert workspace.guidelines(1) == ""

@@ -1,0 +1,56 @@
+"""What a page says names nothing that can only be typed into a terminal."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from backend.errors import SettingsError
+from tests.browser.conftest import ROOT
+from traced_ui.messages import explained
+from traced_ui.page_words import for_page
+
+OPTION = re.compile(r"(?<![\w-])--[a-z]|app\.py")
+#: Modules whose errors reach a page, with the literals in them that name an option.
+RAISING = [*(ROOT / "backend").glob("review/*.py"), *(ROOT / "backend").glob("jobs/*.py"),
+           ROOT / "backend" / "accounts" / "folders.py"]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        (
+            "Score it first: python app.py score photos --support",
+            "Score it on the Datasets page, then click “Measure the support of its phrases” there.",
+        ),
+        ("Score it first: python app.py score my photos", "Score it on the Datasets page first."),
+        (
+            "'a' was scored with x y, this session uses x z. Start with --model y/b, or score it "
+            "again.",
+            "'a' was scored with x y, this session uses x z. Score it again on the Datasets page, "
+            "or ask whoever runs the server for that model.",
+        ),
+        ("The name 'a' is taken. Choose another name with --name.",
+         "The name 'a' is taken. Enter another one under “Name in this app”."),
+        ("No room is left. Name another folder with --keep.", "No room is left."),
+        ("Try --this", "This can only be done by whoever runs the server."),
+        ("A caption -- with dashes -- stays.", "A caption -- with dashes -- stays."),
+    ],
+)  # fmt: skip
+def test_advice_is_the_pages(said: str, shown: str) -> None:
+    assert for_page(said) == shown
+    assert explained(SettingsError(said)) == shown
+
+
+@pytest.mark.parametrize("module", RAISING, ids=lambda path: path.name)
+def test_no_error_shows_an_option_on_a_page(module: Path) -> None:
+    """Every literal that names one, as it stands in the code."""
+    text = re.sub(r'"\s*\n\s*f?"', "", module.read_text(encoding="utf-8"))
+    text = re.sub(r'"""[\s\S]*?"""', "", text)
+    for literal in re.findall(r'"([^"\n]*(?:--[a-z]|app\.py)[^"\n]*)"', text):
+        assert not OPTION.search(for_page(literal)), literal
+
+
+def test_what_a_model_cannot_say_names_no_option() -> None:
+    for file in (ROOT / "assets" / "models").rglob("traced.json"):
+        assert not OPTION.search(for_page(file.read_text(encoding="utf-8")))

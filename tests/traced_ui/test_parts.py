@@ -1,0 +1,165 @@
+"""Parts of pages: what strangers wrote is text, and nothing of it is lost."""
+
+import html
+import re
+from dataclasses import replace
+
+import pytest
+
+from backend.engine.captions import Caption
+from backend.engine.detection.types import SuspectWord
+from tests.traced_ui.samples import classifiers, pair, trajectory
+from traced_ui import retrain, review_page
+from traced_ui.differences import difference, readable
+from traced_ui.highlighting import highlighted_caption
+from traced_ui.keyboard import KEYS, key_table
+from traced_ui.markup import percent
+from traced_ui.steps import steps_list
+from traced_ui.theme import STYLES
+from traced_ui.trajectory_chart import BOTTOM, LEFT, RIGHT, TOP, trajectory_chart
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)> dog",
+    "${7*6} {{x}} & \"quotes\" 'single'",
+    "</p><script>alert(1)</script>",
+    "犬が走る، كلب 🐕‍🦺",
+    "  two  spaces\nand a line  ",
+    "",
+]
+
+
+def text_of(markup: str) -> str:
+    return html.unescape(re.sub(r"<[^>]*>", "", markup))
+
+
+@pytest.mark.parametrize("caption", HOSTILE)
+def test_a_caption_is_shown_byte_for_byte(caption: str) -> None:
+    spans = Caption.parse(caption).spans
+    marked = highlighted_caption(caption, [SuspectWord(a, b, 0.9) for a, b in spans], {0}, 1)
+    assert text_of(marked) == caption
+    for dangerous in ("<img", "<script", "${", "{{"):
+        assert dangerous not in marked
+
+
+@pytest.mark.parametrize("caption", HOSTILE)
+def test_charts_and_steps_take_any_caption(caption: str) -> None:
+    made = trajectory(caption)
+    listed = steps_list(made, 1)
+    assert "<img" not in listed
+    assert "<script" not in listed
+    chart = trajectory_chart(made, 99)
+    assert chart.count('data-action="step"') == made.steps + 1
+    assert "<img" not in chart
+    assert "<script" not in chart
+    assert "nan" not in chart
+
+
+def test_steps_that_replace_words_show_what_went_and_what_came() -> None:
+    made = replace(trajectory("A red dog"), captions=("A brown dog", "A brown <b>", "A"))
+    listed = steps_list(made, 1)
+    assert "<del>red</del> <ins>brown</ins>" in listed
+    assert "<b>" not in listed
+    chart = trajectory_chart(made, 1)
+    assert "A brown dog" in chart
+    assert "<b>" not in chart
+
+
+def test_a_chart_keeps_its_curves_within_its_frame() -> None:
+    made = trajectory("A red dog on a lawn")
+    for step in range(made.steps + 1):
+        chart = trajectory_chart(made, step)
+        points = [
+            tuple(map(float, point.split(",")))
+            for curve in re.findall(r'points="([^"]*)"', chart)
+            for point in curve.split()
+        ]
+        assert len(points) == 2 * (made.steps + 1)
+        assert all(LEFT <= x <= RIGHT and TOP <= y <= BOTTOM for x, y in points)
+        current = re.search(r'data-step="(\d+)"><title>[^<]*</title><circle class="reach"[^>]*>'
+                            r'<circle class="dot at"', chart)  # fmt: skip
+        assert current is not None
+        assert int(current[1]) == step
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_marked"),
+    [
+        ("A red dog on a lawn.", "A brown dog on a lawn.", True),
+        ("There is a bench with two bikes.", "A brown box under a tree on a sunny day.", False),
+        ("A dog", "A cat", True),
+        ("A dog", "Two cats sleep", False),
+        ("", "A dog.", False),
+    ],
+)
+def test_a_caption_described_anew_is_shown_whole(before: str, after: str, is_marked: bool) -> None:
+    shown = readable(before, after)
+    assert ("<ins>" in shown) == is_marked
+    assert html.unescape(re.sub(r"<del>.*?</del> ?|<[^>]*>", "", shown)).split() == after.split()
+
+
+def test_suspicion_shows_as_shade_line_and_number() -> None:
+    marked = highlighted_caption("A red dog", [SuspectWord(2, 5, 0.83)], words_read=2)
+    assert '--suspicion:0.83" title="suspicion 0.83"' in marked
+    assert 'class="word suspect"' in marked
+    assert marked.count("unread") == 1
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "gone", "new"),
+    [
+        ("A red dog.", "A brown dog.", ["red"], ["brown"]),
+        ("A red dog", "A dog", ["red "], []),
+        ("A dog", "A big dog", [], ["big "]),
+        ("Same", "Same", [], []),
+        ("<b>x</b>", "<i>y</i>", None, None),
+    ],
+)
+def test_differences(
+    before: str, after: str, gone: list[str] | None, new: list[str] | None
+) -> None:
+    shown = difference(before, after)
+    if gone is not None:
+        assert [html.unescape(t) for t in re.findall(r"<del>(.*?)</del>", shown)] == gone
+        assert re.findall(r"<ins>(.*?)</ins>", shown) == new
+    # The space between a deletion and its replacement is for the eye alone.
+    without = re.sub(r"<del>.*?</del> ?", "", shown)
+    assert text_of(without).replace(" ", "") == after.replace(" ", "")
+    assert "<b>" not in shown
+
+
+def test_no_key_does_two_things() -> None:
+    names = [name for key in KEYS for name in key.keys]
+    assert len(names) == len(set(names)) == len(key_table())
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "–"), (0.0, "0 %"), (0.001, "< 1 %"), (0.5, "50 %"), (0.999, "> 99 %"), (1.0, "100 %")],
+)
+def test_percent(value: float | None, shown: str) -> None:
+    assert percent(value) == shown
+
+
+def test_styles_fetch_nothing() -> None:
+    styles = STYLES.read_text(encoding="utf-8")
+    assert "url(" not in styles
+    assert "@import" not in styles
+
+
+def test_a_pair_says_why_it_is_suspected() -> None:
+    shown = text_of(review_page.stage(pair("A red dog"), 0, (), ()))
+    assert "match better without “A”, “red”, “dog”." in shown
+    for silent in (pair("A red dog", gain=0.0), pair("A red dog", trajectory=None)):
+        assert "match better without" not in review_page.stage(silent, 0, (), ())
+
+
+def test_a_candidate_stands_beside_the_one_in_use_in_one_table() -> None:
+    both = classifiers("boosted")
+    shown = retrain.comparison_html(both)
+    assert shown.count("<table") == 1
+    assert "In use: boosted" in shown
+    assert "Candidate: boosted" in shown
+    assert "Candidate" not in retrain.comparison_html(both[1:])
+    assert retrain.is_new(both, 2)
+    assert not retrain.is_new(both, 1)
+    assert not retrain.is_new([], None)

@@ -1,0 +1,54 @@
+"""The Progress page says what is known and what is not."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from backend.engine.statistics.calibration import CalibrationBin
+from backend.engine.statistics.stopping import remaining_errors
+from backend.review.views import ProgressView, Retraining
+from traced_ui.progress import (
+    FEWEST_DAYS,
+    calibration_figure,
+    cards_html,
+    found_figure,
+    pace_figure,
+    tables_html,
+)
+
+VIEW = ProgressView(
+    total=1000, reviewed=120, errors_found=40, by_decision={"correct": 80, "drop": 40},
+    pace=(("Ada", "2026-11-20", 70), ("<b>Ben", "2026-11-21", 50)),
+    precision_of_flagged=0.8, flagged=50, remaining=remaining_errors(0.4, 900, 60, 3, 4),
+    calibration=(CalibrationBin(0.1, 0.05, 60), CalibrationBin(0.9, 0.8, 60)),
+    errors_by_decided=((0, 0), (60, 35), (120, 40)),
+    retrainings=(Retraining("<i>first", datetime(2026, 11, 20, tzinfo=UTC), True, 0.8, 0.9),),
+)  # fmt: skip
+
+
+def test_cards_tell_the_estimate_and_its_interval() -> None:
+    shown = cards_html(VIEW)
+    for part in ("120 of 1000", "80 %", "errors that remain, about", ">41<", "95 % confidence"):
+        assert part in shown
+    assert "would be more precise" not in shown
+    assert "random audit" in cards_html(replace(VIEW, remaining=None))
+    few = replace(VIEW, remaining=remaining_errors(0.4, 900, 5, 0, 0))
+    assert "would be more precise" in cards_html(few)
+
+
+def test_charts_and_tables_hold_names_as_text() -> None:
+    for figure in (found_figure(VIEW), pace_figure(VIEW), calibration_figure(VIEW)):
+        assert figure.data
+        assert "<b>" not in figure.to_json().replace("\\u003c", "<")
+    shown = tables_html(VIEW)
+    assert "&lt;i&gt;first (in use)" in shown
+    assert "0.900" in shown
+
+
+def test_calibration_has_intervals_and_a_single_day_is_one_bar_of_many() -> None:
+    curve = calibration_figure(VIEW).data[1]
+    bars = curve.error_y
+    for share, above, below in zip(curve.y, bars.array, bars.arrayminus, strict=True):
+        assert 0 <= share - below <= share <= share + above <= 1
+        assert above + below > 0
+    first, last = pace_figure(VIEW).layout.xaxis.range
+    assert last - first >= FEWEST_DAYS

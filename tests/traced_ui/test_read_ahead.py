@@ -1,0 +1,163 @@
+"""Verdicts that a page posts: each is saved for the pair that was seen, or comes back."""
+
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from backend.errors import StoreError
+from backend.review.views import PairView
+from backend.workspace import Workspace
+from tests.traced_ui.test_review import Page, decisions
+from traced_ui.read_ahead import DEPTH, Batch, answer
+from traced_ui.review_actions import ReviewActions
+from traced_ui.server import create_app
+
+
+@pytest.fixture
+def actions(workspace: Workspace) -> ReviewActions:
+    return ReviewActions(workspace)
+
+
+class Reader(Page):
+    """A page that reads ahead, as its script does."""
+
+    def act(self, view: PairView, action: str, **changed: Any) -> dict[str, Any]:
+        seen = {
+            "pair": view.pair_id, "version": view.version, "fingerprint": view.fingerprint,
+            "name": view.external_id, "action": action,
+        }  # fmt: skip
+        return {**seen, **changed}
+
+    def post(
+        self, *acts: dict[str, Any], shown: int | None, have: Any = None, dataset: int = 1
+    ) -> dict[str, Any]:
+        batch = Batch.model_validate(
+            {"session": "one", "dataset": dataset, "acts": acts, "shown": shown, "have": have or {}}
+        )
+        return answer(self.actions, self.session, batch)
+
+    def view(self, pair_id: int) -> PairView:
+        return self.actions.workspace.review.open_pair(pair_id)
+
+
+def test_what_follows_is_drawn_once(actions: ReviewActions) -> None:
+    page = Reader(actions)
+    first = page.session.pair_id
+    ready = page.post(shown=first)
+    assert ready["order"]
+    assert set(ready["drawn"]) == {str(pair) for pair in ready["order"]}
+    for pair in ready["order"]:
+        assert f'data-pair="{pair}"' in ready["drawn"][str(pair)]["stage"]
+        assert page.view(pair).decision is None
+    marks = {pair: ready["drawn"][str(pair)]["mark"] for pair in ready["order"]}
+    assert page.post(shown=first, have=marks)["drawn"] == {}
+    # Somebody else decides one of them: what is ready is no longer what is there.
+    decided = ready["order"][0]
+    actions.workspace.review.decide(decided, 0, "correct")
+    assert decided not in page.post(shown=first, have=marks)["order"]
+
+
+def test_verdicts_go_to_the_pairs_that_were_seen(actions: ReviewActions) -> None:
+    page = Reader(actions)
+    first = page.session.pair_id
+    order = page.post(shown=first)["order"]
+    assert len(order) <= DEPTH
+    acts = [page.act(page.view(first), "correct"), page.act(page.view(order[0]), "drop")]
+    done = page.post(*acts, shown=order[1])
+    assert "2 verdicts saved" in done["toast"]
+    assert not done["returned"]
+    assert page.view(first).decision == "correct"
+    assert page.view(order[0]).decision == "drop"
+    assert page.session.pair_id == order[1]
+    assert f'data-target="{order[1]}"' in done["queue"]
+    # The same post once more, because its answer was lost: nothing is written again.
+    again = page.post(*acts, shown=order[1])
+    assert not again["returned"]
+    assert [page.view(pair).version for pair in (first, order[0])] == [1, 1]
+    # The keys go on from what is on the page: back through it, and undo.
+    page.press("previous")
+    assert page.session.pair_id == order[0]
+    page.press("undo")
+    assert page.view(order[0]).decision is None
+
+
+def test_what_cannot_be_saved_comes_back_with_its_pair(
+    actions: ReviewActions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Reader(actions)
+    first = page.session.pair_id
+    view = page.view(first)
+    order = page.post(shown=first)["order"]
+    actions.workspace.review.decide(first, 0, "unsure")  # a colleague
+    other = page.view(order[0])
+    returned = page.post(
+        page.act(view, "drop"),
+        page.act(other, "drop", fingerprint="another pair"),
+        page.act(page.view(order[1]), "become administrator"),
+        page.act(page.view(order[2]), "correct"),
+        shown=order[3],
+    )
+    assert "decided in the meantime" in returned["returned"]
+    assert "no longer in the database" in returned["returned"]
+    assert "is not a verdict" in returned["returned"]
+    assert returned["returned"].count("<li>") == 3
+    assert f'data-target="{first}"' in returned["returned"]
+    assert page.view(first).decision == "unsure"
+    assert page.view(order[0]).decision is None
+    assert page.view(order[2]).decision == "correct"
+
+    def full(*_: Any, **__: Any) -> None:
+        raise StoreError("The disk is full.")
+
+    monkeypatch.setattr(actions.workspace.review, "decide", full)
+    returned = page.post(page.act(page.view(order[3]), "drop"), shown=order[3])
+    assert "The disk is full" in returned["returned"]
+    assert (
+        "<script"
+        not in page.post(
+            page.act(page.view(order[3]), "<script>", name="<script>"), shown=order[3]
+        )["returned"]
+    )
+
+
+def test_a_server_that_was_started_anew_saves_and_says_so(actions: ReviewActions) -> None:
+    page = Reader(actions)
+    first = page.session.pair_id
+    view = page.view(first)
+    restarted = ReviewActions(actions.workspace)
+    batch = Batch.model_validate(
+        {"session": "one", "dataset": 1, "acts": [page.act(view, "drop")], "shown": first}
+    )
+    said = answer(restarted, restarted.sessions.at("one", ""), batch)
+    assert said["is_stale"]
+    assert not said["returned"]
+    assert page.view(first).decision == "drop"
+
+
+def test_all_pairs_by_post_end_the_queue(actions: ReviewActions) -> None:
+    page = Reader(actions)
+    pair, total = page.session.pair_id, len(decisions(actions.workspace))
+    for left in range(total, 0, -1):
+        ready = page.post(shown=pair)
+        assert bool(ready["order"]) == (left > 1)
+        assert ready["more"] == (left - 1 > DEPTH)
+        following = ready["order"][0] if ready["order"] else pair
+        page.post(page.act(page.view(pair), "unsure"), shown=following)
+        pair = following
+    assert decisions(actions.workspace) == ["unsure"] * total
+    assert "last pair" in page.press("end")
+
+
+def test_a_post_is_checked_before_anything_is_done(workspace: Workspace) -> None:
+    client = TestClient(create_app(workspace, 1))
+    assert client.post("/review/acts", json={"session": "x"}).status_code == 422
+    act = {"pair": 1, "version": 0, "fingerprint": "", "action": "drop"}
+    many = {"session": "x", "dataset": 1, "acts": [act] * 51, "shown": 1}
+    assert client.post("/review/acts", json=many).status_code == 422
+    foreign = {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}
+    post = {"session": "x", "dataset": 1, "acts": [act], "shown": 1}
+    assert client.post("/review/acts", json=post, headers=foreign).status_code == 403
+    said = client.post("/review/acts", json=post).json()
+    assert "no longer in the database" in said["returned"]
+    assert decisions(workspace).count("drop") == 0

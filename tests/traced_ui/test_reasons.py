@@ -1,0 +1,54 @@
+"""Reasons as sentences, and what the captioner expected on hover."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from backend.engine.detection.reasons import SIGNS, Reason, Reasons
+from backend.engine.expectation import Expectation
+from tests.engine.detection.made_trajectories import trajectory
+from traced_ui.highlighting import highlighted_caption
+from traced_ui.reasons import expectations_by_word, reasons_section, sentence
+
+TEXT = "A dog <b>desert</b>"
+LOG_P = np.array([-0.1, -0.2, -5], np.float32)
+SAID = Expectation(LOG_P, -LOG_P, ((), (("dog", 0.8),), (("grass", 0.614), ("sand", 0.2))), "x")
+ONE = replace(trajectory(TEXT, [0.0, 0.1, -0.2], 0.5), expectation=SAID)
+
+
+def sentence_of(sign: str, contribution: float, words: tuple[int, ...] = ()) -> str:
+    before, named, after = sentence(Reason(sign, contribution, 0.2, words), ONE)  # type: ignore[arg-type]
+    return " ".join(part for part in (before, *named, after) if part)
+
+
+def test_each_sign_has_a_sentence_both_ways() -> None:
+    word = ONE.caption.words[2]
+    assert sentence_of("captioner lowest", 1, (2,)) == (
+        f"The captioner does not expect {word} (it expected grass 0.61, sand 0.20)"
+    )
+    assert sentence_of("deletion", 1, (2,)) == f"Without {word} the match rises by 0.20"
+    assert sentence_of("auxiliary deletion", 1, (2,)).endswith("the auxiliary score rises by 0.20")
+    assert sentence_of("s", 1) == "Picture and caption match: s is low for this dataset (0.20)"
+    sentences = {sentence_of(sign, by, (2,)) for sign in SIGNS for by in (1, -1)}
+    assert len(sentences) == 2 * len(SIGNS)
+
+
+def test_the_section_lists_the_strongest_and_escapes_the_caption() -> None:
+    reasons = Reasons((Reason("deletion", 0.8, 0.2, (2,)), Reason("s", -0.4, 0.7),
+                       Reason("length", 0.01, 3.0)), False)  # fmt: skip
+    html = str(reasons_section(reasons, ONE))
+    assert html.count("<li") == 2, "what weighs nothing is not worth a line"
+    assert "speaks against the caption" in html
+    assert "speaks for the caption" in html
+    assert "considers more of them" in html
+    assert "<b>desert" not in html
+    assert reasons_section(None, ONE) is None
+    assert "Nothing sets this caption apart" in str(reasons_section(Reasons((), True), ONE))
+
+
+def test_hover_says_what_was_expected() -> None:
+    assert list(expectations_by_word(ONE)) == ["", "dog 0.80", "grass 0.61, sand 0.20"]
+    assert list(expectations_by_word(replace(ONE, expectation=None))) == []
+    html = highlighted_caption(TEXT, (), expected=expectations_by_word(ONE))
+    assert "the captioner expected: grass 0.61, sand 0.20" in html
+    assert html.count("the captioner expected") == 2

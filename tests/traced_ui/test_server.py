@@ -1,0 +1,104 @@
+"""What the server hands out, and what it does not."""
+
+import io
+
+import pytest
+from fastapi.testclient import TestClient
+from PIL import Image
+
+from backend.datasets.containers import file_of
+from backend.errors import StoreError
+from backend.workspace import QueueFilter, Workspace
+from traced_ui.server import create_app
+
+
+@pytest.fixture
+def client(workspace: Workspace) -> TestClient:
+    return TestClient(create_app(workspace, 1))
+
+
+def test_pictures_come_by_id_in_two_sizes(client: TestClient, workspace: Workspace) -> None:
+    pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
+    small = client.get(f"/pictures/{pair}?size=104")
+    assert small.status_code == 200
+    assert small.headers["content-type"] == "image/jpeg"
+    assert "max-age" in small.headers["cache-control"]
+    with Image.open(io.BytesIO(small.content)) as image:
+        assert max(image.size) <= 104
+    assert client.get(f"/pictures/{pair}").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/pictures/99999", 404),
+        ("/pictures/1?size=9999", 400),
+        ("/pictures/..%2F..%2Fetc%2Fpasswd", 422),
+        ("/docs", 404),
+    ],
+)
+def test_nothing_else_is_served(client: TestClient, path: str, status: int) -> None:
+    result = client.get(path)
+    assert "root:" not in result.text
+    assert result.status_code in (status, 404)
+
+
+def test_a_picture_that_has_gone_is_reported_without_its_path(
+    client: TestClient, workspace: Workspace
+) -> None:
+    pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
+    path = file_of(workspace.review.image_path(pair))
+    path.unlink()
+    result = client.get(f"/pictures/{pair}?size=104")
+    assert result.status_code == 404
+    assert str(path.parent) not in result.text
+
+
+def test_the_app_is_there_and_its_listeners_are_private(client: TestClient) -> None:
+    assert client.get("/healthy").json() == {"datasets": 1}
+    assert "TRACED Curator" in client.get("/").text
+    information = client.get("/gradio_api/info").json()
+    assert sorted(information["named_endpoints"]) == [
+        "/check", "/datasets", "/decide", "/next", "/pair", "/progress", "/queue", "/redo",
+        "/similar", "/suggest", "/undo",
+    ]  # fmt: skip
+
+
+def test_without_its_database_the_server_says_so(
+    client: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def gone() -> None:
+        raise StoreError("connection to server at 10.0.0.7 refused")
+
+    monkeypatch.setattr(workspace, "datasets", gone)
+    answer = client.get("/healthy")
+    assert answer.status_code == 503
+    assert answer.json() == {"detail": "The database cannot be reached."}
+
+
+@pytest.mark.parametrize("path", ["/", "/healthy", "/pictures/99999", "/gradio_api/info"])
+def test_nothing_may_come_from_or_go_elsewhere(client: TestClient, path: str) -> None:
+    headers = client.get(path).headers
+    policy = headers["content-security-policy"]
+    assert "default-src 'self'" in policy
+    assert "http" not in policy, "no other server is named"
+    assert "frame-ancestors 'self'" in policy
+    assert headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/gradio_api/call/progress", {"a secret": ["x", 2**63]}),
+        ("/gradio_api/call/progress", [2**70]),
+        ("/review/acts", {"session": 2**80, "dataset": "x"}),
+    ],
+)
+def test_a_malformed_request_is_explained_and_not_repeated(
+    client: TestClient, path: str, body: object
+) -> None:
+    """With numbers that the web framework's own answer could not write."""
+    refused = client.post(path, json=body)
+    assert refused.status_code == 422
+    assert refused.json()["detail"][0]["problem"]
+    assert "secret" not in refused.text

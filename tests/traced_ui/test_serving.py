@@ -1,0 +1,173 @@
+"""`serve` as a service manager sees it: its port, its end, and what it goes on with."""
+
+import os
+import re
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from backend.bundled import DEMO
+from backend.errors import EXIT_STATUSES, INTERRUPTED, PortInUse
+from tests.datasets.folders import image_folder
+from traced_ui.listening import listen
+from traced_ui.server import SECONDS_TO_END
+
+ROOT = Path(__file__).resolve().parents[2]
+#: The server has so many seconds on an idle machine; a busy one is given more, but not for ever.
+PATIENCE = 6 * SECONDS_TO_END
+
+
+@contextmanager
+def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+    """(process, its address, the lines it has printed)."""
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(folder), "HF_HUB_OFFLINE": "1"}
+    process = subprocess.Popen(
+        # The demo by its folder: without one it would come with its scores, and without a job.
+        [sys.executable, "app.py", "serve", "--data", str(DEMO), "--port", "0", *options],
+        cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    lines: list[str] = []
+    try:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            if address := re.search(r"http://[^ ]+", line):
+                break
+        else:
+            pytest.fail("".join(lines))
+        drain = threading.Thread(target=lambda: lines.extend(process.stdout or ()), daemon=True)
+        drain.start()
+        yield process, address[0], lines
+    finally:
+        process.kill()
+        process.wait()
+
+
+def job_under_way(address: str) -> bool:
+    shown = httpx.get(f"{address}healthy", timeout=60)
+    return shown.status_code == 200
+
+
+@pytest.mark.parametrize("options", [(), ("--mcp",)], ids=["plain", "mcp"])
+def test_it_ends_in_time_with_jobs_and_clients_and_goes_on(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
+    with started(tmp_path, *options) as (process, address, _):
+        while not job_under_way(address):
+            time.sleep(0.2)
+        open_streams = [socket.create_connection(("127.0.0.1", httpx.URL(address).port or 0))
+                        for _ in range(3)]  # fmt: skip
+        paths = ["/gradio_api/heartbeat/abc", "/gradio_api/queue/data?session_hash=abc",
+                 "/gradio_api/mcp/sse"]  # fmt: skip
+        for stream, path in zip(open_streams, paths, strict=True):
+            stream.sendall(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+        time.sleep(2)  # the job is scoring, the streams are open
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        for stream in open_streams:
+            stream.close()
+    with started(tmp_path, *options) as (process, address, lines):
+        assert "score (job 1) was interrupted" in " ".join("".join(lines).split())
+        assert "job 2 has taken it over" in " ".join("".join(lines).split())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == INTERRUPTED
+
+
+#: An import as the page starts it; its program is killed in the middle.
+_IMPORT = """
+import sys
+from backend.settings import load_settings
+from backend.workspace import Workspace
+workspace = Workspace(load_settings({"data_directory": sys.argv[1]}, {}))
+workspace.jobs.start("import", None, path=sys.argv[2])
+print("started", flush=True)
+workspace.jobs.background.wait(600)
+"""
+
+
+def jobs_of(folder: Path) -> list[tuple[str, str, int]]:
+    """Kind, status and progress of all jobs, in order."""
+    with closing(sqlite3.connect(folder / "traced.db", timeout=60)) as connection:
+        return connection.execute("SELECT kind, status, done FROM jobs ORDER BY id").fetchall()
+
+
+def wait_for(what: Callable[[], bool], seconds: float = 240) -> None:
+    end = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_killed_server_goes_on_with_its_jobs(tmp_path: Path) -> None:
+    """SIGKILL in the middle of an import and of scoring: the next start says so and goes on."""
+    state, pairs = tmp_path / "state", 4_000
+    rows = [{"file_name": "a.png", "caption": f"A dog {n}.", "id": str(n)} for n in range(pairs)]
+    source = image_folder(tmp_path / "mine", rows, ("a.png",))
+    with subprocess.Popen(
+        [sys.executable, "-c", _IMPORT, str(state), str(source)], cwd=ROOT, text=True,
+        stdout=subprocess.PIPE,
+    ) as child:  # fmt: skip
+        assert child.stdout is not None
+        assert child.stdout.readline() == "started\n"
+        wait_for(lambda: jobs_of(state)[0][2] > 0)
+        child.kill()
+    _, status, imported = jobs_of(state)[0]
+    assert (status, imported < pairs) == ("running", True)
+    with started(state) as (process, _, lines):
+        output = " ".join("".join(lines).split())
+        assert f"import (job 1) was interrupted at {imported:,} of {pairs:,}; job 2" in output
+        wait_for(lambda: jobs_of(state)[1] == ("import", "done", pairs))
+        wait_for(lambda: jobs_of(state)[2][:2] == ("score", "running") and jobs_of(state)[2][2] > 0)
+        process.kill()
+    scored = jobs_of(state)[2][2]
+    with started(state) as (process, _, lines):
+        assert f"score (job 3) was interrupted at {scored:,} of" in " ".join("".join(lines).split())
+        wait_for(lambda: jobs_of(state)[3][1] == "done" or jobs_of(state)[3][2] > scored)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == INTERRUPTED, "no abort, also with a job under way"
+    with closing(sqlite3.connect(state / "traced.db")) as connection:
+        query = "SELECT count(*), count(DISTINCT run_id || ' ' || pair_id) FROM trajectories"
+        total, distinct = connection.execute(query).fetchone()
+        (mine,) = connection.execute(
+            "SELECT count(*) FROM pairs JOIN datasets ON datasets.id = dataset_id "
+            "WHERE datasets.name = 'mine'"
+        ).fetchone()
+    assert total == distinct
+    assert total >= scored
+    assert mine == pairs
+
+
+def test_a_port_in_use_is_reported_before_anything_else(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [sys.executable, "app.py", "serve", "--port", str(port)],
+            cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
+            env={**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
+        )  # fmt: skip
+    assert done.returncode == PortInUse.exit_status
+    assert done.returncode in EXIT_STATUSES
+    assert "--port" in done.stderr
+    assert "Open" not in done.stderr + done.stdout
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
+def test_an_address_that_is_not_ours_is_reported(host: str) -> None:
+    with pytest.raises(PortInUse):
+        listen(host, 0)
+
+
+def test_localhost_is_reached_by_its_number() -> None:
+    with listen("localhost", 0) as listening:
+        assert listening.getsockname()[0] == "127.0.0.1"

@@ -1,0 +1,66 @@
+"""The line and the strip of a pair's specificity."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from backend.review.views import SpecificityView, SuggestionView
+from traced_ui.specificity import SHOWN, enrichments, line, ordinal
+
+FOUND = SpecificityView(-1.1712, 3, 21, (17, 4), False, 400, 400, "clip")
+
+
+class View:
+    def __init__(self, specificity: SpecificityView | None) -> None:
+        self.specificity = specificity
+
+
+def html(result: SpecificityView | None) -> str:
+    view: Any = View(result)
+    return str(line(view) or "")
+
+
+def test_the_sentence_and_the_strip() -> None:
+    message = html(FOUND)
+    assert "finds its own picture as <b>3rd of 21</b> similar ones (31 %)" in message
+    assert [f'data-target="{pair}"' in message for pair in (17, 4)] == [True, True]
+    assert message.index("/pictures/17") < message.index("/pictures/4")
+    assert 'data-action="confused"' in message
+    assert "these 2 pictures" in message
+
+
+def test_what_limits_it_is_said() -> None:
+    assert html(None) == ""
+    assert "strip" not in html(replace(FOUND, rank=1, better=()))
+    assert "among 50,000 of 1,000,000 pictures" in html(
+        replace(FOUND, pool=50_000, pictures=1_000_000)
+    )
+    assert "they are not alike" in html(replace(FOUND, easy=True))
+    assert "no other picture" in html(replace(FOUND, of=1, rank=1, better=()))
+    many = html(replace(FOUND, better=tuple(range(1, 21)), rank=21))
+    assert many.count("<img") == SHOWN
+
+
+def test_richer_captions_stand_apart_from_corrections() -> None:
+    suggestion = SuggestionView(
+        7, "A red dog <b>", "vlm · blend v1", 0.2, 0.3, 0.1, 0.12, 1, 0.9, (), (3, 1, 21),
+        ("the picture does not show 'a kite'",),
+    )  # fmt: skip
+    view: Any = SimpleNamespace(caption="A dog", enrichments=(suggestion,))
+    message = str(enrichments(view))
+    assert 'data-action="enrich-1"' in message
+    assert "3rd → 1st of 21" in message
+    assert "does not show" in message
+    assert "<b>" not in message.replace("<kbd>", "")
+    none: Any = SimpleNamespace(caption="A dog", enrichments=())
+    assert enrichments(none) is None
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [(1, "1st"), (2, "2nd"), (3, "3rd"), (11, "11th"), (13, "13th"), (21, "21st"), (22, "22nd")],
+)
+def test_ordinals(number: int, text: str) -> None:
+    assert ordinal(number) == text

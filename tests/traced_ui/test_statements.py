@@ -1,0 +1,105 @@
+"""What a verdict costs the database: statements and transactions, on a scored store."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import event
+
+from backend.lab.bench.generated_store import generate
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.traced_ui.test_review import Page, Request
+from traced_ui.api import Actions
+from traced_ui.review_actions import ReviewActions
+
+
+@dataclass
+class Statements:
+    """What reached the database; the driver's own BEGIN and PRAGMA are counted by themselves."""
+
+    queries: list[str] = field(default_factory=list)
+    writing: int = 0
+
+    def take(self, statement: str) -> None:
+        if statement.startswith("BEGIN"):
+            self.writing += statement == "BEGIN IMMEDIATE"
+        elif not statement.startswith("PRAGMA"):
+            self.queries.append(" ".join(statement.split()))
+
+    def reading_from(self, table: str) -> list[str]:
+        return [q for q in self.queries if q.startswith("SELECT") and f"FROM {table} " in f"{q} "]
+
+
+@contextmanager
+def counted(workspace: Workspace) -> Iterator[Statements]:
+    statements = Statements()
+
+    def listen(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
+        statements.take(statement)
+
+    engine = workspace.store.opened.engine
+    event.listen(engine, "before_cursor_execute", listen)
+    try:
+        yield statements
+    finally:
+        event.remove(engine, "before_cursor_execute", listen)
+
+
+@pytest.fixture
+def scored(tmp_path: Path) -> Iterator[Workspace]:
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
+    generate(workspace.store, 40)
+    for name, role in (("Ada", "curator"), ("Ben", "adjudicator")):
+        workspace.accounts.add(name, "a long password", role)
+    yield workspace
+    workspace.store.close()
+
+
+#: Statements before decide gave the verdict alone: 41 on a page, 47 for one of several curators,
+#: 17 through the API.
+@pytest.mark.parametrize(
+    ("curator", "at_most", "transactions"), [(None, 19, 1), ("Ada", 23, 2), ("Ben", 23, 2)]
+)
+def test_a_verdict_on_the_page_costs_half_of_what_it_did(
+    scored: Workspace, curator: str | None, at_most: int, transactions: int
+) -> None:
+    page = Page(ReviewActions(scored))
+    page.request = Request(f"of {curator}", username=curator)
+    page.shown = page.actions.open(1, page.request)
+    first = scored.review.open_pair(page.session.pair_id)
+    event_ = {"action": "correct", "pair": first.pair_id, "version": first.version}
+    with counted(scored) as statements:
+        shown = page.actions.act(event_, 1, page.request)
+    assert f"Saved: {first.external_id}" in shown.toast
+    assert page.session.pair_id != first.pair_id
+    assert len(statements.queries) <= at_most, "\n".join(statements.queries)
+    assert statements.writing == transactions, "the verdict; for a team the claim of the next pair"
+    assert statements.reading_from("curators") == []
+
+
+@pytest.mark.parametrize(
+    ("verdict", "corrected", "at_most"), [("drop", "", 5), ("correction", "Another caption.", 6)]
+)
+def test_a_verdict_through_the_api_costs_its_own_transaction(
+    scored: Workspace, verdict: str, corrected: str, at_most: int
+) -> None:
+    with counted(scored) as statements:
+        answer = Actions(scored).decide(1, 0, verdict, corrected)
+    assert (answer["id"], answer["version"], answer["verdict"]) == (1, 1, verdict)
+    assert answer["corrected_caption"] == (corrected or None)
+    assert len(statements.queries) <= at_most, "\n".join(statements.queries)
+    assert statements.writing == 1
+
+
+def test_an_adjudicator_is_looked_for_where_something_can_be_settled(scored: Workspace) -> None:
+    scored.review.decide(1, 0, "correct", author="Ada")
+    scored.review.decide(1, 1, "drop", author="Cid")
+    with counted(scored) as statements:
+        scored.review.decide(1, 2, "drop", author="Ben")
+    assert len(statements.reading_from("curators")) == 1
+    assert scored.accounts.of_dataset(1).disputed == 0, "settled"
+    assert scored.review.open_pair(1).decision == "drop"

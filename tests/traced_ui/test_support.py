@@ -1,0 +1,38 @@
+"""Chips of phrases: plain text, escaped, with what s does on hover."""
+
+from backend.review.views import PhraseView
+from traced_ui.support import phrase_chips, phrases_section
+
+CAPTION = "A <b>red</b> bus"
+PHRASES = (
+    PhraseView(5, 8, "attribute", 0.04, 0.01),
+    PhraseView(13, 16, "object", -0.02, 0.05),
+    PhraseView(0, 1, "relation", None, None),
+)
+
+
+def test_chips_say_what_s_does() -> None:
+    html = phrase_chips(CAPTION, PHRASES)
+    assert html.count("<li") == 3
+    assert "attribute · s falls by 0.040 ± 0.010 when it is made meaningless" in html
+    assert "object · s rises by 0.020 ± 0.050" in html
+    assert 'class="phrase against unsure"' in html
+    assert "not tested" in html
+    # The largest bar reaches the edge; the negative one lies left of the middle.
+    assert "left:50.0%;width:50.0%" in html
+    assert "left:25.0%;width:25.0%" in html
+
+
+def test_captions_are_escaped() -> None:
+    html = phrase_chips(CAPTION, (PhraseView(0, len(CAPTION), "object", 0.1, 0.0),))
+    assert "<b>red" not in html
+    assert "&lt;b&gt;red" in html
+
+
+def test_the_section_is_there_only_where_phrases_were_measured() -> None:
+    assert phrases_section(CAPTION, None, None) is None
+    assert "No phrase to test." in str(phrases_section(CAPTION, (), None))
+    html = str(phrases_section(CAPTION, PHRASES, -1.234, "One <note>."))
+    assert "support -1.23" in html
+    assert "One &lt;note&gt;." in html
+    assert "Hollow is not wrong" in html

@@ -1,0 +1,110 @@
+"""Settings of a dataset: guidelines, renaming and deletion."""
+
+from typing import Any
+
+import gradio as gr
+
+from backend.errors import SettingsError
+from backend.jobs.reports import Deletion
+from backend.workspace import Workspace
+from traced_ui.markdown import from_markdown
+from traced_ui.messages import guarded, note
+from traced_ui.templates import render
+
+_NO_DATASET = "Choose a dataset at the top first."
+
+
+def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any, overview: gr.HTML) -> None:
+    """The part of the Datasets page; called inside it. `choices`: of the dropdown at the top;
+    `overview`: the table of all datasets, rendered by `datasets.overview_html`."""
+    with gr.Accordion("Guidelines for curators", open=False, elem_id="guidelines"):
+        text = gr.Textbox(
+            label="In Markdown; shown beside each pair on the Review page (key I)",
+            lines=8, max_lines=24, elem_id="guidelines-text",
+        )  # fmt: skip
+        keep = gr.Button("Save the guidelines", elem_id="guidelines-save")
+        shown = gr.HTML(elem_id="guidelines-shown")
+    with gr.Accordion("Rename or delete the dataset", open=False, elem_id="dataset-settings"):
+        name = gr.Textbox(label="New name", elem_id="rename-name")
+        rename = gr.Button("Rename", elem_id="rename-start")
+        going = gr.HTML(elem_id="delete-what-goes")
+        typed = gr.Textbox(
+            label="To delete it, type its name here", value="", elem_id="delete-name"
+        )
+        delete = gr.Button("Delete the dataset", variant="stop", elem_id="delete-start")
+    message = gr.HTML(elem_id="dataset-settings-message")
+
+    def opened(dataset_id: int | None) -> tuple[str, str, str, str, str]:
+        """Reset all fields for another dataset: input typed for one must not apply to the next."""
+        if dataset_id is None:
+            return "", "", "", "", ""
+        current = workspace.guidelines(dataset_id)
+        what = workspace.what_goes(dataset_id)
+        return current, preview(current), what.name, what_goes_html(what), ""
+
+    @guarded
+    def save(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[str, str]:
+        workspace.set_guidelines(_chosen(workspace, dataset_id, request), typed or "")
+        return preview(typed or ""), note("The guidelines are saved.", "good")
+
+    @guarded
+    def renamed(dataset_id: int | None, new: str, request: gr.Request) -> tuple[Any, str, str, str]:
+        chosen = _chosen(workspace, dataset_id, request)
+        workspace.rename_dataset(chosen, new or "")
+        what = workspace.what_goes(chosen)
+        from traced_ui.datasets import overview_html
+
+        return (
+            gr.Dropdown(choices=choices(workspace)),
+            overview_html(workspace),
+            what_goes_html(what),
+            note(f"The dataset is now called '{what.name}'.", "good"),
+        )
+
+    @guarded
+    def deleted(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[Any, str, str]:
+        chosen = _chosen(workspace, dataset_id, request)
+        what = workspace.what_goes(chosen)
+        if (typed or "").strip() != what.name:
+            raise SettingsError(
+                f"Nothing was deleted. Type the dataset's name, '{what.name}', to delete it."
+            )
+        gone = workspace.delete_dataset(chosen)
+        kept = f" Its verdicts are in {gone.verdict_file}." if gone.verdict_file else ""
+        rest = choices(workspace)
+        from traced_ui.datasets import overview_html
+
+        return (
+            gr.Dropdown(choices=rest, value=rest[0][1] if rest else None),
+            overview_html(workspace),
+            note(f"'{gone.name}' is deleted.{kept}", "good"),
+        )
+
+    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    keep.click(save, [dataset, text], [shown, message], **options)
+    rename.click(renamed, [dataset, name], [dataset, overview, going, message], **options)
+    delete.click(deleted, [dataset, typed], [dataset, overview, message], **options)
+    whole = [text, shown, name, going, typed]
+    dataset.change(opened, [dataset], whole, **options)
+    context = gr.context.Context.root_block
+    if context is not None:
+        context.load(opened, [dataset], whole, **options)
+
+
+def _chosen(workspace: Workspace, dataset_id: int | None, request: gr.Request) -> int:
+    """The dataset, if the user may change it."""
+    if request.username and not workspace.accounts.may_settle(request.username):
+        raise SettingsError("Only an adjudicator may change a dataset as a whole.")
+    if dataset_id is None:
+        raise SettingsError(_NO_DATASET)
+    return dataset_id
+
+
+def preview(text: str) -> str:
+    """The guidelines as the review page shows them."""
+    return render("guidelines_preview.html", text=from_markdown(text.strip()))
+
+
+def what_goes_html(what: Deletion) -> str:
+    """What a deletion removes and what it keeps."""
+    return render("what_goes.html", what=what)

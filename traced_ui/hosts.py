@@ -1,0 +1,170 @@
+"""Request filter: accepts requests that name this server and do not come from another site's page.
+
+Without login, anyone who can reach the port can act, and a browser can reach it on behalf of any
+open page. There are two such attacks. *DNS rebinding*: a foreign name is made to resolve to this
+machine, so that its page can talk to us as its own origin; such requests have the foreign name in
+`Host`. *Cross-site requests*: a page posts to this server or embeds its content; browsers declare
+this in `Origin` and `Sec-Fetch-Site` (https://www.w3.org/TR/fetch-metadata/), which pages cannot
+set. API clients send neither of these headers and are accepted.
+"""
+
+import ipaddress
+from collections.abc import Iterable
+from urllib.parse import urlsplit
+
+from fastapi.responses import PlainTextResponse
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+_PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
+_READING = ("GET", "HEAD")
+
+
+class HostGuard:
+    """Refuses with 403 before the request body is read.
+
+    `names`: hosts, or hosts with ports, allowed by the administrator in addition to loopback names
+    and the address at which the request arrived. `bound`: the host that the server was started on.
+    """
+
+    def __init__(self, app: ASGIApp, names: Iterable[str] = (), bound: str = "") -> None:
+        self._app = app
+        given = tuple(names)
+        self._names = frozenset(name for address in (*given, bound) if (name := host_of(address)))
+        #: Pages of these are our own where a proxy asks in its own name. Not those of the host that
+        #: the server was started on: another port of this machine is another program.
+        self._origins = frozenset(
+            (name, port_of(address)) for address in given if (name := host_of(address))
+        )
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(scope)
+        if not refusal:
+            await self._app(scope, receive, send)
+        elif scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 4403})
+        else:
+            # The connection ends here: the rest of the body is not read.
+            answer = PlainTextResponse(refusal, 403, {"Connection": "close"})
+            await answer(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> str:
+        """Why the request is refused; '' if it is accepted."""
+        headers = Headers(scope=scope)
+        given = headers.getlist("host")
+        host = host_of(given[0]) if len(given) == 1 else None
+        if host is None or not (_is_loopback(host) or host in self._names | _arrived_at(scope)):
+            return (
+                "This server is not configured for that host name. Its administrator can allow the "
+                "name: --allow-host NAME, or TRACED_ALLOW_HOST.\n"
+            )
+        if _is_foreign(scope, headers, given[0], self._origins):
+            return "Requests from other pages are refused. Open the app itself.\n"
+        return ""
+
+
+def host_of(authority: str) -> str | None:
+    """The normalised host of `host` or `host:port`; None if it is not a valid host.
+
+    >>> host_of("Curator.example.:80"), host_of("[::1]:7860"), host_of("a b"), host_of("")
+    ('curator.example', '::1', None, None)
+    """
+    authority = authority.strip()
+    if not authority or any(c in authority for c in "/\\@?# ") or not authority.isprintable():
+        return None
+    if (address := _address(authority)) is not None:  # an IPv6 address without brackets
+        return str(address)
+    try:
+        parts = urlsplit(f"//{authority}")
+        _ = parts.port  # raises for an invalid port
+    except ValueError:
+        return None
+    _, bracket, rest = authority.rpartition("]")
+    if bracket and rest and not rest.startswith(":"):
+        return None  # [::1].evil.example, which Python's parser takes for ::1
+    host = (parts.hostname or "").rstrip(".")
+    address = _address(host)
+    return str(address) if address is not None else host or None
+
+
+def port_of(authority: str) -> int | None:
+    """The port of `host:port`; None if there is none.
+
+    >>> port_of("curator.example:8443"), port_of("[::1]:80"), port_of("::1"), port_of("a")
+    (8443, 80, None, None)
+    """
+    if _address(authority) is not None:
+        return None
+    try:
+        return urlsplit(f"//{authority.strip()}").port
+    except ValueError:
+        return None
+
+
+def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _is_loopback(host: str) -> bool:
+    address = _address(host)
+    if address is not None:
+        return address.is_loopback
+    return host == "localhost" or host.endswith(".localhost")
+
+
+def _arrived_at(scope: Scope) -> frozenset[str]:
+    """The local address at which the connection arrived, according to the socket rather than the
+    request."""
+    server = scope.get("server")
+    host = host_of(server[0]) if server and server[0] else None
+    return frozenset((host,)) if host else frozenset()
+
+
+#: A host and its port; no port: the default of its scheme.
+_Origins = frozenset[tuple[str, int | None]]
+
+
+def _is_foreign(scope: Scope, headers: Headers, host: str, origins: _Origins) -> bool:
+    """Whether another page has sent the request."""
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site in ("same-origin", "none"):
+        return False
+    if origin is not None:
+        return not _is_own(origin, host, origins)
+    if site is None:
+        return False  # no browser
+    # Links from other sites are allowed; frames, images and scripts of other pages are not.
+    opens_a_page = (
+        scope.get("method") in _READING
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest") in ("document", None)
+    )
+    return not opens_a_page
+
+
+def _is_own(origin: str, host: str, origins: _Origins) -> bool:
+    """Whether `origin` is this server: the authority that was asked for, or, behind a proxy that
+    asks in its own name, a host that the administrator has named, on its usual port or the one that
+    was named with it."""
+    try:
+        parts = urlsplit(origin)
+        usual = _PORTS.get(parts.scheme)
+        port = parts.port or usual
+        asked = urlsplit(f"//{host}").port or usual
+    except ValueError:
+        return False
+    if parts.scheme not in ("http", "https") or parts.path or parts.query:
+        return False
+    name = host_of(parts.netloc)
+    if name is None:
+        return False
+    is_named = (name, port) in origins or (port == usual and (name, None) in origins)
+    return is_named or (name, port) == (host_of(host), asked)

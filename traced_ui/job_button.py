@@ -1,0 +1,52 @@
+"""A button that starts a job for the dataset on the page, and the job's status."""
+
+from typing import Any
+
+import gradio as gr
+
+from backend.errors import SettingsError
+from backend.workspace import Workspace
+from traced_ui.jobs import job_html
+from traced_ui.messages import guarded
+
+
+def start_by(
+    button: gr.Button,
+    status: gr.HTML,
+    workspace: Workspace,
+    dataset: gr.Dropdown,
+    kind: str,
+    shown: tuple[Any, ...],
+    **arguments: Any,
+) -> None:
+    """The button starts the job, `status` shows its progress. `shown`: redraws the page when the
+    job is done: (function, inputs, outputs). `arguments`: further inputs, by the job's own
+    names."""
+    job_id, done = gr.State(None), gr.State(0)
+    timer = gr.Timer(1.0, active=False)
+
+    @guarded
+    def begin(dataset_id: int | None, *given: Any) -> tuple[int, str, Any]:
+        if dataset_id is None:
+            raise SettingsError("Choose a dataset at the top first.")
+        named = {name: value for name, value in zip(arguments, given, strict=True)
+                 if value is not None}  # fmt: skip
+        started = workspace.jobs.start(kind, dataset_id, **named)
+        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
+
+    @guarded
+    def watch(started: int | None, count: int) -> tuple[Any, Any, int]:
+        if started is None:
+            return gr.skip(), gr.Timer(active=False), count
+        job = workspace.jobs.job(started)
+        if not job.has_ended:
+            return job_html(job), gr.skip(), count
+        is_done = job.status == "done"
+        message = "" if is_done else job_html(job)
+        return message, gr.Timer(active=False), count + is_done
+
+    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    inputs = [dataset, *arguments.values()]
+    button.click(begin, inputs, [job_id, status, timer], **options)
+    timer.tick(watch, [job_id, done], [status, timer, done], **options)
+    done.change(*shown, **options)

@@ -1,0 +1,161 @@
+"""Duplicates page: groups of near-identical pictures. Keep one, drop the others.
+
+The browser sends the pairs and the versions that the curator saw; pairs decided in the meantime are
+not changed.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+
+from backend.engine.near_duplicates import HIGHEST, LOWEST
+from backend.engine.specificity.bags import NEAR_DUPLICATE
+from backend.errors import SettingsError
+from backend.review.views import DuplicatesView, KeptView
+from backend.workspace import VerdictRow, Workspace
+from traced_ui.job_button import start_by
+from traced_ui.messages import explained, note
+from traced_ui.review_page import SHORT
+from traced_ui.templates import part, render
+
+SCRIPT = Path(__file__).with_name("near_duplicates.js")
+#: Groups on a page, and pictures of a group that are shown.
+PAGE, SHOWN = 20, 9
+UNDECIDED_GROUPS = "undecided groups"
+SHOWS = {UNDECIDED_GROUPS: True, "all groups": False}
+
+
+def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+    """The page; returns what draws it: (function, inputs, outputs)."""
+    with gr.Row(elem_id="duplicates-controls"):
+        show = gr.Radio(
+            list(SHOWS), value=UNDECIDED_GROUPS, label="Show", elem_id="duplicates-show"
+        )
+        threshold = gr.Number(
+            NEAR_DUPLICATE, label="Alike from (cosine)", minimum=LOWEST, maximum=HIGHEST,
+            step=0.005, elem_id="duplicates-threshold", min_width=170, scale=0,
+        )  # fmt: skip
+        start = gr.Button(
+            "Look for near duplicates", elem_id="duplicates-start", scale=0, min_width=290
+        )
+    status = gr.HTML(elem_id="duplicates-status")
+    toast = gr.HTML(elem_id="duplicates-toast")
+    page = gr.HTML(elem_id="duplicates-page")
+    after = gr.State(None)
+    bus = gr.HTML("", elem_id="duplicates-bus", js_on_load=SCRIPT.read_text(encoding="utf-8"))
+
+    def draw(dataset_id: int | None, shown: str) -> tuple[str, str, None]:
+        return "", page_html(workspace, dataset_id, shown), None
+
+    def act(
+        event: gr.EventData,
+        dataset_id: int | None,
+        shown: str,
+        place: int | None,
+        request: gr.Request,
+    ) -> tuple[Any, Any, Any]:
+        """One key or click."""
+        asked = dict(event._data or {})
+        action = str(asked.get("action", ""))
+        if dataset_id is None:
+            return "", page_html(workspace, None, shown), None
+        try:
+            message, place = _done(workspace, dataset_id, action, asked, place, request)
+        except Exception as error:
+            return note(explained(error), "warning"), gr.skip(), gr.skip()
+        return message, page_html(workspace, dataset_id, shown, place), place
+
+    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    bus.keypress(
+        act, [dataset, show, after], [toast, page, after], queue=False, trigger_mode="multiple",
+        **options,
+    )  # fmt: skip
+    drawn = (draw, [dataset, show], [toast, page, after])
+    show.change(*drawn, trigger_mode="always_last", **options)
+    start_by(start, status, workspace, dataset, "duplicates", drawn, threshold=threshold)
+    return drawn
+
+
+def _done(
+    workspace: Workspace,
+    dataset_id: int,
+    action: str,
+    asked: dict[str, Any],
+    place: int | None,
+    request: gr.Request,
+) -> tuple[str, int | None]:
+    """Does what was asked; a message, and the group behind which the page begins."""
+    author = request.username or workspace.settings.author
+    if action == "keep":
+        seen = [(int(pair), int(version)) for pair, version in list(asked.get("seen") or [])]
+        group, kept = int(asked.get("group") or 0), int(asked.get("pair") or 0)
+        done = workspace.review.keep_one(dataset_id, group, kept, seen, author)
+        return note(kept_message(done), "good" if done.dropped else "info"), place
+    if action in ("undo", "redo"):
+        what = workspace.review.undo if action == "undo" else workspace.review.redo
+        return _taken(what(dataset_id, author=author), action), place
+    if action == "next-page":
+        return "", int(asked.get("after") or 0)
+    if action == "first-page":
+        return "", None
+    raise SettingsError(f"There is no action '{action[:40]}'.")
+
+
+def kept_message(done: KeptView) -> str:
+    """What happened to the other pictures."""
+    message = f"Kept. {_pairs(done.dropped)} dropped." if done.dropped else "Nothing was dropped."
+    if done.left_alone:
+        message += f" {done.left_alone} decided otherwise: left alone."
+    if done.passed_over:
+        message += f" {done.passed_over} decided by somebody meanwhile: left alone."
+    return message + (" Press Z to undo." if done.dropped else "")
+
+
+def _taken(verdict: VerdictRow | None, action: str) -> str:
+    if verdict is None:
+        return note(f"There is nothing to {action}.")
+    verb = "Taken back" if action == "undo" else "Done again"
+    return note(f"{verb}: {_pairs(verdict.together)}.", "good")
+
+
+def _pairs(count: int) -> str:
+    return f"{count:,} pair" + ("" if count == 1 else "s")
+
+
+def page_html(
+    workspace: Workspace, dataset_id: int | None, shown: str, after: int | None = None
+) -> str:
+    """A page of groups."""
+    if dataset_id is None:
+        return part("empty", "No dataset yet")
+    only_open = SHOWS.get(shown, True)
+    view = workspace.review.duplicates(dataset_id, only_open, after, PAGE)
+    if view is None:
+        return part(
+            "empty", "Nobody has looked for near duplicates yet",
+            "They are found by what scoring has kept of the pictures: no picture is opened.",
+        )  # fmt: skip
+    if not view.groups and after is not None:
+        return page_html(workspace, dataset_id, shown)  # the page's last group has been decided
+    if not view.groups:
+        text = f"No two pictures are alike by {view.threshold:g} or more."
+        if view.group_count:
+            text = f"One picture is kept of each of {view.group_count:,} groups, or more are meant."
+        return part("empty", "Nothing to choose from", text)
+    return groups_html(view, dataset_id, is_first_page=after is None)
+
+
+def groups_html(view: DuplicatesView, dataset_id: int, is_first_page: bool) -> str:
+    """Groups as rows of pictures."""
+    seen = {
+        group.id: [
+            [row.pair_id, row.verdict_version] for picture in group.pictures
+            for row in picture.rows
+        ]
+        for group in view.groups
+    }  # fmt: skip
+    return render(
+        "duplicates/groups.html", view=view, dataset_id=dataset_id, seen=seen, shown=SHOWN,
+        short=SHORT, is_first_page=is_first_page,
+    )  # fmt: skip

@@ -1,0 +1,177 @@
+"""TRACED in a notebook: a dataset as DataFrames, its pairs as HTML and Plotly charts.
+
+    from traced_ui.notebook import open_dataset
+
+    photos = open_dataset("photos", data_directory="curation", model="thorough")
+    scores = photos.score()           # a DataFrame, one row per pair
+    pair = photos.pair(scores.nlargest(1, "p_error").pair_id.item())
+    pair                              # the picture, the suspect words, every step
+    pair.figure()                     # s and c along the trajectory
+    pair.decide("drop")
+    photos.export("cleaned")
+
+A thin layer over `backend.workspace.Workspace`, which is `photos.workspace`.
+"""
+
+import base64
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+from markupsafe import Markup
+
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import TracedError
+from backend.jobs.export_scores import score_rows
+from backend.jobs.reports import ExportChoice, ExportReport
+from backend.review.queue_form import from_fields, from_text
+from backend.review.views import PairView
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from traced_ui.figures import C_COLOUR, S_COLOUR
+from traced_ui.highlighting import highlighted_caption
+from traced_ui.templates import render
+
+_PAGE = 500
+_PICTURE = 400
+
+
+def open_dataset(name_or_path: str, **settings: Any) -> "NotebookDataset":
+    """A dataset of the workspace by its name, or a folder or file that is imported first.
+
+    `settings` are those of the command line, such as `data_directory` and `model`. Raises
+    DatasetNotFound, DatasetFormatError, SettingsError.
+    """
+    workspace = Workspace(load_settings(settings))
+    try:
+        return NotebookDataset(workspace, workspace.find_or_import(str(name_or_path)))
+    except TracedError:
+        workspace.store.close()
+        raise
+
+
+class NotebookDataset:
+    """One dataset; `workspace` offers everything else."""
+
+    def __init__(self, workspace: Workspace, dataset_id: int) -> None:
+        self.workspace = workspace
+        self.id = dataset_id
+
+    def score(self, suggestions: bool = False, **options: Any) -> pd.DataFrame:
+        """Score what is not scored yet, and return `scores()`. `suggestions`: prepare corrections
+        of suspect pairs too; other options as for `workspace.jobs.score`. Raises ModelUnavailable,
+        and UnknownPictures where the model does not know such pictures."""
+        self.workspace.jobs.score(self.id, suggestions=suggestions, **options)
+        return self.scores()
+
+    def scores(self) -> pd.DataFrame:
+        """One row per pair, in import order: `pair_id`, the columns of the queue, and `suspects`
+        and `phrases` as in `score --out`."""
+        table = self.queue("review=all&order=position")
+        rows = score_rows(self.workspace.store, self.id)
+        details = pd.DataFrame(rows, columns=["id", "suspects", "phrases"])
+        return table.merge(details, left_on="external_id", right_on="id").drop(columns="id")
+
+    def queue(self, query: str = "", limit: int | None = None) -> pd.DataFrame:
+        """Pairs of a queue, most likely wrong first unless the query says otherwise. `query`: the
+        part of the queue's address after the ?, such as "p_error_from=0.9&review=all"; `limit`: at
+        most so many. Raises SettingsError."""
+        filter = from_fields(self.id, from_text(query))
+        rows: list[dict[str, Any]] = []
+        after = None
+        while limit is None or len(rows) < limit:
+            most = _PAGE if limit is None else min(_PAGE, limit - len(rows))
+            page = self.workspace.review.queue_page(filter, after, most)
+            rows += [asdict(row) for row in page.rows]
+            after = page.next_cursor
+            if after is None:
+                break
+        return pd.DataFrame(rows, columns=_COLUMNS)
+
+    def pair(self, pair_id: int) -> "NotebookPair":
+        """Everything about one pair. Raises NotFound."""
+        return NotebookPair(self.workspace, int(pair_id))
+
+    def export(
+        self, folder: str | Path, format: str = "imagefolder", **choice: Any
+    ) -> ExportReport:
+        """Write the cleaned dataset; `choice` as in `ExportChoice`. Raises ExportError."""
+        given = ExportChoice(**choice)
+        return self.workspace.jobs.export(self.id, given, str(folder), format)
+
+
+class NotebookPair:
+    """One pair as it is now; a notebook shows it as HTML."""
+
+    def __init__(self, workspace: Workspace, pair_id: int) -> None:
+        self.workspace = workspace
+        self.view: PairView = workspace.review.open_pair(pair_id)
+
+    def steps(self) -> pd.DataFrame:
+        """The trajectory, one row per step: `caption`, the score `s` (higher is a better match) and
+        the similarity `c` to the original caption. Empty for a pair that is not scored."""
+        return steps_of(self.view.trajectory)
+
+    def figure(self) -> go.Figure:
+        """s and c over the steps."""
+        table = self.steps()
+        hints = {"text": table["caption"], "hovertemplate": "%{y:.3f}<br>%{text}<extra></extra>"}
+        figure = go.Figure()
+        figure.add_scatter(x=table.index, y=table["s"], name="s, match", yaxis="y",
+                           mode="lines+markers", line={"color": S_COLOUR}, **hints)  # fmt: skip
+        figure.add_scatter(x=table.index, y=table["c"], name="c, similarity", yaxis="y2",
+                           line={"color": C_COLOUR, "dash": "dot"}, **hints)  # fmt: skip
+        figure.update_layout(
+            height=320, margin={"l": 56, "r": 56, "t": 28, "b": 44}, legend={"orientation": "h"},
+            xaxis={"title": "step"}, yaxis={"title": "s"},
+            yaxis2={"title": "c", "overlaying": "y", "side": "right"},
+        )  # fmt: skip
+        return figure
+
+    def decide(self, verdict: str, caption: str | None = None, note: str = "") -> None:
+        """Commit a verdict: correct, drop, abstract, unsure, or correction with its `caption`.
+        Raises VerdictConflict if somebody has decided the pair since it was opened."""
+        review, view = self.workspace.review, self.view
+        review.decide(view.pair_id, view.version, verdict, caption, note=note)
+        self.view = review.open_pair(view.pair_id)
+
+    def _repr_html_(self) -> str:
+        view = self.view
+        has_picture = view.image_size is not None
+        jpeg = self.workspace.review.thumbnail(view.pair_id, _PICTURE) if has_picture else b""
+        return pair_html(view, jpeg)
+
+
+def steps_of(trajectory: Trajectory | None) -> pd.DataFrame:
+    """See `NotebookPair.steps`."""
+    if trajectory is None:
+        return pd.DataFrame(columns=["caption", "s", "c"])
+    steps = range(trajectory.steps + 1)
+    return pd.DataFrame(
+        {
+            "caption": [trajectory.caption_at(step) for step in steps],
+            "s": trajectory.scores.astype(float),
+            "c": trajectory.similarities.astype(float),
+        },
+        index=pd.RangeIndex(len(steps), name="step"),
+    )
+
+
+def pair_html(view: PairView, jpeg: bytes) -> Markup:
+    """A pair, complete in itself. `jpeg`: its picture, b"" for none."""
+    return render(
+        "notebook_pair.html",
+        view=view,
+        caption=highlighted_caption(view.caption, view.suspects, words_read=view.words_read),
+        picture=base64.b64encode(jpeg).decode("ascii"),
+        steps=[{"number": step, **row} for step, row in steps_of(view.trajectory).iterrows()],
+    )
+
+
+_COLUMNS = [
+    "pair_id", "external_id", "image_path", "caption", "split", "p_error", "s_0", "gain", "icc",
+    "disagreement", "support", "weakest", "specificity", "decision", "corrected_caption", "note",
+    "verdict_version",
+]  # fmt: skip

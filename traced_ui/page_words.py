@@ -1,0 +1,54 @@
+"""Rewrite messages for web pages: what to click instead of command-line options.
+
+The same error from engine or jobs reaches terminals, API clients and pages. For pages, its advice
+is replaced here; sentences without an equivalent on the page are left out.
+"""
+
+import re
+
+#: What the command line advises, and what a page says instead.
+_ADVICE = (
+    (
+        r"(Score it first|Run): python app\.py score .*? --specificity",
+        "Measure it on the Datasets page: “Measure how specific its captions are”.",
+    ),
+    (
+        r"Score it first: python app\.py score .*? --support",
+        "Score it on the Datasets page, then click “Measure the support of its phrases” there.",
+    ),
+    (r"Score it first: python app\.py score \S.*", "Score it on the Datasets page first."),
+    (
+        r"Start with --model .*?, or score it again\.",
+        "Score it again on the Datasets page, or ask whoever runs the server for that model.",
+    ),
+    (
+        r"For photographs choose another with --model, for example --model \S+",
+        "For photographs, whoever runs the server chooses another.",
+    ),
+    (
+        r"The administrator can allow more folders with --\S+, or use the command line\.",
+        "The server's administrator can allow more folders.",
+    ),
+    (r"give one with --name\.", "enter one under “Name in this app”."),
+    (r"Choose another name with --name\.", "Enter another one under “Name in this app”."),
+    (
+        r"Name a vision-language model: --vlm NAME\.",
+        "No vision-language model is set up; whoever runs the server can add one.",
+    ),
+)
+_OF_THE_TERMINAL = re.compile(r"(?:^|[^\w-])--[a-z][a-z-]+|python app\.py")
+_SENTENCES = re.compile(r"(?<=[.!?])\s+")
+
+
+def for_page(message: str) -> str:
+    """The message without the terminal's advice; never empty for a message that says something.
+
+    >>> for_page("There is no room. Choose another folder with --keep.")
+    'There is no room.'
+    """
+    for pattern, words in _ADVICE:
+        message = re.sub(pattern, words, message)
+    if not _OF_THE_TERMINAL.search(message):
+        return message
+    kept = [part for part in _SENTENCES.split(message) if not _OF_THE_TERMINAL.search(part)]
+    return " ".join(kept) or "This can only be done by whoever runs the server."

@@ -1,0 +1,63 @@
+// The map: a line drawn around points becomes a region, the point under the mouse shows its picture.
+// `trigger` is Gradio's; what Plotly draws is watched for, because it comes after the page.
+{
+  const HOVER = 90;  // ms on one point before its picture is asked for
+  const MOST = 2000;  // points of a line that are sent
+  const card = () => document.querySelector("#map-card .map-card");
+  let wanted = null, waiting = null, pointer = { x: 0, y: 0 };
+
+  const run = () => Number(document.querySelector("[data-map-run]")?.dataset.mapRun);
+  const dataset = () => document.querySelector("[data-map-dataset]")?.dataset.mapDataset;
+
+  function lineOf(event) {
+    let xs, ys;
+    if (event?.lassoPoints) ({ x: xs, y: ys } = event.lassoPoints);
+    else if (event?.range?.x) {
+      const [left, right] = event.range.x, [low, high] = event.range.y;
+      xs = [left, right, right, left];
+      ys = [low, low, high, high];
+    } else return null;
+    const step = Math.ceil(xs.length / MOST), line = [];
+    for (let at = 0; at < xs.length; at += step) line.push(xs[at], ys[at]);
+    return line;
+  }
+
+  // Beside the mouse and on the screen, whatever the size of the picture.
+  function place() {
+    const shown = card();
+    if (!shown) return;
+    const is = String(wanted) === shown.dataset.pairCard;
+    shown.hidden = !is;
+    if (!is) return;
+    const { width, height } = shown.getBoundingClientRect();
+    const left = pointer.x + 18 + width < innerWidth ? pointer.x + 18 : Math.max(4, pointer.x - 18 - width);
+    shown.style.left = `${left}px`;
+    shown.style.top = `${Math.max(4, Math.min(pointer.y - height / 2, innerHeight - height - 4))}px`;
+  }
+
+  function listen() {
+    place();
+    document.querySelectorAll("#map-chart .js-plotly-plot").forEach((chart) => {
+      if (chart.dataset.listens || !chart.on) return;
+      chart.dataset.listens = "yes";
+      chart.on("plotly_selected", (event) => {
+        const line = lineOf(event);
+        if (line) trigger("keypress", { action: "region", run: run(), line });
+      });
+      chart.on("plotly_deselect", () => trigger("keypress", { action: "leave" }));
+      chart.on("plotly_hover", ({ points, event }) => {
+        wanted = points[0].customdata;
+        pointer = { x: event.clientX, y: event.clientY };
+        clearTimeout(waiting);
+        waiting = setTimeout(() => trigger("keypress", { action: "hover", pair: wanted }), HOVER);
+        place();
+      });
+      chart.on("plotly_unhover", () => { wanted = null; clearTimeout(waiting); place(); });
+      chart.on("plotly_click", ({ points }) => {
+        location.assign(`?dataset=${dataset()}&pair=${points[0].customdata}&review=all`);
+      });
+    });
+  }
+  new MutationObserver(listen).observe(document.body, { childList: true, subtree: true });
+  listen();
+}

@@ -1,0 +1,167 @@
+"""Map page: all pictures of a dataset, similar ones close together; a drawn region is a queue.
+
+A hundred thousand pairs go to the browser as arrays of numbers; a picture and its caption are
+fetched only for the point under the mouse.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import numpy as np
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+
+from backend.errors import SettingsError
+from backend.review.queue_form import as_query, cleaned
+from backend.review.views import MapView
+from backend.workspace import MOST_COUNTED, Workspace
+from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS, map_layout
+from traced_ui.job_button import start_by
+from traced_ui.messages import explained, note
+from traced_ui.templates import part, render
+
+SCRIPT = Path(__file__).with_name("picture_map.js")
+COLOURS = {"probability of error": "p_error", "ICC": "icc", "verdict": "verdict"}
+#: Pictures of a region that are shown below the map.
+SHOWN = 12
+#: Points of a line that the browser may send.
+_LONGEST_LINE = 5000
+#: Points that need attention are orange: likely wrong, or abstract.
+_CALM_TO_LOUD: list[tuple[float, str]] = [(0, C_COLOUR), (0.5, "#b7a27c"), (1, S_COLOUR)]
+_UNKNOWN = "#9aa0a8"
+
+
+def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+    """The page; returns what draws it: (function, inputs, outputs)."""
+    with gr.Row(elem_id="map"):
+        with gr.Column(scale=3, elem_id="map-left"):
+            empty = gr.HTML(elem_id="map-empty")
+            chart = gr.Plot(elem_id="map-chart", show_label=False, container=False, visible=False)
+        with gr.Column(scale=1, min_width=330, elem_id="map-right"):
+            colour = gr.Radio(list(COLOURS), value="probability of error", label="Colour",
+                              elem_id="map-colour")  # fmt: skip
+            hint = gr.HTML(elem_id="map-hint")
+            region = gr.HTML(elem_id="map-region")
+            start = gr.Button("Draw the map", elem_id="map-start")
+            status = gr.HTML(elem_id="map-status")
+    card = gr.HTML(elem_id="map-card")
+    bus = gr.HTML("", elem_id="map-bus", js_on_load=SCRIPT.read_text(encoding="utf-8"))
+
+    def draw(dataset_id: int | None, colours: str) -> tuple[Any, str, str, str]:
+        if dataset_id is None:
+            return gr.Plot(visible=False), part("empty", "No dataset yet"), "", ""
+        view = workspace.review.map(dataset_id)
+        if view is None:
+            message = part(
+                "empty", "No map yet",
+                "It is drawn from what scoring has kept of the pictures: no picture is opened.",
+            )  # fmt: skip
+            return gr.Plot(visible=False), message, "", ""
+        figure = map_figure(view, COLOURS.get(colours, "p_error"))
+        below = render("map/hint.html", pairs=len(view.pairs), dataset_id=dataset_id,
+                       run_id=view.run_id)  # fmt: skip
+        return gr.Plot(figure, visible=True), "", below, ""
+
+    def act(event: gr.EventData, dataset_id: int | None) -> tuple[Any, Any]:
+        """The mouse is on a point, or a line has been drawn."""
+        asked = dict(event._data or {})
+        if dataset_id is None:
+            return "", ""
+        try:
+            if asked.get("action") == "hover":
+                return gr.skip(), card_html(workspace, dataset_id, int(asked.get("pair") or 0))
+            if asked.get("action") == "region":
+                return region_html(workspace, dataset_id, asked), gr.skip()
+        except Exception as error:
+            return note(explained(error), "warning"), ""
+        return "", ""
+
+    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    bus.keypress(act, [dataset], [region, card], queue=False, trigger_mode="multiple", **options)
+    shown = (draw, [dataset, colour], [chart, empty, hint, region])
+    colour.change(*shown, trigger_mode="always_last", **options)
+    start_by(start, status, workspace, dataset, "map", shown)
+    return shown
+
+
+def card_html(workspace: Workspace, dataset_id: int, pair_id: int) -> str:
+    """The picture and the caption under the mouse."""
+    view = workspace.review.open_pair(pair_id)
+    if view.dataset_id != dataset_id:
+        raise SettingsError("That pair belongs to another dataset.")
+    return render("map/card.html", pair=view)
+
+
+def region_html(workspace: Workspace, dataset_id: int, asked: dict[str, Any]) -> str:
+    """The queue of the region that was drawn, with its first pictures. Raises SettingsError."""
+    fields = cleaned({"map": workspace.review.map_region(int(asked.get("run") or 0),
+                                                         _line(asked.get("line")))})  # fmt: skip
+    every = workspace.review.filter_of(dataset_id, {**fields, "review": "all"})
+    waiting = workspace.review.filter_of(dataset_id, fields)
+    counts = [workspace.review.queue_count(filter, MOST_COUNTED + 1) for filter in (every, waiting)]
+    rows = workspace.review.queue_page(every, None, SHOWN).rows
+    review = "" if counts[1] else "&review=all"
+    address = f"?dataset={dataset_id}&{as_query(fields)}{review}"
+    inside, undecided = (
+        f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}" for count in counts
+    )
+    return render("map/region.html", address=address, inside=inside, undecided=undecided, rows=rows,
+                  dataset_id=dataset_id)  # fmt: skip
+
+
+def _line(given: Any) -> list[tuple[float, float]]:
+    """Corners as the browser has sent them: x and y in turn. Raises SettingsError."""
+    if not isinstance(given, Sequence) or isinstance(given, str) or len(given) > 2 * _LONGEST_LINE:
+        raise SettingsError("That is no region of the map.")
+    numbers = [float(number) for number in given]
+    if not np.isfinite(numbers).all():
+        raise SettingsError("That is no region of the map.")
+    return list(zip(numbers[::2], numbers[1::2], strict=False))
+
+
+def map_figure(view: MapView, colour: str) -> go.Figure:
+    """One point per pair. `colour`: p_error, icc or verdict. Points needing attention are on
+    top."""
+    size = 7 if len(view.pairs) < 3000 else 5 if len(view.pairs) < 30_000 else 3
+    if colour == "verdict":
+        traces = [
+            _points(view, np.flatnonzero(view.verdicts == name), name,
+                    {"color": look, "symbol": mark, "size": size, "opacity": 0.8})
+            for name, (look, mark) in VERDICT_LOOKS.items()
+        ]  # fmt: skip
+    else:
+        values = view.p_error if colour == "p_error" else view.icc
+        loudness = values if colour == "p_error" else -values
+        known = np.argsort(loudness, kind="stable")[: int(np.isfinite(values).sum())]
+        title = "probability of error" if colour == "p_error" else "ICC"
+        scale = _CALM_TO_LOUD if colour == "p_error" else [
+            (1 - at, look) for at, look in reversed(_CALM_TO_LOUD)
+        ]  # fmt: skip
+        marker = {
+            "color": values[known], "cmin": 0, "cmax": 1, "colorscale": scale, "size": size,
+            "opacity": 0.85 if size > 3 else 0.5,  # where points lie on points, shades tell more
+            "colorbar": {
+                "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 8,
+                "lenmode": "pixels", "len": 170, "x": 0, "xanchor": "left", "xpad": 4, "y": 1,
+                "yanchor": "bottom", "ypad": 2, "outlinewidth": 0, "tickvals": [0, 0.5, 1],
+            },
+        }  # fmt: skip
+        unknown = {"color": _UNKNOWN, "symbol": "circle-open", "size": size}
+        traces = [
+            _points(view, np.flatnonzero(~np.isfinite(values)), "unknown", unknown),
+            _points(view, known, title, marker),
+        ]
+    data = [trace for trace in traces if len(trace["x"])]
+    return go.Figure({"data": data, "layout": map_layout(has_legend=len(data) > 1)})
+
+
+def _points(
+    view: MapView, places: NDArray[np.intp], name: str, marker: dict[str, Any]
+) -> dict[str, Any]:
+    return {
+        "type": "scattergl", "mode": "markers", "name": name, "marker": marker,
+        "x": view.x[places], "y": view.y[places], "customdata": view.pairs[places],
+        "hoverinfo": "none", "unselected": {"marker": {"opacity": 0.12}},
+    }  # fmt: skip

@@ -1,0 +1,203 @@
+// The next pairs are here already: a verdict shows the next one at once and is saved behind. Each is
+// posted with the pair, the version and the fingerprint of what was on the screen, in the order in
+// which they were given, one post at a time; without an answer the same post goes again, which the
+// server writes once. What it could not save comes back and stays until somebody has seen it. See
+// read_ahead.py. Goes on where half_done.js ends (`review.SCRIPTS`).
+{
+  const KEPT = "traced-unsent", AGAIN = 2000, PATIENCE = 30000, AT_ONCE = 50;
+  const IN_FAST = /^(next|correct|drop|abstract|unsure|(suggestion|enrich)-[0-9]+)$/;
+  const queueShown = () => document.querySelector(QUEUE);
+  const host = (id) => { const part = document.querySelector(id); return part?.querySelector(".prose") ?? part; };
+  const box = (name) => document.querySelector(`#traced-returned .${name}`);
+
+  let ahead = [];  // pairs that follow: {pair, mark, stage, chart, steps, picture, isReady}
+  let behind = null;  // the pair that they follow, as text
+  let link = null;  // the queue that they are of
+  let more = false;  // whether the server has others behind them
+  let current = null;  // the one of them that was put on the stage last
+  let isAdvancing = false;  // a verdict is given and the next pair not here yet
+  let isPainted = true;  // what is on the stage has been on the screen
+  let isPosting = false, postAgain = false, isOffline = false;
+  let waitingToAct = [];  // what the server is asked for once all is saved
+  const unsent = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
+  let fromBefore = unsent.length;
+
+  const keep = () => sessionStorage.setItem(KEPT, JSON.stringify(unsent));
+  const isAhead = (s) => behind === s.dataset.pair && link === queueShown()?.dataset.link;
+
+  function paint(is) { isPainted = is; element.dataset.painted = is; }
+
+  function says(name) {
+    const text = document.querySelector(`#traced-returned [data-says="${name}"]`);
+    if (text) morph(host("#traced-toast"), text.innerHTML);
+  }
+
+  // As Gradio redraws: node by node, so that whatever has the focus keeps it.
+  function morph(old, html) {
+    const fresh = document.createElement("div");
+    fresh.innerHTML = html;
+    likeChildren(old, fresh);
+  }
+  function likeChildren(old, fresh) {
+    const olds = [...old.childNodes], freshs = [...fresh.childNodes];
+    freshs.forEach((node, place) => (olds[place] ? like(olds[place], node) : old.append(node)));
+    olds.slice(freshs.length).forEach((node) => node.remove());
+  }
+  function like(old, fresh) {
+    if (old.nodeType !== fresh.nodeType || old.nodeName !== fresh.nodeName) { old.replaceWith(fresh); return; }
+    if (old.nodeType !== Node.ELEMENT_NODE) { if (old.textContent !== fresh.textContent) old.textContent = fresh.textContent; return; }
+    [...old.attributes].forEach(({ name }) => { if (!fresh.hasAttribute(name)) old.removeAttribute(name); });
+    [...fresh.attributes].forEach(({ name, value }) => { if (old.getAttribute(name) !== value) old.setAttribute(name, value); });
+    likeChildren(old, fresh);
+  }
+
+  decideAhead = (action) => {
+    const s = stage(), session = queueShown()?.dataset.session;
+    if (!s || !session || !IN_FAST.test(action) || isBusy()) return false;
+    if ("decided" in s.dataset && action !== "next") return false;  // the server asks whether it is meant
+    if (document.querySelector("#traced-toast [data-question]")) return false;
+    if (isOffline) { says("offline"); return true; }
+    if (isAdvancing || !isPainted) { says("too-soon"); return true; }
+    if (!isAhead(s) || (!ahead.length && !more)) return false;  // nothing ready, or the queue's end
+    const button = document.querySelector(`#traced-stage [data-action="${action}"]`);
+    if (!button && action !== "next") return false;  // the server says what there is
+    unsent.push({
+      pair: Number(s.dataset.pair), version: Number(s.dataset.version), fingerprint: s.dataset.fingerprint,
+      name: s.dataset.name, action, note: document.querySelector(NOTE)?.value ?? "",
+      suggestion: button?.dataset.suggestion ? Number(button.dataset.suggestion) : null,
+    });
+    keep();
+    tellSaving(action);
+    isAdvancing = true;
+    advance();
+    exchange();
+    return true;
+  };
+
+  function advance() {
+    element.dataset.ready = ahead.filter((entry) => entry.isReady).length;
+    if (!isAdvancing) return;
+    if (ahead[0]?.isReady) { isAdvancing = false; show(ahead.shift()); }
+    else stage()?.classList.add("leaving");
+  }
+
+  function show(next) {
+    current = next;
+    behind = String(next.pair);
+    paint(false);
+    morph(host("#traced-stage"), next.stage);
+    morph(host("#traced-chart"), next.chart);
+    morph(host("#traced-steps"), next.steps);
+    for (const part of ["#traced-check", "#traced-abstract"]) morph(host(part), "");
+    document.querySelectorAll("#traced-queue [data-target]").forEach((row) => {
+      if (Number(row.dataset.target) === next.pair) row.closest("li").setAttribute("aria-current", "true");
+      else row.closest("li").removeAttribute("aria-current");
+    });
+    reveal(document.querySelector("#traced-queue [aria-current=true]"));
+    requestAnimationFrame(() => setTimeout(() => paint(true)));
+  }
+
+  // What is sent to the server by other keys comes after the verdicts that were given before.
+  whenSaved = (act) => { if (unsent.length || isPosting) { waitingToAct.push(act); exchange(); } else act(); };
+
+  async function exchange() {
+    const queue = queueShown();
+    if (!queue?.dataset.session) return;
+    if (isPosting) { postAgain = true; return; }
+    isPosting = true;
+    postAgain = false;
+    const acts = unsent.slice(0, AT_ONCE), s = stage();
+    const have = Object.fromEntries(ahead.map(({ pair, mark }) => [pair, mark]));
+    let response = null, answer = null;
+    try {
+      response = await fetch("/review/acts", {
+        method: "POST", headers: { "Content-Type": "application/json" }, signal: AbortSignal.timeout(PATIENCE),
+        body: JSON.stringify({ session: queue.dataset.session, dataset: Number(queue.dataset.dataset), acts, shown: s ? Number(s.dataset.pair) : null, have }),
+      });
+      answer = response.ok ? await response.json() : null;
+      if (response.status >= 400 && response.status < 500) says("refused");  // kept, and sent again by the next page
+    } catch { response = null; }
+    isPosting = false;
+    isOffline = !answer;
+    tellUnsent();
+    if (!answer) { setTimeout(exchange, AGAIN); return; }
+    unsent.splice(0, acts.length);
+    keep();
+    take(answer, acts.length);
+    if (unsent.length || postAgain || (isAdvancing && !ahead.length)) { setTimeout(exchange); return; }
+    waitingToAct.splice(0).forEach((act) => act());
+  }
+
+  function take(answer, count) {
+    if (answer.returned) {
+      box("returned").querySelector("ul").insertAdjacentHTML("beforeend", answer.returned);
+      box("returned").hidden = false;
+    }
+    if (answer.is_stale) {  // the server has been started anew and knows nothing of this page
+      if (!unsent.length && box("returned").hidden) location.reload();
+      return;
+    }
+    if (answer.toast) morph(host("#traced-toast"), answer.toast);
+    if (fromBefore && count) { fromBefore = 0; if (!answer.returned) says("later"); }
+    if (answer.link === null || answer.link !== queueShown().dataset.link) return;
+    morph(host("#traced-queue"), answer.queue);
+    const s = stage(), ready = new Map(ahead.map((entry) => [entry.pair, entry]));
+    const list = answer.order.map((pair) => (answer.drawn[pair] ? prepared({ pair, ...answer.drawn[pair] }) : ready.get(pair)));
+    const place = answer.order.indexOf(Number(s?.dataset.pair));
+    if (s && (String(answer.of) === s.dataset.pair || place >= 0) && !list.includes(undefined)) {
+      [ahead, behind, link, more] = [list.slice(place + 1), s.dataset.pair, answer.link, answer.more];
+      if (isAdvancing && !ahead.length && !more) { isAdvancing = false; waitingToAct.push(() => send({ action: "end" })); }
+      markCurrent();
+    } else { ahead = []; postAgain = true; }
+    advance();
+  }
+
+  function markCurrent() {
+    const pair = stage()?.dataset.pair;
+    document.querySelectorAll("#traced-queue .pairs li").forEach((row) => {
+      row.toggleAttribute("aria-current", false);
+      if (row.querySelector("[data-target]")?.dataset.target === pair) row.setAttribute("aria-current", "true");
+    });
+  }
+
+  // The picture is in memory before the pair may be shown: nobody decides what has not come yet.
+  function prepared(entry) {
+    const parts = document.createElement("template");
+    parts.innerHTML = entry.stage;
+    const source = parts.content.querySelector(".picture img")?.getAttribute("src");
+    entry.isReady = !source;
+    if (source) {
+      entry.picture = new Image();
+      entry.picture.src = source;
+      entry.picture.decode().catch(() => {}).then(() => { entry.isReady = true; advance(); });
+    }
+    return entry;
+  }
+
+  function tellUnsent() {
+    const waiting = box("unsent");
+    waiting.hidden = !isOffline || !unsent.length;
+    waiting.querySelector("[data-unsent]").textContent = unsent.length;
+  }
+
+  onRedraw(STAGE, (s) => {
+    // A job's progress that was drawn before the verdict was saved: that pair has been decided here.
+    const isDecided = unsent.some((act) => String(act.pair) === s.dataset.pair && String(act.version) === s.dataset.version);
+    if (isDecided && !isAdvancing && current && String(current.pair) !== s.dataset.pair) { show(current); return; }
+    if (isAdvancing) s.classList.add("leaving");
+    else if (!isAhead(s)) { ahead = []; setTimeout(exchange); }
+  });
+  onRedraw(QUEUE, (queue) => { if (queue.dataset.session && unsent.length) exchange(); });
+  // Other pages change what pairs look like: guidelines, a new detector, phrases.
+  document.addEventListener("click", ({ target }) => {
+    if (target.closest("button[role=tab]")) { ahead = []; behind = null; setTimeout(exchange); }
+  });
+  document.addEventListener("click", ({ target }) => {
+    const list = box("returned");
+    if (target.closest("[data-dismiss-returned]")) list.querySelector("ul").replaceChildren();
+    else if (target.closest("#traced-returned [data-action=open]")) target.closest("li").remove();
+    else return;
+    list.hidden = !list.querySelector("li");
+  });
+  addEventListener("beforeunload", (event) => { if (unsent.length && isOffline) event.preventDefault(); });
+}

@@ -1,0 +1,76 @@
+"""How specific a caption is: where it finds its own picture, and the pictures that it fits better.
+
+The strip is what the measure is for: what these pictures have in common with the caption is what it
+says, and what sets the own picture apart from them is what it leaves out.
+"""
+
+import math
+
+from markupsafe import Markup
+
+from backend.review.views import PairView, SpecificityView, SuggestionView
+from traced_ui.differences import difference
+from traced_ui.markup import percent
+from traced_ui.templates import render
+
+#: Pictures in the strip; the link leads to all of them.
+SHOWN = 7
+
+
+def ordinal(number: int) -> str:
+    """
+    >>> [ordinal(n) for n in (1, 2, 3, 4, 11, 21, 112)]
+    ['1st', '2nd', '3rd', '4th', '11th', '21st', '112th']
+    """
+    if number % 100 in (11, 12, 13):
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
+
+
+def line(view: PairView) -> Markup | None:
+    """The sentence, and the strip where there is one; None for a caption not measured."""
+    retrieval = view.specificity
+    if retrieval is None:
+        return None
+    notes = [f"by {retrieval.by}"]
+    if retrieval.easy:
+        notes.append("easy: they are not alike")
+    if retrieval.pool < retrieval.pictures:
+        notes.append(f"among {retrieval.pool:,} of {retrieval.pictures:,} pictures")
+    return render(
+        "review/specificity.html",
+        retrieval=retrieval,
+        rank=ordinal(retrieval.rank),
+        share=share(retrieval),
+        notes=notes,
+        better=retrieval.better,
+        shown=SHOWN,
+    )
+
+
+def share(retrieval: SpecificityView) -> float:
+    """The own picture's share among those compared, 0 to 1."""
+    return math.exp(retrieval.log_share)
+
+
+def enrichments(view: PairView) -> Markup | None:
+    """Richer captions on offer, below the corrections; None where there are none."""
+    if not view.enrichments:
+        return None
+    suggestions = [
+        (suggestion, difference(view.caption, suggestion.caption), _facts(suggestion))
+        for suggestion in view.enrichments[:3]
+    ]
+    return render("review/enrichments.html", suggestions=suggestions)
+
+
+def _facts(suggestion: SuggestionView) -> list[str]:
+    """Who offers it, and its numbers before and after."""
+    facts = [suggestion.proposer]
+    if suggestion.ranks is not None:
+        before, after, of = suggestion.ranks
+        facts.append(f"{ordinal(before)} → {ordinal(after)} of {of}")
+    facts.append(f"s {suggestion.s_before:.3f} → {suggestion.s_after:.3f}")
+    if suggestion.p_before is not None and suggestion.p_after is not None:
+        facts.append(f"p {percent(suggestion.p_before)} → {percent(suggestion.p_after)}")
+    return facts

@@ -1,0 +1,106 @@
+"""The trajectory as a chart: s_t and c_t over the steps, drawn as SVG with the pair itself, so that
+it is there when the pair is and needs no library in the browser."""
+
+from typing import NamedTuple
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from backend.engine.trajectories.trajectory import Trajectory
+from traced_ui.templates import render
+
+#: The drawing in its own units; the page scales it to the column.
+WIDTH, HEIGHT = 400, 236
+LEFT, RIGHT, TOP, BOTTOM = 44, 360, 30, 196
+#: More marks than this along the steps would be a smear.
+_MOST_LABELS = 10
+_LONGEST_HINT = 300
+
+
+class Tick(NamedTuple):
+    """A number at an axis."""
+
+    at: float
+    label: str
+
+
+class Dot(NamedTuple):
+    """s at a step, and what is said of it on hover."""
+
+    step: int
+    x: float
+    y: float
+    hint: str
+
+
+def trajectory_chart(trajectory: Trajectory, step: int = 0) -> Markup:
+    """s and the cosines on a scale of their own each; a click on a point goes to its step, and on
+    hover it says the caption there. `step`: the one that is shown, limited to those there are."""
+    steps = list(range(trajectory.steps + 1))
+    at = min(max(step, 0), trajectory.steps)
+    cosines = trajectory.similarities
+    auxiliary = trajectory.auxiliary.scores if trajectory.auxiliary is not None else None
+    shown = cosines if auxiliary is None else np.concatenate([cosines, auxiliary])
+    s_low, s_high = _padded(trajectory.scores)
+    c_low, c_high = min(0.0, float(shown.min())) - 0.05, max(1.05, float(shown.max()) + 0.05)
+    across = [_scaled(t, -0.4, trajectory.steps + 0.4, LEFT, RIGHT) for t in steps]
+
+    def path(values: NDArray[np.float32], low: float, high: float) -> str:
+        """Points of a polyline."""
+        heights = [_scaled(float(value), low, high, BOTTOM, TOP) for value in values]
+        return " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, heights, strict=True))
+
+    dots = [
+        Dot(t, across[t], _scaled(float(trajectory.scores[t]), s_low, s_high, BOTTOM, TOP),
+            _hint(trajectory, t))
+        for t in steps
+    ]  # fmt: skip
+    every = max(1, -(-len(steps) // _MOST_LABELS))
+    return render(
+        "review/chart.html",
+        size=(WIDTH, HEIGHT),
+        frame=(LEFT, RIGHT, TOP, BOTTOM),
+        s=path(trajectory.scores, s_low, s_high),
+        c=path(cosines, c_low, c_high),
+        auxiliary=None if auxiliary is None else path(auxiliary, c_low, c_high),
+        dots=dots,
+        current=dots[at],
+        x_ticks=[Tick(across[t], str(t)) for t in steps[::every]],
+        s_ticks=_ticks(s_low, s_high),
+        c_ticks=_ticks(c_low, c_high),
+        x_title="words removed" if trajectory.captions is None else "steps",
+    )
+
+
+def _scaled(value: float, low: float, high: float, start: float, end: float) -> float:
+    """Where a value lies between two ends of the drawing.
+
+    >>> _scaled(0.25, 0, 1, 100, 200)
+    125.0
+    """
+    return start + (value - low) / (high - low) * (end - start)
+
+
+def _padded(values: NDArray[np.float32]) -> tuple[float, float]:
+    """A range with room around all values; a curve that never moves gets one as well."""
+    low, high = float(values.min()), float(values.max())
+    room = (high - low) * 0.08 or 0.05
+    return low - room, high + room
+
+
+def _ticks(low: float, high: float) -> list[Tick]:
+    """Round numbers along an upright axis, at most six."""
+    span = high - low
+    unit = 10.0 ** np.floor(np.log10(span / 5))
+    by = next(unit * factor for factor in (1, 2, 5, 10) if span / (unit * factor) <= 6)
+    digits = max(0, int(-np.floor(np.log10(by))))
+    numbers = np.arange(np.ceil(low / by), np.floor(high / by) + 1) * by
+    return [Tick(_scaled(n, low, high, BOTTOM, TOP), f"{n + 0.0:.{digits}f}") for n in numbers]
+
+
+def _hint(trajectory: Trajectory, t: int) -> str:
+    caption = trajectory.caption_at(t) or "(empty)"
+    short = caption if len(caption) <= _LONGEST_HINT else caption[:_LONGEST_HINT] + " …"
+    numbers = f"s {trajectory.scores[t]:.3f}, c {trajectory.similarities[t]:.3f}"
+    return f"step {t}: {numbers}\n{short}"

@@ -1,0 +1,144 @@
+"""Files into the app and out of it: uploads of datasets, exports as a zip, the rows left out.
+
+A browser begins an upload, sends its files one by one, and asks for the import, which is the same
+background job as for a path. Everything is streamed; `backend.datasets.uploads` says what may go
+where.
+"""
+
+import csv
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import fastapi
+from fastapi.responses import JSONResponse, Response, StreamingResponse
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+
+from backend.datasets.formulas import no_formula
+from backend.datasets.uploads import Uploads
+from backend.datasets.zip_stream import zipped
+from backend.errors import NotFound, SettingsError, TracedError, explain
+from backend.workspace import Workspace
+
+#: Rows left out that are read from the store at once.
+_ROWS = 500
+
+
+def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
+    """/uploads, /exports/ID.zip and /datasets/ID/left-out.csv."""
+    uploads = workspace.uploads
+    _add_uploads(app, workspace, uploads)
+
+    @app.get("/exports/{job_id}.zip")
+    def export(job_id: int) -> Response:
+        try:
+            folder = export_of(workspace, job_id)
+            pieces = zipped(folder)
+        except TracedError as problem:
+            return _refused(problem)
+        return StreamingResponse(pieces, headers=_attachment(f"{folder.name}.zip"),
+                                 media_type="application/zip")  # fmt: skip
+
+    @app.get("/datasets/{dataset_id}/left-out.csv")
+    def left_out(dataset_id: int) -> Response:
+        try:
+            name = workspace.summary(dataset_id).name
+        except TracedError as problem:
+            return _refused(problem)
+        return StreamingResponse(_left_out(workspace, dataset_id), media_type="text/csv",
+                                 headers=_attachment(f"{name}-left-out.csv"))  # fmt: skip
+
+
+def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -> None:
+    @app.post("/uploads")
+    def begin() -> dict[str, str]:
+        return {"upload": uploads.begin()}
+
+    @app.put("/uploads/{upload}")
+    async def receive(upload: str, path: str, request: fastapi.Request) -> Response:
+        """One file, as the body; nothing of it stays if the connection ends before the file."""
+        writing = uploads.writing(upload, path)
+        try:
+            file = await run_in_threadpool(writing.__enter__)
+            try:
+                async for piece in request.stream():
+                    await run_in_threadpool(file.write, piece)
+            except BaseException as problem:
+                if not await run_in_threadpool(
+                    writing.__exit__, type(problem), problem, problem.__traceback__
+                ):
+                    raise
+            else:
+                await run_in_threadpool(writing.__exit__, None, None, None)
+        except TracedError as problem:
+            return _refused(problem)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        return Response(status_code=204)
+
+    @app.post("/uploads/{upload}/import")
+    def import_it(upload: str, name: str = "") -> Response:
+        try:
+            path = uploads.path_of(upload)
+            job = workspace.jobs.start("import", None, path=str(path), name=name.strip() or None)
+        except TracedError as problem:
+            return _refused(problem)
+        return JSONResponse({"job": job})
+
+    @app.delete("/uploads/{upload}")
+    def discard(upload: str) -> Response:
+        """Give an upload up. One of which a dataset has been made stays."""
+        try:
+            used = [path for row in workspace.datasets() for path in (row.source, row.root)]
+            if any(Path(path).is_relative_to(uploads.folder / upload) for path in used):
+                raise SettingsError("A dataset has been made of this upload.")
+            uploads.discard(upload)
+        except TracedError as problem:
+            return _refused(problem)
+        return Response(status_code=204)
+
+
+def export_of(workspace: Workspace, job_id: int) -> Path:
+    """The folder that an export has written. Raises NotFound."""
+    job = workspace.jobs.job(job_id)
+    out = str(job.result.get("out") or "")
+    if job.kind != "export" or job.status != "done" or not out:
+        raise NotFound(f"Job {job_id} has exported nothing.")
+    return Path(out)
+
+
+def _left_out(workspace: Workspace, dataset_id: int) -> Iterator[str]:
+    """All rows that an import did not take, as CSV that a spreadsheet opens as text."""
+    buffer = io.StringIO()
+    writer = csv.writer(buffer)
+    writer.writerow(["file", "row", "id", "kind", "message"])
+    offset = 0
+    while True:
+        rows = workspace.problems(dataset_id, offset, _ROWS)
+        for row in rows:
+            cells: list[Any] = [row.file, row.row, row.external_id, row.kind, row.message]
+            writer.writerow([no_formula("" if cell is None else cell) for cell in cells])
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
+        if len(rows) < _ROWS:
+            return
+        offset += _ROWS
+
+
+def _attachment(name: str) -> dict[str, str]:
+    """Headers of a file to be saved, whatever its name is made of."""
+    plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
+    return {
+        "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name)}",
+        "Cache-Control": "no-store",
+        "X-Content-Type-Options": "nosniff",
+    }
+
+
+def _refused(problem: TracedError) -> JSONResponse:
+    status = 404 if isinstance(problem, NotFound) else 400
+    return JSONResponse({"detail": explain(problem)}, status)

@@ -1,0 +1,85 @@
+// Files go to the server one by one, a few at a time, and are imported when all are there.
+const AT_ONCE = 4;
+const box = element.querySelector(".upload"), texts = box.dataset;
+const bar = box.querySelector("progress"), state = box.querySelector("[data-state]"), cancel = box.querySelector("[data-cancel]");
+const size = (bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`);
+let running = null;  // what is on its way: {requests, isCancelled}
+
+async function asked(address, method) {
+  const response = await fetch(address, { method });
+  const answer = response.status === 204 ? {} : await response.json().catch(() => ({}));
+  if (!response.ok) throw new Error(answer.detail ?? texts.broken);
+  return answer;
+}
+
+// XMLHttpRequest tells how far a file is; fetch does not.
+function put(address, file, run, tell) {
+  return new Promise((done, fail) => {
+    const request = new XMLHttpRequest();
+    run.requests.add(request);
+    request.open("PUT", address);
+    request.upload.onprogress = ({ loaded }) => tell(loaded);
+    request.onload = () => {
+      run.requests.delete(request);
+      if (request.status < 300) { tell(file.size); done(); return; }
+      let detail = texts.broken;
+      try { detail = JSON.parse(request.responseText).detail ?? detail; } catch { /* no answer of ours */ }
+      fail(new Error(detail));
+    };
+    request.onerror = () => fail(new Error(texts.broken));
+    request.onabort = () => fail(new Error(texts.cancelled));
+    request.send(file);
+  });
+}
+
+async function upload(files) {
+  const run = running = { requests: new Set(), isCancelled: false };
+  const total = files.reduce((sum, file) => sum + file.size, 0), sent = new Map();
+  let name = null;
+  bar.hidden = cancel.hidden = false;
+  bar.value = 0;
+  state.textContent = texts.preparing;
+  try {
+    name = (await asked("/uploads", "POST")).upload;
+    const left = [...files];
+    const worker = async () => {
+      for (let file = left.shift(); file && !run.isCancelled; file = left.shift()) {
+        const path = encodeURIComponent(file.webkitRelativePath || file.name), one = file;
+        await put(`/uploads/${name}?path=${path}`, file, run, (loaded) => {
+          sent.set(one, loaded);
+          const all = [...sent.values()].reduce((sum, bytes) => sum + bytes, 0);
+          bar.value = total ? all / total : 1;
+          state.textContent = `${texts.sending} ${size(all)} ${texts.of} ${size(total)}`;
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, worker));
+    if (run.isCancelled) throw new Error(texts.cancelled);
+    const called = document.querySelector("#import-name :is(input, textarea)")?.value ?? "";
+    const { job } = await asked(`/uploads/${name}/import?name=${encodeURIComponent(called)}`, "POST");
+    state.textContent = "";
+    trigger("select", { job });
+  } catch (problem) {
+    run.isCancelled = true;
+    run.requests.forEach((request) => request.abort());
+    state.textContent = problem.message;
+    if (name) fetch(`/uploads/${name}`, { method: "DELETE" });
+  } finally {
+    running = null;
+    bar.hidden = cancel.hidden = true;
+  }
+}
+
+element.addEventListener("change", ({ target }) => {
+  if (!target.matches("[data-files]") || running) return;
+  // What systems leave in folders belongs to nobody's dataset.
+  const files = [...target.files].filter((file) => !(file.webkitRelativePath || file.name).split("/").some((part) => part.startsWith(".")) && file.name !== "Thumbs.db");
+  target.value = "";
+  if (files.length) upload(files);
+  else state.textContent = texts.empty;
+});
+cancel.addEventListener("click", () => {
+  if (!running) return;
+  running.isCancelled = true;
+  running.requests.forEach((request) => request.abort());
+});

@@ -1,0 +1,81 @@
+// A picture is looked at closely: the wheel zooms where it points, dragging moves, a double click (or
+// X) goes between whole and close. The next pair is shown as this one is: who compares a corner in many
+// pictures sets it once. Goes on where read_ahead.js ends (`review.SCRIPTS`).
+{
+  const CLOSE = 2.5, MOST = 12, SHARP = 1.4;  // from SHARP on, more pixels than the page needs at first
+  const frameOf = (target) => target?.closest?.("#traced-stage .picture");
+  const frame = () => document.querySelector("#traced-stage .picture");
+  let scale = 1, x = 0.5, y = 0.5;  // x and y: what is in the middle, as shares of the picture
+  let drag = null, moved = false;
+
+  function apply() {
+    const view = frame(), image = view?.querySelector("img");
+    if (!image) return;
+    view.classList.toggle("large", scale > 1);
+    const half = 0.5 / scale;
+    x = Math.min(1 - half, Math.max(half, x));
+    y = Math.min(1 - half, Math.max(half, y));
+    image.style.transform = scale > 1 ? `scale(${scale}) translate(${(0.5 - x) * 100}%, ${(0.5 - y) * 100}%)` : "";
+    const sharp = image.getAttribute("src").replace("size=full", "size=close");
+    if (scale > SHARP && image.getAttribute("src") !== sharp) {
+      const loading = new Image();  // shown when it is here: until then the other one is
+      loading.onload = () => { if (image.isConnected && image.getAttribute("src").replace("size=full", "size=close") === sharp) image.setAttribute("src", sharp); };
+      loading.src = sharp;
+    }
+  }
+
+  // Where the mouse is, as a share of the picture itself.
+  function shareAt(event) {
+    const box = frame().querySelector("img").getBoundingClientRect();
+    return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
+  }
+
+  function zoomTo(wanted, at = [x, y]) {
+    const next = Math.min(MOST, Math.max(1, wanted));
+    // What the mouse points at stays where it is.
+    [x, y] = [at[0] + (x - at[0]) * (scale / next), at[1] + (y - at[1]) * (scale / next)];
+    scale = next;
+    apply();
+  }
+
+  toggleZoom = () => { if (frame()) zoomTo(scale > 1 ? 1 : CLOSE, [0.5, 0.5]); };
+
+  document.addEventListener("wheel", (event) => {
+    if (!frameOf(event.target) || event.ctrlKey) return;
+    if (scale === 1 && event.deltaY > 0) return;  // nothing to zoom out of: the page scrolls
+    event.preventDefault();
+    zoomTo(scale * Math.exp(-event.deltaY / 400), shareAt(event));
+  }, { passive: false });
+  document.addEventListener("dblclick", (event) => { if (frameOf(event.target)) zoomTo(scale > 1 ? 1 : CLOSE, shareAt(event)); });
+  document.addEventListener("pointerdown", (event) => {
+    const view = frameOf(event.target);
+    if (!view || event.button || scale === 1) return;
+    drag = { x: event.clientX, y: event.clientY };
+    moved = false;
+    view.setPointerCapture(event.pointerId);
+    event.preventDefault();
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (!drag) return;
+    const box = frame().querySelector("img").getBoundingClientRect();
+    x -= (event.clientX - drag.x) / box.width;
+    y -= (event.clientY - drag.y) / box.height;
+    moved ||= Math.hypot(event.clientX - drag.x, event.clientY - drag.y) > 3;
+    drag = { x: event.clientX, y: event.clientY };
+    apply();
+  });
+  for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => { drag = null; });
+  document.addEventListener("dragstart", (event) => { if (frameOf(event.target)) event.preventDefault(); });
+  // By keyboard: Enter on the picture, and the arrows while it has the focus and is close.
+  document.addEventListener("keydown", (event) => {
+    if (!frameOf(event.target) || scale === 1) return;
+    const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    x += (by[0] * 0.15) / scale;
+    y += (by[1] * 0.15) / scale;
+    apply();
+  }, true);
+  onRedraw(STAGE, apply);
+}
