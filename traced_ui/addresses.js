@@ -11,6 +11,10 @@
 
   let arriving = asked().get("tab");  // the page that the address names (`page` is Gradio's), until it is shown
   let settling = null;
+  // The pair that Back or Forward has asked for. Until it is on the stage, the address is ahead of
+  // the page; a redraw of another part would otherwise count as a step away from it.
+  let returning = null;
+  const RETURN = 5_000;  // ms; the pair may be gone, then the page shows another
 
   function showPage(name, shown, tries = 60) {
     const tab = tabs().find((one) => named(one) === name);
@@ -24,6 +28,8 @@
   function tell() {
     const queue = document.querySelector(QUEUE), pair = stage()?.dataset.pair;
     if (!queue || arriving) return;
+    if (returning && pair !== returning) { tellAddress(); return; }
+    returning = null;
     const address = new URL(location.href), before = asked();
     const now = new URLSearchParams(queue.dataset.link);
     for (const [key, value] of before) if (key.startsWith("__")) now.set(key, value);
@@ -42,6 +48,8 @@
     clearTimeout(settling);
     arriving = to.get("tab") ?? "review";
     showPage(arriving, () => {});  // what is on the stage is not there yet: its redraw tells
+    returning = to.get("pair");
+    setTimeout((pair) => { if (returning === pair) returning = null; }, RETURN, returning);
     send({ action: "visit", address: Object.fromEntries(to) });
   });
   document.addEventListener("click", (event) => { if (event.isTrusted && event.target.closest(TAB)) tellAddress(); });

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.browser.test_main_job import pair_of, press
 
@@ -65,6 +65,28 @@ def test_back_and_forward_go_from_pair_to_pair(page: Page) -> None:
     page.wait_for_url(re.compile("text=a"))
     page.go_back()
     expect(page.locator(SEARCH)).to_have_value("")
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
+
+
+def test_a_redraw_before_the_answer_leaves_the_way_back_as_it_is(page: Page) -> None:
+    """On a slow server, a part of the page may be drawn anew while the pair that one has gone back
+    to is still on its way. That must not count as a step forward."""
+    first = pair_of(page)
+    page.wait_for_url(re.compile(f"pair={first}"))
+    press(page, "j")
+    second = pair_of(page)
+    page.wait_for_url(re.compile(f"pair={second}"))
+
+    def answer_late(route: Route) -> None:
+        page.wait_for_timeout(600)
+        route.continue_()
+
+    page.route("**/gradio_api/queue/join*", answer_late)
+    redraw = "document.querySelector('#traced-queue [data-link]').dataset.seen = '0'"
+    page.evaluate(f"history.back(); setTimeout(() => {{ {redraw}; }}, 50)")
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", first)
+    page.wait_for_timeout(500)
+    page.go_forward()
     expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
 
 
