@@ -17,7 +17,7 @@
   let current = null;  // the one of them that was put on the stage last
   let isAdvancing = false;  // a verdict is given and the next pair not here yet
   let isPainted = true;  // what is on the stage has been on the screen
-  let isPosting = false, postAgain = false, isOffline = false;
+  let isPosting = false, postAgain = false, isOffline = false, isRefused = false;
   let waitingToAct = [];  // what the server is asked for once all is saved
   const unsent = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
   let fromBefore = unsent.length;
@@ -108,15 +108,16 @@
     postAgain = false;
     const acts = unsent.slice(0, AT_ONCE), s = stage();
     const have = Object.fromEntries(ahead.map(({ pair, mark }) => [pair, mark]));
-    let response = null, answer = null;
+    let answer = null;
     try {
-      response = await fetch("/review/acts", {
+      const response = await fetch("/review/acts", {
         method: "POST", headers: { "Content-Type": "application/json" }, signal: AbortSignal.timeout(PATIENCE),
         body: JSON.stringify({ session: queue.dataset.session, dataset: Number(queue.dataset.dataset), acts, shown: s ? Number(s.dataset.pair) : null, have }),
       });
       answer = response.ok ? await response.json() : null;
-      if (response.status >= 400 && response.status < 500) says("refused");  // kept, and sent again by the next page
-    } catch { response = null; }
+      isRefused = response.status >= 400 && response.status < 500;  // kept, and sent again by the next page
+      if (isRefused) says("refused");
+    } catch { isRefused = false; }
     isPosting = false;
     isOffline = !answer;
     tellUnsent();
@@ -178,6 +179,7 @@
     const waiting = box("unsent");
     waiting.hidden = !isOffline || !unsent.length;
     waiting.querySelector("[data-unsent]").textContent = unsent.length;
+    waiting.querySelectorAll("[data-because]").forEach((why) => { why.hidden = (why.dataset.because === "refused") !== isRefused; });
   }
 
   onRedraw(STAGE, (s) => {

@@ -74,6 +74,12 @@ def create_app(
     app.add_middleware(HostGuard, names=settings.allow_host, bound=settings.host)
     app.add_middleware(SafeHeaders)
 
+    @app.get("/gradio_api/dev/reload")
+    def reload_while_developing() -> Response:
+        """Gradio's stream for developers never ends and looks for changes twenty times a second;
+        nothing is reloaded in a server that runs for others."""
+        return PlainTextResponse("Not found.", status_code=404)
+
     @app.get("/healthy")
     def healthy() -> JSONResponse:
         try:

@@ -137,6 +137,24 @@ def test_a_verdict_that_a_colleague_forestalled_comes_back_with_its_pair(
     take_back(page, site, before)
 
 
+def test_a_server_that_refuses_is_not_said_to_be_silent(page: Page, site: Site) -> None:
+    """Waiting does not help then; another load of the page does, and loses nothing."""
+    before = decisions(site)
+    wait_until_ready(page)
+    page.route("**/review/acts", lambda route: route.fulfill(status=403, body="No."))
+    pair = pair_of(page)
+    page.keyboard.press("d")
+    unsent = page.locator("#traced-returned .unsent")
+    expect(unsent).to_contain_text("1 not saved yet")
+    expect(unsent.get_by_text("The server refuses what this page sends.")).to_be_visible()
+    expect(unsent.get_by_text("The server does not answer.")).to_be_hidden()
+    page.unroute("**/review/acts")
+    page.reload()
+    wait_until_saved(page)
+    assert decisions(site) == {**before, pair: "drop"}
+    take_back(page, site, before)
+
+
 def test_a_server_that_dies_loses_no_verdict(
     browser: Browser, scored_pairs: Path, tmp_path: Path
 ) -> None:

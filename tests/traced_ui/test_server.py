@@ -64,6 +64,11 @@ def test_the_app_is_there_and_its_listeners_are_private(client: TestClient) -> N
     ]  # fmt: skip
 
 
+def test_no_stream_for_developers_is_open(client: TestClient) -> None:
+    """It never ends, and each looks for changes twenty times a second (found by the fuzzer)."""
+    assert client.get("/gradio_api/dev/reload").status_code == 404
+
+
 def test_without_its_database_the_server_says_so(
     client: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
