@@ -93,7 +93,7 @@ class UnknownPictures(TracedError):
     remedies = {
         "terminal": "Choose one that does: python app.py models list, then --model fast. To score "
         "them nevertheless: --anyway.",
-        "page": "Choose another model on the Datasets page.",
+        "page": "Choose another model. The Models page says which there are, and downloads them.",
     }
 
 

@@ -50,8 +50,8 @@ def build(
         with gr.Tabs():
             with gr.Tab("Review", id="review"):
                 redraw = review.build(actions, dataset, blocks)
-            with gr.Tab("Playground", id="playground"):
-                playground.build(workspace, dataset)
+            with gr.Tab("Playground", id="playground") as playground_tab:
+                models_listed = playground.build(workspace, dataset)
             with gr.Tab("Datasets", id="datasets"):
                 datasets.build(workspace, dataset)
             with gr.Tab("Progress", id="progress") as progress_tab:
@@ -80,7 +80,8 @@ def build(
                 [tab.select, dataset.change], *shown, trigger_mode="always_last",
                 api_visibility="private", show_progress="hidden",
             )  # fmt: skip
-        models_tab.select(*models_shown, api_visibility="private", show_progress="hidden")
+        for tab, listed in ((models_tab, models_shown), (playground_tab, models_listed)):
+            tab.select(*listed, api_visibility="private", show_progress="hidden")
         export_tab.select(*refresh, api_visibility="private", show_progress="hidden")
         build_drawer(workspace, blocks, jobs_button, redraw)
 

@@ -23,7 +23,12 @@ from traced_ui.trajectory_chart import trajectory_chart
 EXAMPLES = 6
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
+#: In the dropdown of models: what it says, and its value.
+DATASETS_OWN = ("the dataset's own model", "")
+
+
+def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+    """The page; returns what lists the models: (function, inputs, outputs)."""
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
             image = Picture(
@@ -32,6 +37,10 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             caption = gr.Textbox(
                 label="Caption", lines=2, max_lines=6, elem_id="playground-caption"
             )
+            model = gr.Dropdown(
+                [DATASETS_OWN], value=DATASETS_OWN[1], label="Model", elem_id="playground-model",
+                info="Those on this machine; the Models page downloads others.",
+            )  # fmt: skip
             anyway = gr.Checkbox(
                 label="Also a picture that the model does not know", value=False,
                 elem_id="playground-anyway",
@@ -62,7 +71,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     checked = gr.on(
         [run.click, caption.submit],
         checking(workspace),
-        [*pair, dataset, anyway],
+        [*pair, dataset, anyway, model],
         [result, chart, steps, abstract],
         js=_in_browser("results.dataset.asked = pair; results.classList.add('running');"),
         **options,
@@ -78,6 +87,18 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     checked.then(None, pair, None, js=_in_browser(over), **in_browser)
     stop.click(None, pair, None, js=_in_browser(over), cancels=[checked], **in_browser)
     gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **in_browser)
+
+    def list_models(chosen: str) -> gr.Dropdown:
+        offered = [DATASETS_OWN, *((name, name) for name in models_here(workspace))]
+        still = chosen if (chosen, chosen) in offered else DATASETS_OWN[1]
+        return gr.Dropdown(choices=offered, value=still)
+
+    return list_models, [model], [model]
+
+
+def models_here(workspace: Workspace) -> list[str]:
+    """Names of the models on this machine."""
+    return [view.name for view in workspace.models.listed() if view.is_here]
 
 
 def _in_browser(does: str) -> str:
@@ -110,12 +131,18 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
 
     @guarded
     def check(
-        picture: str | None, text: str | None, dataset_id: int | None = None, anyway: bool = False
+        picture: str | None,
+        text: str | None,
+        dataset_id: int | None = None,
+        anyway: bool = False,
+        model: str | None = None,
     ) -> tuple[str, str, str, str]:
         if picture is None:
             raise SettingsError("Choose a picture first.")
-        path = Path(picture)
-        result = workspace.review.playground(load_image(path), text or "", dataset_id, anyway)
+        if model and model not in models_here(workspace):
+            raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
+        path, play = Path(picture), workspace.review.playground
+        result = play(load_image(path), text or "", dataset_id, anyway, model or None)
         chart = trajectory_chart(result.trajectory)
         why = render(
             "playground_why.html", abstractness=explained_abstractness(result.abstractness)

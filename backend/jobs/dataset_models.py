@@ -45,10 +45,16 @@ class DatasetEngines:
 
     def of_dataset(self, dataset_id: int, model: str | None = None) -> Engine:
         """`model`: a model to use instead, in the form accepted by `--model`."""
-        settings = self.of_session.settings
         if model:
-            return self.of_session.beside(settings.chosen(model))
-        return self.of_session.beside(settings_for(self._store, settings, dataset_id))
+            return self.of_dataset_or_session(None, model)
+        settings = settings_for(self._store, self.of_session.settings, dataset_id)
+        return self.of_session.beside(settings)
+
+    def of_dataset_or_session(self, dataset_id: int | None, model: str | None = None) -> Engine:
+        """The same where there may be no dataset."""
+        if model:
+            return self.of_session.beside(self.of_session.settings.chosen(model))
+        return self.of_session if dataset_id is None else self.of_dataset(dataset_id)
 
     def of_pair(self, pair_id: int) -> Engine:
         """Raises NotFound."""

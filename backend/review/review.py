@@ -48,11 +48,16 @@ class Review(Queue, Verdicts):
         self.keep_in_all = bound(near_duplicates.keep_in_all, store, settings)
 
     def playground(
-        self, image: Image.Image, caption: str, dataset_id: int | None = None, anyway: bool = False
+        self,
+        image: Image.Image,
+        caption: str,
+        dataset_id: int | None = None,
+        anyway: bool = False,
+        model: str | None = None,
     ) -> PlaygroundResult:
-        """See `backend.review.ask_models.play`; with the dataset's or the session's models."""
-        engines = self._engines
-        engine = engines.of_session if dataset_id is None else engines.of_dataset(dataset_id)
+        """See `backend.review.ask_models.play`; with `model`, in the form that `--model` takes, or
+        else with the dataset's or the session's models."""
+        engine = self._engines.of_dataset_or_session(dataset_id, model)
         return ask_models.play(self._store, engine, image, caption, anyway)
 
     def open_pair(self, pair_id: int, reader: str | None = None) -> PairView:

@@ -12,6 +12,8 @@ def test_results_of_another_pair_are_distinguished(page: Page) -> None:
     caption = page.locator("#playground-caption textarea")
     expect(caption).not_to_have_value("")
     whole = caption.input_value()
+    page.get_by_label("Model", exact=True).click()
+    page.get_by_role("option", name="embedded").click()
     page.locator("#playground-run").click()
     result = page.locator("#playground-result .word").first
     expect(result).to_be_visible(timeout=120_000)

@@ -8,6 +8,11 @@ import pytest
 from gradio.data_classes import ImageData
 from PIL import Image
 
+from backend.engine.presets import EMBEDDED
+from backend.errors import SettingsError
+from backend.loaded_models import Engine
+from backend.review import ask_models
+from backend.store import Store
 from backend.workspace import Workspace
 from tests.datasets.folders import picture
 from traced_ui import playground
@@ -78,3 +83,31 @@ def test_a_good_upload_is_checked(
     with pytest.raises(gr.Error):
         playground.checking(workspace)(given, "A dog")
     assert seen == [("RGB", (30, 20), "A dog")]
+
+
+def test_another_model_of_this_machine_may_be_chosen(
+    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name; nothing is downloaded for a picture in the playground."""
+    chosen = []
+
+    def play(store: Store, engine: Engine, *others: object) -> None:
+        chosen.append(engine.settings.model)
+        raise SettingsError("enough")
+
+    monkeypatch.setattr(ask_models, "play", play)
+    other = str(EMBEDDED.parent / "seed-1")
+    monkeypatch.setattr(playground, "models_here", lambda workspace: ["embedded", other])
+    path = str(picture(tmp_path / "a.png", (30, 20)))
+    check = playground.checking(workspace)
+    for model in ("", other, "embedded"):
+        with pytest.raises(gr.Error, match="enough"):
+            check(path, "A dog", None, False, model)
+    assert chosen == [workspace.settings.model, other, str(EMBEDDED)]
+    with pytest.raises(gr.Error, match=r"thorough.* is not on this machine"):
+        check(path, "A dog", None, False, "thorough")
+    assert len(chosen) == 3
+
+
+def test_models_that_are_not_here_are_not_offered(workspace: Workspace) -> None:
+    assert playground.models_here(workspace) == ["embedded"]
