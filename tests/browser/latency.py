@@ -2,8 +2,9 @@
 
 Makes a store of that size, opens it in Chromium, and measures from the key to the page that shows
 its effect: a verdict (which shows the next pair at once, and is committed behind), next, previous,
-and a step. Medians and 95th percentiles in milliseconds; with --soak also the server's
-memory.
+and a step. Medians and 95th percentiles in milliseconds. With --soak afterwards that many verdicts
+in one page: how the memory of server and page grows, and whether each verdict is in the database
+once.
 """
 
 import argparse
@@ -11,22 +12,25 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 from playwright.sync_api import Page, sync_playwright
+from sqlalchemy import select
 
 from backend.lab.bench.generated_store import generate
 from backend.lab.bench.load import memory_of
 from backend.settings import load_settings
 from backend.store import open_database
+from db.models import Verdict
 from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
 
 #: From the key to the first frame after the page shows another pair or step.
 _MEASURE = """([key, what]) => new Promise((done) => {
   const now = () => what === 'step'
     ? document.querySelector('#traced-steps [aria-current=step] .t')?.textContent
-    : what === 'told' ? document.querySelector('#traced-toast')?.textContent
+    : what === 'message' ? document.querySelector('#traced-toast')?.textContent
     : document.querySelector('#traced-stage [data-pair]')?.dataset.pair;
   const before = now(), began = performance.now();
   const watch = new MutationObserver(() => {
@@ -40,6 +44,9 @@ _MEASURE = """([key, what]) => new Promise((done) => {
   document.body.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true }));
   setTimeout(() => { watch.disconnect(); done(-1); }, 5000);
 })"""
+_PAIR = "() => document.querySelector('#traced-stage [data-pair]').dataset.pair"
+#: Parts of a soak, each reported by itself.
+SHARES = 8
 #: Whether the picture of the pair on the page has been there when the pair came.
 _PICTURE = "() => document.querySelector('#traced-stage .picture img')?.complete"
 
@@ -60,14 +67,66 @@ def report(name: str, times: list[float]) -> None:
         print(f"{name:28} no effect seen")
 
 
-def main() -> None:
+def soak(page: Page, server: int, verdicts: int, database_url: str) -> bool:
+    """Verdicts as fast as the page takes them; memory after each eighth. Whether each is in the
+    database once, and nothing else."""
+    given: Counter[int] = Counter()
+    refused = 0
+    before = stored(database_url)
+    for _ in range(SHARES):
+        milliseconds: list[float] = []
+        while len(milliseconds) < verdicts // SHARES:
+            pair = int(page.evaluate(_PAIR))
+            waited = float(page.evaluate(_MEASURE, ["a", "pair"]))
+            if waited < 0:
+                refused += 1
+                if refused > verdicts // 100:
+                    print(f"{refused} keys had no effect: given up")
+                    return False
+                continue
+            given[pair] += 1
+            milliseconds.append(waited)
+        report(
+            f"server {memory_of(server):.0f} MiB, page {page_memory(page):.0f} MiB after",
+            milliseconds,
+        )
+    page.wait_for_function("(sessionStorage.getItem('traced-unsent') ?? '[]') === '[]'")
+    kept = stored(database_url) - before
+    lost, extra = given - kept, kept - given
+    print(
+        f"{given.total()} verdicts given, {lost.total()} lost, {extra.total()} doubled or on pairs "
+        f"that were not shown; {refused} keys without effect"
+    )
+    return not lost and not extra
+
+
+def stored(database_url: str) -> Counter[int]:
+    """How many verdicts each pair has."""
+    store = open_database(database_url)
+    try:
+        with store.reading() as session:
+            return Counter(session.scalars(select(Verdict.pair_id)))
+    finally:
+        store.close()
+
+
+def page_memory(page: Page) -> float:
+    """MiB of the page's JavaScript heap after a garbage collection."""
+    browser = page.context.new_cdp_session(page)
+    browser.send("HeapProfiler.collectGarbage")
+    used = browser.send("Runtime.getHeapUsage")["usedSize"]
+    browser.detach()
+    return float(used) / 2**20
+
+
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=100_000)
     parser.add_argument("--times", type=int, default=40)
     parser.add_argument("--data", type=Path, default=None, help="a store made before")
     parser.add_argument(
         "--soak", type=int, default=0, metavar="VERDICTS",
-        help="afterwards so many verdicts in a row; tells the memory of the server on the way",
+        help="afterwards so many verdicts in a row, with the memory of server and page",
     )  # fmt: skip
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
@@ -100,16 +159,16 @@ def main() -> None:
                     measure(page, "j", "pair", 1)
                     on_page.append(bool(page.evaluate(_PICTURE)))
                 print(f"the next picture was there at once {sum(on_page)} times of {len(on_page)}")
-                for _ in range(8 if given.soak else 0):
-                    report(f"memory {memory_of(server.pid):.0f} MiB, then verdicts",
-                         measure(page, "a", "pair", given.soak // 8, 0))  # fmt: skip
+                is_sound = True
                 if given.soak:
-                    print(f"memory {memory_of(server.pid):.0f} MiB at the end")
+                    url = load_settings({"data_directory": str(folder)}).database_url
+                    is_sound = soak(page, server.pid, given.soak, url)
                 browser.close()
             finally:
                 server.terminate()
                 server.wait()
+    return 0 if is_sound else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
