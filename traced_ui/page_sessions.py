@@ -28,7 +28,7 @@ class PageSession:
     key: str = ""  # Gradio's name for the browser's session
     author: str = ""  # the author of verdicts given here
     team: bool = False  # login is enabled: each pair is assigned to one curator
-    held: int | None = None  # the pair that is claimed for this page
+    held: frozenset[int] = frozenset()  # claimed: the pair on the page and those ready to follow
     limits: str = ""  # limitations of the dataset's scores
     name: str = ""  # the dataset's own id of the pair on the page
     #: Queue and pair from which "more like this" led away.
@@ -41,6 +41,11 @@ class PageSession:
     asked: dict[str, Any] | None = None
     abstract: int | None = None  # the pair on the page, if its caption looks abstract
     lock: threading.RLock = field(default_factory=threading.RLock)
+
+    def hold(self, pair_id: int) -> None:
+        """A pair has been claimed: one of those that are held, or in their place."""
+        if pair_id not in self.held:
+            self.held = frozenset((pair_id,))
 
     def leave(self) -> None:
         """The current pair is about to be replaced by another one."""

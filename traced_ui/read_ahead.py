@@ -7,7 +7,8 @@ and the fingerprint of what was on the screen, so that it goes to that pair or t
 verdict twice writes it once; a browser that got no answer posts again. What cannot be saved comes
 back with a reason, and the browser shows it until it is acknowledged.
 
-With login enabled, pairs are claimed one by one as they are displayed, and nothing is prefetched.
+With login enabled, the pairs that a page has ready are claimed for its curator, like the one that
+it shows: nobody else gets them.
 """
 
 from typing import Any
@@ -21,7 +22,7 @@ from backend.verdicts import DECISIONS, TEXTS
 from traced_ui.login import curator_of
 from traced_ui.messages import explained, note
 from traced_ui.page_sessions import PageSession
-from traced_ui.review_actions import ReviewActions, drawn_pair
+from traced_ui.review_actions import OPEN_ELSEWHERE, ReviewActions, drawn_pair
 from traced_ui.templates import render
 
 #: Pairs that a page has ready: with 500 ms for an answer, ten verdicts a second.
@@ -93,10 +94,13 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
         "of": batch.shown,
         "queue": "", "order": [], "drawn": {}, "more": False, "link": None,
     }  # fmt: skip
-    if answered["is_stale"] or session.grid or session.team or batch.shown is None:
+    if answered["is_stale"] or session.grid or batch.shown is None:
         return answered
     try:
-        return {**answered, **_following(actions, session, batch, batch.shown)}
+        answered |= _following(actions, session, batch, batch.shown)
+        if session.team and batch.shown not in session.held:
+            answered["toast"] += note(OPEN_ELSEWHERE)
+        return answered
     except Exception as error:  # the verdicts are saved, whatever comes next
         return {**answered, "toast": note(explained(error), "error")}
 
@@ -139,8 +143,15 @@ def _following(
         actions.note_shown(view, session)
     left, _, _ = actions.draw_queue(session, filter)
     rows = actions.workspace.review.following(filter, shown, DEPTH + 1)
+    has_more, rows = len(rows) > DEPTH, rows[:DEPTH]
+    if session.team:
+        taken = actions.workspace.accounts.claim_each(
+            [shown, *(row.pair_id for row in rows)], session.author, session.held
+        )
+        session.held = frozenset(taken)
+        rows = tuple(row for row in rows if row.pair_id in session.held)
     order, drawn = [], {}
-    for row in rows[:DEPTH]:
+    for row in rows:
         mark = f"{row.verdict_version} {row.p_error} {row.s_0}"
         order.append(row.pair_id)
         if batch.have.get(row.pair_id) != mark:
@@ -152,6 +163,6 @@ def _following(
         "queue": left,
         "order": order,
         "drawn": drawn,
-        "more": len(rows) > DEPTH,
+        "more": has_more,
         "link": as_query(session.filter),  # what is ready for one queue is not for another
     }

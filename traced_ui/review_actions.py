@@ -100,6 +100,8 @@ def on(*actions: str) -> Callable[[Handler], Handler]:
     return register
 
 
+#: Said of a pair that is claimed by somebody else, on a page that shows it all the same.
+OPEN_ELSEWHERE = "A colleague has this pair open; whoever saves second will be notified."
 #: What gives a verdict: its name, or a suggestion that is accepted.
 _VERDICTS = (*DECISIONS, "suggestion", "enrich")
 
@@ -610,7 +612,8 @@ class ReviewActions:
         pair_id = self.workspace.accounts.claim_first(
             self.filter_of(session), session.author, session.held
         )
-        session.held = pair_id or session.held
+        if pair_id is not None:
+            session.hold(pair_id)
         return pair_id
 
     def _beside(self, session: PageSession, way: str, filter: QueueFilter) -> int | None:
@@ -628,12 +631,12 @@ class ReviewActions:
         return None
 
     def _hold(self, session: PageSession, pair_id: int) -> bool:
-        """Claim the pair for this page and give back the one before; False: somebody has it."""
+        """Claim the pair for this page; False: somebody has it."""
         if not session.team:
             return True
         if not self.workspace.accounts.claim(pair_id, session.author, session.held):
             return False
-        session.held = pair_id
+        session.hold(pair_id)
         return True
 
     def _all(self, session: PageSession, toast: str, filter: QueueFilter | None = None) -> Drawn:
@@ -645,7 +648,7 @@ class ReviewActions:
         filter = filter or self.filter_of(session)
         view = self.view_of(session, session.pair_id) if session.pair_id is not None else None
         if view is not None and not is_held and not self._hold(session, view.pair_id):
-            toast += note("A colleague has this pair open; whoever saves second will be notified.")
+            toast += note(OPEN_ELSEWHERE)
         if view is not None:
             self.note_shown(view, session)
         left, page, counts = self.draw_queue(session, filter)
@@ -667,7 +670,6 @@ class ReviewActions:
     ) -> tuple[Markup, QueuePage, ReviewCounts]:
         """The left side, with the page of pairs and the numbers that it shows."""
         assert session.dataset_id is not None
-        key = "" if session.team else session.key
         counts = self.workspace.review.counts(session.dataset_id)
         page = self.workspace.review.queue_page(filter, session.pages[-1], PAGE)
         if session.pages[-1] is not None and session.pair_id not in [r.pair_id for r in page.rows]:
@@ -676,7 +678,8 @@ class ReviewActions:
         left = review_page.queue(
             page.rows, session.pair_id, counts, session.filter, self._queue_size(filter, counts),
             page.next_cursor is not None, len(session.pages) == 1,
-            self._views(session.dataset_id), self._like(session.filter), key, session.limits,
+            self._views(session.dataset_id), self._like(session.filter), session.key,
+            session.limits,
         )  # fmt: skip
         return left, page, counts
 

@@ -2,10 +2,9 @@
 
 import hashlib
 import secrets
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from functools import cached_property
-
-from sqlalchemy.orm import Session
 
 from backend.accounts.passwords import hashed, is_right
 from backend.accounts.records import AccountView, DisputeView, OpinionView, TeamView
@@ -111,22 +110,35 @@ class Team:
 
     # ---------------------------------------------------------------- beside each other
 
-    def claim(self, pair_id: int, curator: str, held: int | None = None) -> bool:
-        """Take a pair onto one's screen, in place of `held`; False: somebody else has it there."""
+    def claim(self, pair_id: int, curator: str, held: Collection[int] = ()) -> bool:
+        """Take a pair onto one's screen. False: somebody else has it there. Unless it is one of
+        those that are `held`, it takes their place."""
         with self._store.writing() as session:
             taken = claim_queries.claim(session, pair_id, curator)
-            if taken:
-                _give_back(session, held, pair_id, curator)
+            if taken and pair_id not in held:
+                claim_queries.release(session, held, curator)
             return taken
 
-    def claim_first(self, filter: QueueFilter, curator: str, held: int | None = None) -> int | None:
+    def claim_first(
+        self, filter: QueueFilter, curator: str, held: Collection[int] = ()
+    ) -> int | None:
         """`claim` of the first pair of a queue, as it is handed to the curator, that nobody else
         has before them; None: nothing is left."""
         with self._store.writing() as session:
             pair_id = claim_queries.take_first(session, filter, curator)
-            if pair_id is not None:
-                _give_back(session, held, pair_id, curator)
+            if pair_id is not None and pair_id not in held:
+                claim_queries.release(session, held, curator)
             return pair_id
+
+    def claim_each(
+        self, pair_ids: Sequence[int], curator: str, held: Collection[int] = ()
+    ) -> list[int]:
+        """Take a pair and those to follow it, in place of all that is `held`; those that nobody
+        else has, in the order given."""
+        with self._store.writing() as session:
+            taken = claim_queries.claim_each(session, pair_ids, curator)
+            claim_queries.release(session, set(held) - set(taken), curator)
+            return taken
 
     def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
         """Hand a share of the pairs to so many people each. Raises SettingsError."""
@@ -171,12 +183,6 @@ class Team:
                 for dispute in disputes
             ),
         )
-
-
-def _give_back(session: Session, held: int | None, taken: int, curator: str) -> None:
-    """The pair that was on the screen before, in the transaction that has taken another."""
-    if held is not None and held != taken:
-        claim_queries.release(session, held, curator)
 
 
 def _account(row: CuratorRow) -> AccountView:

@@ -1,5 +1,7 @@
-"""Claims: a pair on a curator's screen is not given to others until the claim expires."""
+"""Claims: pairs on a curator's screen, or ready to come onto it, are not given to others until the
+claim expires."""
 
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 
 from sqlalchemy import delete, or_
@@ -17,11 +19,23 @@ CLAIM_HOLDS = timedelta(minutes=10)
 
 def claim(session: Session, pair_id: int, curator: str) -> bool:
     """Claim the pair or renew the claim; False if another curator has claimed it."""
+    return bool(claim_each(session, [pair_id], curator))
+
+
+def claim_each(session: Session, pair_ids: Sequence[int], curator: str) -> list[int]:
+    """Claim several pairs or renew their claims; those that no other curator has claimed, in the
+    order given."""
+    if not pair_ids:
+        return []
     moment = now()
+    # In the order of their ids, so that two curators cannot wait for each other.
     statement = insert_for(session, Claim).values(
-        pair_id=pair_id, curator=curator, expires_at=moment + CLAIM_HOLDS
+        [
+            {"pair_id": pair_id, "curator": curator, "expires_at": moment + CLAIM_HOLDS}
+            for pair_id in sorted(set(pair_ids))
+        ]
     )
-    done = session.execute(
+    done = session.scalars(
         statement.on_conflict_do_update(
             index_elements=[Claim.pair_id],
             set_={
@@ -31,7 +45,8 @@ def claim(session: Session, pair_id: int, curator: str) -> bool:
             where=or_(Claim.curator == curator, Claim.expires_at <= moment),
         ).returning(Claim.pair_id)
     )
-    return done.one_or_none() is not None
+    claimed = set(done)
+    return [pair_id for pair_id in pair_ids if pair_id in claimed]
 
 
 def take_first(session: Session, filter: QueueFilter, curator: str) -> int | None:
@@ -43,6 +58,7 @@ def take_first(session: Session, filter: QueueFilter, curator: str) -> int | Non
     return None
 
 
-def release(session: Session, pair_id: int, curator: str) -> None:
-    """Release the pair if this curator has claimed it."""
-    session.execute(delete(Claim).where(Claim.pair_id == pair_id, Claim.curator == curator))
+def release(session: Session, pair_ids: Collection[int], curator: str) -> None:
+    """Release those of the pairs that this curator has claimed."""
+    if pair_ids:
+        session.execute(delete(Claim).where(Claim.pair_id.in_(pair_ids), Claim.curator == curator))

@@ -8,6 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from tests.browser.conftest import PASSWORD, Site
 from tests.browser.test_main_job import pair_of, press
+from tests.browser.test_read_ahead import wait_until_ready, wait_until_saved
 
 pytestmark = pytest.mark.browser
 
@@ -49,6 +50,25 @@ def test_a_wrong_password_is_reported_and_a_logout_ends_it(
     page.goto(team_site.address)
     expect(page).to_have_url(re.compile("/login"))
     page.close()
+
+
+def test_a_verdict_shows_the_next_pair_before_the_server_answers(people: dict[str, Page]) -> None:
+    """With login as without; and nobody else has the pairs that are ready."""
+    for page in people.values():
+        wait_until_ready(page)
+    ada = people["Ada"]
+    ada.route("**/review/acts", lambda route: None)  # no answer
+    shown = []
+    for _ in range(3):
+        shown.append(pair_of(ada))
+        press(ada, "u")
+    others = {pair_of(people[name]) for name in ("Ben", "Eve")}
+    assert len({*shown, pair_of(ada), *others}) == 6
+    ada.unroute("**/review/acts")
+    wait_until_saved(ada)
+    for pair in reversed(shown):
+        ada.keyboard.press("z")
+        expect(ada.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", pair)
 
 
 def test_nobody_is_handed_what_lies_on_anothers_screen(people: dict[str, Page]) -> None:

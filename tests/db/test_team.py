@@ -72,9 +72,9 @@ def test_a_claim_keeps_others_out_until_it_expires(store: Store) -> None:
         session.execute(update(Claim).values(expires_at=now() - timedelta(seconds=1)))
     with store.writing() as session:
         assert claims.claim(session, ids[0], "Ben")
-        claims.release(session, ids[0], "Ada")
+        claims.release(session, [ids[0]], "Ada")
         assert not claims.claim(session, ids[0], "Ada"), "only one's own claim is given back"
-        claims.release(session, ids[0], "Ben")
+        claims.release(session, [ids[0]], "Ben")
         assert claims.claim(session, ids[0], "Ada")
 
 

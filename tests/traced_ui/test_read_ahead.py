@@ -1,14 +1,18 @@
 """Verdicts that a page posts: each is saved for the pair that was seen, or comes back."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import update
 
 from backend.errors import StoreError
 from backend.review.views import PairView
 from backend.workspace import Workspace
-from tests.traced_ui.test_review import Page, decisions
+from db.column_types import now
+from db.models import Claim
+from tests.traced_ui.test_review import Page, Request, decisions
 from traced_ui.read_ahead import DEPTH, Batch, answer
 from traced_ui.review_actions import ReviewActions
 from traced_ui.server import create_app
@@ -147,6 +151,54 @@ def test_all_pairs_by_post_end_the_queue(actions: ReviewActions) -> None:
         pair = following
     assert decisions(actions.workspace) == ["unsure"] * total
     assert "last pair" in page.press("end")
+
+
+class Colleague(Reader):
+    """The same with login."""
+
+    def __init__(self, actions: ReviewActions, curator: str) -> None:
+        self.actions, self.dataset_id = actions, 1
+        self.request = Request("one", username=curator)
+        self.shown = actions.open(1, self.request)
+
+
+def test_nobody_has_ready_what_another_has(actions: ReviewActions) -> None:
+    ada, ben = Colleague(actions, "Ada"), Colleague(actions, "Ben")
+    shown = {page: page.session.pair_id for page in (ada, ben)}
+    ready = {page: page.post(shown=shown[page])["order"] for page in (ada, ben)}
+    assert len(ready[ada]) == DEPTH
+    assert ready[ben]
+    of_ada, of_ben = {shown[ada], *ready[ada]}, {shown[ben], *ready[ben]}
+    assert of_ada == ada.session.held
+    assert not of_ada & of_ben
+    # A verdict gives the pair back, and takes another one for the end of what is ready.
+    first, second = shown[ada], ready[ada][0]
+    done = ada.post(ada.act(ada.view(first), "drop"), shown=second)
+    assert not done["returned"]
+    assert ada.session.held == {second, *done["order"]}
+    assert first not in ada.session.held
+    assert not ada.session.held & of_ben
+    # What the server draws by itself on the way keeps what is ready; to go elsewhere does not.
+    before = ada.session.held
+    ada.press("next")
+    assert ada.session.held == before
+    ada.press("open", target=first)
+    assert ada.session.held == {first}
+    assert ben.post(shown=shown[ben])["order"], "what is not ready any more is for others"
+
+
+def test_a_pair_that_a_colleague_has_taken_meanwhile_is_reported(actions: ReviewActions) -> None:
+    """After a long break the claims have expired."""
+    ada = Colleague(actions, "Ada")
+    shown = ada.session.pair_id
+    ready = ada.post(shown=shown)["order"]
+    team = actions.workspace.accounts
+    with actions.workspace.store.writing() as session:
+        session.execute(update(Claim).values(expires_at=now() - timedelta(seconds=1)))
+    assert team.claim_each([shown, ready[0]], "Ben") == [shown, ready[0]]
+    back = ada.post(shown=shown)
+    assert "A colleague has this pair open" in back["toast"]
+    assert ready[0] not in back["order"]
 
 
 def test_a_post_is_checked_before_anything_is_done(workspace: Workspace) -> None:
