@@ -19,6 +19,7 @@ from backend.engine.captions import Caption
 from backend.engine.scoring.blip import BlipScorer
 from backend.engine.scoring.lavis.checkpoint import convert
 from backend.engine.scoring.lavis.scorer import LavisScorer, LavisWorker
+from backend.engine.scoring.lavis.worker import refuse_downloads
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
@@ -87,6 +88,21 @@ def test_a_checkpoint_says_its_shape_and_what_is_wrong_with_it(tmp_path: Path) -
 def test_without_its_environment_it_says_how_to_make_it(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="make lavis"):
         LavisWorker("lavis:x", "blip-itm", "cpu", tmp_path / "python")
+
+
+def test_it_downloads_nothing_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """LAVIS and timm would, as soon as a model is named without a file."""
+    monkeypatch.setattr(torch.hub, "download_url_to_file", torch.hub.download_url_to_file)
+    refuse_downloads()
+    with pytest.raises(FileNotFoundError, match=r"nothing is downloaded unasked.*@FILE\.pth"):
+        torch.hub.load_state_dict_from_url("https://example.com/x.pth", str(tmp_path))
+    heard = tmp_path / "heard"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\necho "$HF_HUB_OFFLINE $TRANSFORMERS_OFFLINE" > {heard}\n')
+    python.chmod(0o755)
+    with pytest.raises(ModelUnavailable, match="has ended"):
+        LavisWorker("lavis:blip_image_text_matching", "blip-itm", "cpu", python)
+    assert heard.read_text() == "1 1\n"
 
 
 def test_images_that_nobody_holds_are_forgotten_over_there() -> None:

@@ -5,6 +5,8 @@ libraries of 2022 and cannot live in our environment, so one long-lived worker (
 runs in that of `make lavis`; messages are frames of a length, a header in JSON and raw bytes.
 """
 
+import contextlib
+import os
 import struct
 import subprocess
 import threading
@@ -35,6 +37,8 @@ from backend.errors import ModelUnavailable
 PREFIX = "lavis:"
 _ROOT = Path(__file__).resolve().parents[4]
 _PYTHON = _ROOT / ".venv-lavis" / "bin" / "python"
+#: Nothing is downloaded unasked; the worker refuses what does not come from the hub.
+OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 _WORKER = Path(__file__).with_name("worker.py")
 
 
@@ -53,6 +57,7 @@ class LavisWorker:
             [str(python), "-E", "-P", str(_WORKER), model.removeprefix(PREFIX), kind, device],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env={**os.environ, **OFFLINE},
         )
         self._finish = weakref.finalize(self, _end, self._process)
         self.about, _ = self.ask({"do": "hello"})
@@ -80,7 +85,8 @@ class LavisWorker:
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
     if process.stdin is not None:
-        process.stdin.close()  # the worker ends when nobody asks any more
+        with contextlib.suppress(OSError):  # it has ended already, with a question unread
+            process.stdin.close()  # the worker ends when nobody asks any more
     try:
         process.wait(5)
     except subprocess.TimeoutExpired:

@@ -44,9 +44,26 @@ def reason_of(problem):
     return f"{type(problem).__name__}: {lines[0][:300]}"
 
 
+def refuse_downloads():
+    """Before LAVIS is imported: it and timm fetch what is not here without asking.
+
+    What comes from the hub is refused by the hub's own settings (`scorer.OFFLINE`).
+    """
+    import torch
+
+    def refuse(url, *arguments, **options):
+        raise FileNotFoundError(
+            f"{url} is not on this machine, and nothing is downloaded unasked. Download it, and "
+            "name the file after the model: lavis:NAME/TYPE@FILE.pth"
+        )
+
+    torch.hub.download_url_to_file = refuse
+
+
 class Model:
     def __init__(self, name, kind, device):
         self.declare_missing_operators()
+        refuse_downloads()
         import torch
         from lavis.common.registry import registry
         from lavis.models import load_preprocess
