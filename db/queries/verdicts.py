@@ -124,6 +124,30 @@ _AT_ONCE = 1000
 _ATTEMPTS = 5
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """A verdict that may have been written already, its answer lost on the way."""
+
+    decision: str
+    corrected_caption: str | None
+    suggestion_id: int | None
+    author: str
+    note: str
+
+    def is_answered_by(self, act: VerdictRow) -> bool:
+        """Whether the act is what such a verdict writes."""
+        if act.undoes is not None or act.redoes is not None:
+            return False
+        if (act.author, act.note, act.suggestion_id) != (
+            self.author, self.note, self.suggestion_id,
+        ):  # fmt: skip
+            return False
+        if self.decision == "correct" and act.decision == "correction":
+            # The caption had been edited in bulk, and was accepted with the edit.
+            return act.enriches and act.batch is None
+        return (act.decision, act.corrected_caption) == (self.decision, self.corrected_caption)
+
+
 def add_verdict(
     session: Session,
     pair_id: int,
@@ -177,14 +201,8 @@ def add_verdict(
         if act is not None:
             return act
     earlier = _version(session, pair_id, expected_version + 1)
-    if (
-        earlier is not None
-        and (earlier.decision, earlier.author) == (decision, author)
-        and (earlier.corrected_caption, earlier.suggestion_id) == (corrected_caption, suggestion_id)
-        and earlier.note == note
-        and earlier.undoes is None
-        and earlier.redoes is None
-    ):
+    asked = _Asked(decision, corrected_caption, suggestion_id, author, note)
+    if earlier is not None and asked.is_answered_by(earlier):
         return earlier
     raise VersionConflict(expected_version, pair_state(session, pair_id))
 

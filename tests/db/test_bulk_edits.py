@@ -4,6 +4,7 @@ import pytest
 
 from db import Store
 from db.authors import edit_author
+from db.errors import VersionConflict
 from db.queries import opinions, pairs, progress, verdicts
 from db.queries.pairs import PairRow
 from db.queries.verdicts import Rewrite
@@ -53,6 +54,21 @@ def test_an_edit_says_nothing_of_the_picture(store: Store, edited: tuple[int, li
         )
         acts = verdicts.history(session, ids[0])
     assert [(act.author, act.decision) for act in acts] == [(edit_author("Bo"), None)]
+
+
+def test_an_accepted_edit_may_be_sent_twice(store: Store, edited: tuple[int, list[int]]) -> None:
+    """The answer to the first may be lost on the way to the page."""
+    pair = edited[1][0]
+    acts = []
+    for _ in range(2):
+        with store.writing() as session:
+            acts.append(verdicts.add_verdict(session, pair, 1, "correct", author="Ada"))
+    assert acts[0] == acts[1]
+    assert acts[0].decision == "correction"
+    with store.writing() as session, pytest.raises(VersionConflict):
+        verdicts.add_verdict(session, pair, 1, "drop", author="Ada")
+    with store.writing() as session, pytest.raises(VersionConflict):
+        verdicts.add_verdict(session, pair, 1, "correct", author="Ben")
 
 
 def test_one_undo_takes_it_all_back_and_redo_gives_it_again(
