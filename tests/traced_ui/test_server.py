@@ -107,3 +107,9 @@ def test_a_malformed_request_is_explained_and_not_repeated(
     assert refused.status_code == 422
     assert refused.json()["detail"][0]["problem"]
     assert "secret" not in refused.text
+
+
+def test_an_upload_without_a_file_is_explained(client: TestClient) -> None:
+    refused = client.post("/gradio_api/upload", files={"files": (None, b"text")})
+    assert refused.status_code == 422
+    assert refused.json()["detail"][0]["problem"] == "Not a file."
