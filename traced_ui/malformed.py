@@ -1,7 +1,7 @@
 """Requests of the wrong form are answered 422 with what is wrong, without repeating what was sent.
 
 FastAPI's own answer repeats the request, and is an internal error where that holds a number that
-its JSON library cannot write. Gradio's for an upload that has text where a file belongs is one, too.
+its JSON library cannot write. So is Gradio's for an upload that has text where a file belongs.
 """
 
 import fastapi
