@@ -8,7 +8,7 @@ import os
 import sys
 from typing import Annotated
 
-# Before gradio is imported anywhere: nothing here calls home.
+# Set before gradio is imported anywhere: no telemetry is sent.
 os.environ.setdefault("GRADIO_ANALYTICS_ENABLED", "False")
 os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
@@ -149,7 +149,7 @@ def serve(
         listening = listen(settings.host, settings.port)
         if data is None:
             scored_demo.unpack(settings)
-        # What is named here is for datasets without a model: the others keep theirs.
+        # Models given here apply to datasets that have none yet: the others keep theirs.
         workspace = open_workspace(settings.for_datasets_without_models())
         login = not no_login and workspace.accounts.has_accounts()
         if settings.host not in ("127.0.0.1", "localhost", "::1") and not login and not no_login:
@@ -169,7 +169,7 @@ def serve(
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         port = listening.getsockname()[1]
         console.print(f"Open       http://{host}:{port}/   (stop with Ctrl-C)")
-        # Gradio only now: who opens the address meanwhile waits for the page, and gets it.
+        # Import Gradio last: the socket already listens, so early requests wait for the page.
         from traced_ui.server import serve as serve_app
 
         serve_app(workspace, listening, dataset_id=start_dataset, login=login, mcp=mcp)

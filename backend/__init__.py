@@ -1,5 +1,5 @@
-"""The engine: scores, trajectories, detection, correction. Knows nothing of the user interface."""
+"""Scores, trajectories, detection, correction and review; independent of the user interface."""
 
 from backend.engine.threads import let_waiting_threads_sleep
 
-let_waiting_threads_sleep()  # whatever of this package is imported first: before torch is
+let_waiting_threads_sleep()  # must run before torch is imported

@@ -21,7 +21,7 @@ def bound(function: Callable[Concatenate[A, P], R], first: A, /) -> Callable[P, 
 
 
 def bound(function: Callable[..., Any], *first: Any) -> Callable[..., Any]:
-    """`function` without its first arguments, with its signature and docstring for the reader.
+    """`function` without its first arguments, with its docstring and remaining signature.
 
     >>> bound(max, 3)(2)
     3

@@ -1,4 +1,4 @@
-"""Where the files that come with the program are: the embedded models and the demo dataset.
+"""Locations of the files shipped with the program: the embedded models and the demo dataset.
 
 A checkout has them in `assets/`; an installed wheel has them inside the package (`pyproject.toml`).
 """

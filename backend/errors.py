@@ -7,18 +7,18 @@
     ├── ImageError               one picture cannot be read (the pair is skipped and reported)
     ├── UnsafePath               a path leaves the dataset's root
     ├── ModelUnavailable         a model cannot be loaded: name, directory or file is wrong
-    │   └── ModelMissing         it is on the hub, not on this machine, and nobody asked to get it
-    ├── ModelMismatch            it loads, but is not the kind of model that was asked for
+    │   └── ModelMissing         it is on the hub, but has not been downloaded to this machine
+    ├── ModelMismatch            it loads, but is not the kind of model that is needed
     ├── UnknownPictures          a model's scores of these pictures would mean nothing
-    ├── Unreadable               a model's answer is not in the form that was asked for
+    ├── Unreadable               a model's answer is not in the requested form
     ├── BudgetSpent              the budget allows no further question to a model
-    ├── TrainingError            a classifier cannot be trained on what there is
+    ├── TrainingError            a classifier cannot be trained on the available data
     ├── ExportError              an export cannot be written; nothing was left behind
     ├── StoreError               the database cannot be opened, or is newer than the program
     ├── NotFound                 a pair, a dataset, a classifier that is not in the store
-    ├── OutOfMemory              model and batch need more memory than there is
+    ├── OutOfMemory              model and batch need more memory than is available
     ├── VerdictConflict          somebody else decided this pair in the meantime
-    ├── PortInUse                another program listens there already
+    ├── PortInUse                another program already listens there
     └── SettingsError            an option or a TRACED_* variable is invalid
 
 The message is written for the person who can act on it: what is wrong, where, what to do.
@@ -34,9 +34,9 @@ class TracedError(Exception):
     """Base of all errors raised on purpose. Its text is shown to people as it is."""
 
     title = "Something went wrong"
-    #: What to do about it at each door, "terminal" and "page", where that differs.
+    #: What to do about it, by interface ("terminal" or "page"), if that differs.
     remedies: Mapping[str, str] = {}
-    #: Exit status of the command line (0 is success, 2 is a usage error of the shell's own kind).
+    #: Exit status of the command line (0 is success, 2 is a usage error, as in shells).
     exit_status = 1
 
 
@@ -147,9 +147,9 @@ class SettingsError(TracedError):
     exit_status = 2
 
 
-#: Exit status after Ctrl-C, as shells have it.
+#: Exit status after Ctrl-C, as in shells.
 INTERRUPTED = 130
-#: Every status that the command line ends with; `--help` shows this table.
+#: All exit statuses of the command line; `--help` shows this table.
 EXIT_STATUSES = {
     0: "done",
     1: "unexpected error; from doctor: a check failed",
@@ -167,12 +167,12 @@ EXIT_STATUSES = {
 }
 
 
-#: Of a library's own message: all that a person needs to read, without a page of advice.
+#: Characters quoted of a library's message: enough to understand it, without a page of advice.
 _LONGEST_REASON = 700
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, of the system (Python, torch) or of an accelerator."""
+    """Whether the system (Python, torch) or an accelerator ran out of memory."""
     if isinstance(error, MemoryError | OutOfMemory):
         return True
     names = {kind.__name__ for kind in type(error).__mro__}
@@ -181,9 +181,9 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def not_loaded(what: str, name: str, problem: BaseException, advice: str) -> TracedError:
-    """The error to raise where a model cannot be loaded, whatever its library raised: which, why by
-    the first paragraph of what the library says, and what to give instead. OutOfMemory stays that,
-    and an error raised on purpose itself.
+    """The error to raise if a model cannot be loaded, whatever its library raised. The message says
+    which model, why (the first line of the library's message), and what to use instead. Errors
+    raised on purpose are returned unchanged; running out of memory becomes OutOfMemory.
 
     >>> str(not_loaded("The captioner", "blip", OSError(""), "Name another."))
     "The captioner 'blip' (hub name) could not be loaded: OSError. Name another."
@@ -194,8 +194,8 @@ def not_loaded(what: str, name: str, problem: BaseException, advice: str) -> Tra
         return OutOfMemory(f"{what} '{name}' does not fit.")
     where = "directory" if Path(name).exists() else "hub name"
     text = str(problem).strip()
-    # What libraries say of a file that is no pickle of tensors ends in advice to load it in the way
-    # that runs code.
+    # For a file that is not a pickle of tensors, libraries advise loading it in a way that runs
+    # code.
     if isinstance(problem, pickle.UnpicklingError) or "weights_only" in text:
         text = "its weights are damaged, or hold more than tensors, which may run code"
     lines = text.splitlines()
@@ -211,8 +211,8 @@ def not_loaded(what: str, name: str, problem: BaseException, advice: str) -> Tra
 
 
 def explain(error: BaseException, door: str = "") -> str:
-    """One or two plain sentences about `error`, without a traceback and without markup. `door`:
-    "terminal" or "page", to say what to do there.
+    """One or two plain sentences about `error`, without traceback or markup. `door`: "terminal" or
+    "page", to add what to do there.
 
     >>> explain(DatasetNotFound("No file 'a.csv'. Give a path that exists."))
     "There is no such dataset: No file 'a.csv'. Give a path that exists."

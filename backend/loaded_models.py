@@ -72,7 +72,7 @@ def bytes_of(loaded: Any) -> int:
 
 
 def shelf_for(settings: Settings) -> ModelShelf:
-    """As large as the settings say: by default half of this machine's memory."""
+    """A shelf of the size in the settings, by default half of this machine's memory."""
     if settings.model_memory is not None:
         return ModelShelf(settings.model_memory * 1e9)
     import psutil
@@ -158,7 +158,7 @@ class Engine:
                     ("captioner", name, device), lambda: load_captioner(name, device)
                 )
             except ModelMissing:
-                raise  # it was asked for, and can be had: nobody should find that out from results
+                raise  # requested and available: fail now, instead of silently omitting results
             except ModelUnavailable as problem:
                 self._captioner_problem = str(problem)
                 return None
@@ -216,7 +216,7 @@ class Engine:
             return score_captions(list(captions), self.settings.concreteness)
 
     def why_abstract(self, caption: str) -> tuple[float, tuple[Contribution, ...]]:
-        """The caption's ICC, and what each word adds to it."""
+        """The caption's ICC, and the contribution of each word."""
         with self.text_lock:
             return contributions(caption, self.settings.concreteness)
 
@@ -233,8 +233,8 @@ class Engine:
     ) -> list[Trajectory]:
         """One trajectory per (image state, caption), in order.
 
-        `keys` name the pairs that they belong to, for scorers that compare pairs with each other.
-        `exploring`: by default the session's settings; give a run's own to match it.
+        `keys`: ids of the pairs, for scorers that compare pairs with each other. `exploring`: by
+        default the session's settings; pass a run's own to match it.
         """
         with self.lock:
             self._share_cores()
@@ -251,8 +251,8 @@ class Engine:
         return [by_index[index] for index in range(len(pairs))]
 
     def expectations(self, asked: Sequence[tuple[Image.Image, str]]) -> list[Expectation]:
-        """What the captioner expects of the words of each (image, caption), in order; nothing
-        without a captioner."""
+        """What the captioner expects of the words of each (image, caption), in order; empty without
+        a captioner."""
         with self.lock:
             captioner = self.captioner
             if captioner is None:
@@ -268,9 +268,9 @@ class Engine:
             return self.scorer.encode_images(images)
 
     def _share_cores(self) -> None:
-        """Set torch's threads for what the calling thread computes next: a number of its own in
-        each thread, and another when other programs come or go."""
-        model = getattr(self.scorer, "model", None)  # LAVIS computes in a process of its own
+        """Set torch's number of threads for the calling thread's next computation: torch keeps it
+        per thread, and it depends on the load of other programs."""
+        model = getattr(self.scorer, "model", None)  # LAVIS runs in a separate process
         if model is None or self.scorer.info.device != "cpu":
             return
         import torch

@@ -1,8 +1,8 @@
-"""Settings: command line over TRACED_* environment variables over TOML files over the defaults.
+"""Settings. Precedence: command line, TRACED_* environment variables, TOML files, defaults.
 
-`traced.toml` in the working folder comes before `traced-curator/config.toml` in the user's
-configuration folder; both have the settings' names as keys: `port = 8000`. An unknown name
-is an error in a file and a warning in the environment, because other programs may use the prefix.
+`traced.toml` in the working folder takes precedence over `traced-curator/config.toml` in the user's
+configuration folder; in both, keys are names of settings: `port = 8000`. An unknown name is an
+error in a file and a warning in the environment, because other programs may use the prefix.
 """
 
 import difflib
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 
 EMBEDDED_SCORER = EMBEDDED
 
-#: Names under TRACED_ that are not settings of the program: the tests', and an account's password.
+#: TRACED_* names that are not settings: those of the tests, and an account's password.
 _RESERVED = ("TEST_", "PASSWORD")
 _NUMBERS = {"port", "steps", "top", "candidates", "seed"}
 _DECIMALS = {"corrector_timeout", "model_memory", "upload_limit"}
-#: Several values: separated by commas, or by what separates paths on this system.
+#: Settings with several values, and their separator.
 _LISTS = {"allow_host": ",", "export_root": os.pathsep, "import_root": os.pathsep}
 
 
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 def default_data_directory() -> Path:
-    """Where the store and caches live: outside the code and outside anything that is served."""
+    """Default location of the store and caches: outside the code and any folder that is served."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base) / "traced-curator"
 
@@ -92,8 +92,8 @@ class Settings:
 
     @cached_property
     def exploring(self) -> "Exploring":
-        """The explorer's settings as one. Raises SettingsError for impossible ones."""
-        # Imported late: `--help` needs no NumPy.
+        """The explorer's settings as one object. Raises SettingsError if they are invalid."""
+        # Imported late, because `--help` needs no NumPy.
         from backend.engine.trajectories.exploring import Exploring
 
         return Exploring(
@@ -108,8 +108,8 @@ class Settings:
         )
 
     def chosen(self, model: str, **others: Any) -> "Settings":
-        """With another model, by what `--model` takes; `others`: further settings, None: as they
-        are. A preset brings its captioner unless one is named."""
+        """A copy with another model, as in `--model`. `others`: further settings, None: unchanged.
+        A preset brings its own captioner unless one is given."""
         values = {key: value for key, value in others.items() if value is not None}
         preset = BY_NAME.get(model)
         if preset is None:
@@ -119,15 +119,15 @@ class Settings:
         return replace(self, model=preset.scorer.name, **values)
 
     def for_datasets_without_models(self) -> "Settings":
-        """With nothing that overrides what datasets remember: on a server they keep their models,
-        whatever the server was started with."""
+        """A copy that does not override the models stored with datasets: on a server they keep
+        their models, whatever options the server was started with."""
         weaker = dict.fromkeys(self.origins, "environment")
         return replace(self, origins=weaker)
 
     @property
     def captioner_model(self) -> str | None:
-        """The captioner to use. The embedded one knows drawn scenes only, so it is the default
-        beside embedded scorers alone; with another scorer, none unless it is named."""
+        """The captioner to use. The embedded one only knows drawn scenes, so it is the default only
+        for embedded scorers; with other scorers there is none unless one is given."""
         if self.captioner:
             return None if self.captioner == "none" else self.captioner
         embedded = Path(self.model).resolve().parent == MODELS.resolve()
@@ -140,13 +140,13 @@ def setting_names() -> tuple[str, ...]:
 
 
 def user_file(environment: Mapping[str, str] = os.environ) -> Path:
-    """The user's own configuration file, whether or not there is one."""
+    """Path of the user's configuration file, which may not exist."""
     base = environment.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(base) / "traced-curator" / "config.toml"
 
 
 def folder_file() -> Path:
-    """The configuration file of the folder in which the program was started."""
+    """Path of the working folder's configuration file, which may not exist."""
     return Path.cwd() / "traced.toml"
 
 
@@ -175,12 +175,12 @@ def load_settings(
     environment: Mapping[str, str] | None = None,
     files: Sequence[Path] | None = None,
 ) -> Settings:
-    """Put the layers together.
+    """Merge the sources of settings.
 
-    `overrides` holds command-line values; None means "not given". `files`: TOML files, the stronger
-    ones last; missing ones are skipped. Default: the user's and the folder's, or
-    none where an `environment` is given. Raises SettingsError for unknown names and for values of
-    the wrong kind, naming the file.
+    `overrides` holds command-line values; None means "not given". `files`: TOML files, in order of
+    increasing precedence; missing ones are skipped. Default: the user's and the working folder's,
+    or none if an `environment` is given. Raises SettingsError for unknown names and for values of
+    the wrong type, naming the file.
     """
     if files is None and environment is not None:
         files = ()
@@ -234,5 +234,5 @@ def load_settings(
         raise SettingsError(f"lemon must be 'fix' or 'opt', not '{settings.lemon}'.")
     if is_reserved(settings.author):
         raise SettingsError(f"'{settings.author}' is reserved for rules; choose another name.")
-    settings.exploring  # noqa: B018  (refuses impossible settings here, not in mid-run)
+    settings.exploring  # noqa: B018  (rejects invalid settings now, not mid-run)
     return settings

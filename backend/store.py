@@ -45,15 +45,15 @@ class Store:
 
     @contextmanager
     def reading(self, scanning: bool = False) -> Iterator[Session]:
-        """A read-only session on a consistent snapshot. `scanning`: it reads most of a large
+        """A read-only session on a consistent snapshot. `scanning`: set it to read most of a large
         dataset once."""
         with translated(), self._store.reading(scanning) as session:
             yield session
 
     @contextmanager
     def writing(self, large: bool = False) -> Iterator[Session]:
-        """A session that commits when the block ends, and rolls back when it raises. `large`: it
-        writes a large part of the database."""
+        """A session that commits when the block ends, and rolls back when it raises. `large`: set
+        it to write a large part of the database."""
         with translated(), self._store.writing(large) as session:
             yield session
 
@@ -63,7 +63,7 @@ class Store:
         return self._store
 
     def backup(self, target: Path) -> Path:
-        """A consistent copy while others work; see `db.backup`."""
+        """A consistent copy, even while others write; see `db.backup`."""
         with translated():
             return backup(self._store, target)
 
@@ -83,16 +83,16 @@ class Store:
 
 
 def is_missing(url: str) -> bool:
-    """Whether the URL names a SQLite file that does not exist: opening it would make it."""
+    """Whether the URL names a SQLite file that does not exist: opening it would create it."""
     try:
         address = make_url(url)
     except (ArgumentError, ValueError):
-        return False  # opening says what is wrong with it
+        return False  # opening it reports what is wrong
     file = address.database if address.get_backend_name() == "sqlite" else None
     return bool(file) and file != ":memory:" and not Path(str(file)).exists()
 
 
 def open_database(url: str) -> Store:
-    """Open, create or upgrade the database at `url`; StoreError says what to do if it cannot be."""
+    """Open, create or upgrade the database at `url`. Raises StoreError, which says what to do."""
     with translated():
         return Store(db.open_store(url))

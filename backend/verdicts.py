@@ -38,7 +38,7 @@ class VerdictText:
     button: str
     listed: str  #: beside a pair in a list, with its mark
     saved: str  #: once it is recorded
-    caption: str  #: what it says of the caption as it was
+    caption: str  #: what it says about the original caption
 
 
 TEXTS: dict[Decision, VerdictText] = {
@@ -51,8 +51,8 @@ TEXTS: dict[Decision, VerdictText] = {
 
 
 def about_caption(judgement: str | None) -> str:
-    """What a judgement says of the caption as it was: how it is corrected, or by whom enriched,
-    does not count, and a dropped copy of a picture says nothing.
+    """What a judgement says about the original caption, however it is corrected or enriched. A
+    dropped duplicate of a picture says nothing.
 
     >>> about_caption("drop"), about_caption("correction"), about_caption(ENRICHED)
     ('wrong', 'wrong', 'correct')

@@ -136,7 +136,7 @@ class Workspace:
         manage_datasets.set_guidelines(self.store, dataset_id, text)
 
     def guidelines(self, dataset_id: int) -> str:
-        """As `set_guidelines` was given it."""
+        """The text given to `set_guidelines`."""
         with self.store.reading() as session:
             return dataset_queries.get_dataset(session, dataset_id).guidelines
 

@@ -1,7 +1,7 @@
 """Numbers packed into bytes, so that trajectories of a million pairs fit.
 
 Floats are little-endian float32. Whole numbers are little-endian in the narrowest unsigned width
-that holds the largest of them; the first byte says which (1, 2 or 4 bytes a number):
+that fits the largest of them; the first byte is that width (1, 2 or 4 bytes per number):
 
 >>> encode_integers([3, 0, 255]).hex()
 '010300ff'
@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 _WIDTHS: dict[int, str] = {1: "<u1", 2: "<u2", 4: "<u4"}
 
-#: Suspect scores in [0, 1] are kept in steps of 1/255: finer than any shade a curator can see.
+#: Suspect scores in [0, 1] are stored in steps of 1/255: finer than any shade a curator can see.
 SCORE_STEPS = 255
 
 
@@ -32,7 +32,7 @@ def encode_floats(values: ArrayLike) -> bytes:
 
 
 def decode_floats(blob: bytes) -> NDArray[np.float32]:
-    """The inverse of `encode_floats`; a fresh, writable array of shape [n]."""
+    """The inverse of `encode_floats`; a new, writable array of shape [n]."""
     return np.frombuffer(blob, dtype="<f4").astype(np.float32)
 
 
@@ -52,7 +52,7 @@ def decode_integers(blob: bytes) -> tuple[int, ...]:
 
 
 def encode_texts(texts: Sequence[str]) -> bytes:
-    """Texts that differ little from one to the next, compressed; empty ones and any characters."""
+    """Compress texts that differ little from one to the next; any characters are allowed."""
     return zlib.compress(json.dumps(list(texts)).encode("ascii"), 9)
 
 
@@ -72,6 +72,6 @@ def encode_suspects(suspects: Sequence[tuple[int, int, float]]) -> bytes:
 
 
 def decode_suspects(blob: bytes) -> tuple[tuple[int, int, float], ...]:
-    """The inverse of `encode_suspects`, scores within 1/510 of what went in."""
+    """The inverse of `encode_suspects`, with scores within 1/510 of the original ones."""
     flat = decode_integers(blob)
     return tuple((flat[i], flat[i + 1], flat[i + 2] / SCORE_STEPS) for i in range(0, len(flat), 3))

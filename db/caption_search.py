@@ -5,8 +5,8 @@ texts every caption is scanned. On SQLite, triggers keep the index in sync with 
 second copy of the captions.
 """
 
-#: With the places of trigrams (160 bytes a pair) the index answers by itself; without them every
-#: caption that it names is read again, eight times slower.
+#: With trigram positions (160 bytes per pair) the index alone answers a query; without them every
+#: candidate caption is read again, which is eight times slower.
 SQLITE = (
     "CREATE VIRTUAL TABLE pair_captions USING fts5("
     "caption, content='pairs', content_rowid='id', tokenize='trigram')",

@@ -10,7 +10,7 @@ from sqlalchemy.types import TypeDecorator
 class UtcDateTime(TypeDecorator[datetime]):
     """An instant. SQLite has no time zones, so what is stored there is always UTC.
 
-    Values must know their time zone; they come back in UTC.
+    Values must be timezone-aware; they are returned in UTC.
     """
 
     impl = DateTime(timezone=True)

@@ -1,4 +1,4 @@
-"""What the store raises.
+"""Exceptions raised by the store.
 
     StoreProblem          the database cannot be opened, read or written
     ├── NewerDatabase     it was made by a newer version of the program

@@ -7,7 +7,7 @@
   packed (see `blobs.py`): one row per pair, not one per step.
 
 Deleting a dataset deletes what belongs to it in a fixed order (`queries/datasets.py`); there is no
-cascade that could reach further than meant.
+cascade that could delete more than intended.
 """
 
 from datetime import datetime
@@ -120,8 +120,7 @@ class Pair(Base):
     corrected_caption: Mapped[str | None] = mapped_column(Text)
     decided_at: Mapped[datetime | None] = mapped_column(UtcDateTime)
     decided_by: Mapped[str | None] = mapped_column(String(255))
-    #: The new caption says more, the old one was correct: see `judgement` in
-    #: `queries/statements.py`.
+    #: The new caption says more, the old one was correct: see `judgement` in `db/decisions.py`.
     enriches: Mapped[bool] = mapped_column(Boolean, server_default=false())
     #: The note of the current verdict; "": none.
     note: Mapped[str] = mapped_column(Text, server_default="")
@@ -135,7 +134,7 @@ class Pair(Base):
 
 
 # One index per order of the queue: (dataset, value, id) makes every page a short range scan,
-# whichever way it runs. The two most used filters have partial indexes of their own.
+# in either direction. The two most used filters have partial indexes of their own.
 Index("ix_pairs_position", Pair.dataset_id, Pair.id)
 Index("ix_pairs_p_error", Pair.dataset_id, Pair.p_error.desc(), Pair.id)
 Index("ix_pairs_gain", Pair.dataset_id, Pair.gain.desc(), Pair.id)
@@ -196,7 +195,7 @@ class ImportProblem(Base):
 
 
 class Run(Base):
-    """What produced which numbers."""
+    """A computation that produced numbers: by which model, with which parameters."""
 
     __tablename__ = "runs"
 
@@ -231,7 +230,7 @@ class _Packed:
     #: The model's auxiliary score for the same captions, if it has one.
     second_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
     second_first_step_scores: Mapped[bytes | None] = mapped_column(LargeBinary)
-    #: What a captioner expects of the caption's words, and which one; `queries/expectations.py`.
+    #: A captioner's expectations of the words, and its identity; see `queries/expectations.py`.
     expectation: Mapped[bytes | None] = mapped_column(LargeBinary)
     captioner: Mapped[str | None] = mapped_column(String(64))
 
@@ -287,7 +286,7 @@ Index(
 
 
 class Detection(Base):
-    """What detection says about one pair. `suspects`: packed (start, end, score)."""
+    """The detection result of one pair. `suspects`: packed (start, end, score)."""
 
     __tablename__ = "detections"
 

@@ -24,15 +24,16 @@ from sqlalchemy.orm import Session
 
 from db.errors import MissingRow, StoreProblem
 
-#: How long a writer waits for another program's before it gives up.
+#: Seconds that a writer waits for a writer of another process before it gives up.
 BUSY_SECONDS = 10
-#: … and for writers of this process, which are known to end: ranking a million pairs takes a while.
+#: … and for writers of its own process, which are known to finish: ranking a million pairs takes a
+#: while.
 TURN_SECONDS = 120
 
 # synchronous=FULL: each commit reaches the disk before it is reported. In WAL mode NORMAL already
-# survives kill -9 of the process, but a power cut may take the last commits back, and a verdict
-# that was confirmed must never be lost. Curators commit a few times a minute and bulk work commits
-# in batches, so the price is one flush a commit.
+# survives kill -9 of the process, but a power cut may lose the last commits, and a verdict that was
+# confirmed must never be lost. The cost, one flush per commit, is small: curators commit a few
+# times a minute, and bulk work commits in batches.
 _SQLITE_PRAGMAS = {
     "foreign_keys": "ON",
     "synchronous": "FULL",
@@ -40,8 +41,8 @@ _SQLITE_PRAGMAS = {
 }
 #: Bytes of SQLite's file that are memory-mapped, except for full scans.
 _MAPPED = 268_435_456
-#: KiB a connection keeps of SQLite's file (what is read often is mapped anyway), and while it
-#: writes large parts of it: the numbers of a million pairs lie in many indexes.
+#: SQLite's page cache per connection in KiB (frequent reads are memory-mapped anyway), and while
+#: writing large parts of the file: updating a million pairs touches many indexes.
 _CACHE, _LARGE_CACHE = 16_384, 262_144
 
 
@@ -85,9 +86,9 @@ class Store:
 
     @contextmanager
     def writing(self, large: bool = False) -> Iterator[Session]:
-        """A session that commits when the block ends. On SQLite one at a time, the others wait:
-        keep it short, compute before you enter. `large`: it writes a large part of the database
-        and gets a larger cache."""
+        """A session that commits when the block ends. On SQLite there is one at a time and others
+        wait: keep it short, compute before entering. `large`: it writes a large part of the
+        database and gets a larger cache."""
         writer = self._large_writer if large else self._writer
         with explained(self.address), self._in_turn(), Session(writer) as session:
             yield session
@@ -140,7 +141,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _record: object) -> None:
 
 
 def _switch_to_wal(connection: sqlite3.Connection) -> None:
-    """Once in a database's life. SQLite does not wait when two programs do this at once."""
+    """Once in a database's lifetime. SQLite does not wait if two processes do this at once."""
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -183,15 +184,15 @@ _ADVICE = {
 }
 
 
-#: PostgreSQL's numeric_value_out_of_range: a parameter that no INTEGER can be.
+#: PostgreSQL's numeric_value_out_of_range: a parameter that does not fit into INTEGER.
 _OUT_OF_RANGE = "22003"
 _TOO_LARGE = "There is no such row: the number is larger than any id or version can be."
 
 
 @contextmanager
 def explained(address: str) -> Iterator[None]:
-    """Turn what a driver raises about the database as a whole into a StoreProblem, and about a
-    number that no column can hold into a MissingRow: it came from a URL or an API client.
+    """Translate driver errors: a problem of the database as a whole becomes a StoreProblem, and a
+    number too large for its column, which came from a URL or an API client, a MissingRow.
 
     Programming errors (integrity, syntax) pass through unchanged.
     """

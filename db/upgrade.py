@@ -52,7 +52,7 @@ def parse_url(url: str) -> URL:
     """`url` with the driver we use; refuses unsupported databases."""
     try:
         parsed = make_url(url)
-    except (exc.ArgumentError, ValueError) as error:  # a port that is no number, for one
+    except (exc.ArgumentError, ValueError) as error:  # for example, a port that is not a number
         shown = re.sub(r":[^:@/]*@", ":***@", url)
         raise StoreProblem(
             f"'{shown}' is not a database URL. Write sqlite:////absolute/path.db or "

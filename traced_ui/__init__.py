@@ -1,14 +1,14 @@
 """The user interface: one file per page, and shared parts.
 
 listening, server, headers, login, sessions   the web server: access control and page sessions
-api           the same actions for programs
+api           the same actions for API clients
 layout        header, tabs, shared elements
-review        the review page: its parts, and which of them an event changes
+review        the review page: its components, and which of them each event updates
 review_actions, page_sessions   … what each key and click does, and the state of each open page
-review_page   … and what it looks like
+review_page   … and its HTML
 playground, datasets, retrain, export, progress, plane, team     the other pages
 jobs          running jobs and their progress
-keyboard      all keys;  script.js: how they and clicks reach the server;
+keyboard      all key bindings;  script.js: sends keys and clicks to the server;
               half_done.js: keeps unsaved input across redraws;
               addresses.js: URLs and history of pages and pairs
 templates     templates/ contains all HTML, with autoescaping

@@ -20,7 +20,7 @@ _NAMED = 3
 
 
 def explained_abstractness(abstractness: Abstractness) -> Markup:
-    """A paragraph, and the words that matter most in a sentence."""
+    """The caption as a paragraph, and a sentence naming the words that matter most."""
     pieces: list[dict[str, Any]] = []
     position = 0
     for start, end, gain in abstractness.words:

@@ -1,7 +1,7 @@
-"""Accounts in the page, for adjudicators: add somebody, change a password or a role, let in or not.
+"""Account management for adjudicators: add accounts, change passwords, roles and access.
 
-Where nobody logs in there is nobody who may: whoever reaches the page could make themselves an
-account for the day on which login is switched on.
+Without login nobody may use it: otherwise anyone who can reach the page could create an account for
+the time when login is enabled.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from backend.errors import SettingsError
 from backend.workspace import Workspace
 from traced_ui.messages import guarded, note
 
-#: What can be done with an account, and how the page calls it.
+#: Changes to an account, and their labels.
 CHANGES = {
     "password": "set this password",
     "role": "give this role",
@@ -23,7 +23,7 @@ CHANGES = {
 
 
 def build(workspace: Workspace, listing: gr.HTML, listed: Any) -> None:
-    """The form; called inside the page. `listed`: what draws `listing`, the table of accounts."""
+    """Build the form; called inside the page. `listed`: renders `listing`, the accounts table."""
     with gr.Accordion("Add or change accounts", open=False, elem_id="accounts-form"):
         name = gr.Textbox(label="Name", elem_id="account-name")
         password = gr.Textbox(label="Password", type="password", elem_id="account-password")
@@ -49,13 +49,14 @@ def build(workspace: Workspace, listing: gr.HTML, listed: Any) -> None:
         return note(said, "good"), listed(), ""
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    shown = [message, listing, password]  # a password does not stay in the page
+    shown = [message, listing, password]  # the password field is cleared
     add.click(added, [name, password, role], shown, **options)
     do.click(changed, [name, password, role, change], shown, **options)
 
 
 def add_account(workspace: Workspace, by: str | None, name: str, password: str, role: str) -> str:
-    """What the page says of it. `by`: who has logged in. Raises SettingsError."""
+    """Add an account; return the message to show. `by`: the logged-in user. Raises
+    SettingsError."""
     _check_right(workspace, by)
     made = workspace.accounts.add(name, password, role)
     return f"{made.name} may log in now, as {made.role}."
@@ -64,8 +65,8 @@ def add_account(workspace: Workspace, by: str | None, name: str, password: str, 
 def change_account(
     workspace: Workspace, by: str | None, name: str, change: str, password: str, role: str
 ) -> str:
-    """As `add_account`, for one of CHANGES. Nobody shuts themselves out, or takes their own role:
-    there is always an adjudicator left."""
+    """Make one of CHANGES, otherwise as `add_account`. Users cannot disable their own login or
+    change their own role, so there is always an adjudicator left."""
     _check_right(workspace, by)
     name = " ".join(name.split())
     if change not in CHANGES:

@@ -1,4 +1,4 @@
-"""The same actions for programs: named endpoints over Gradio's own interface, and as MCP tools.
+"""The same actions for API clients: named Gradio endpoints, and MCP tools.
 
     from gradio_client import Client
 
@@ -30,7 +30,7 @@ from traced_ui.arguments import checked
 from traced_ui.login import curator_of
 from traced_ui.messages import explained
 
-#: The actions by name, in the order in which they are listed.
+#: Names of the actions, in listing order.
 TOOLS = (
     "datasets", "queue", "next", "pair", "decide", "undo", "redo", "suggest", "check", "similar",
     "progress",
@@ -39,8 +39,9 @@ _MOST = 200
 
 
 def build(workspace: Workspace, queued: bool = True) -> None:
-    """Register the endpoints; called inside the Blocks. `queued`: by Gradio's queue. Its MCP server
-    reaches that only through a client of its own, which has not logged in: False for MCP."""
+    """Register the endpoints; called inside the Blocks. `queued`: run them through Gradio's queue;
+    False for MCP, because Gradio's MCP server reaches the queue only through its own client, which
+    is not logged in."""
     actions = Actions(workspace)
     for name in TOOLS:
         gr.api(
@@ -52,7 +53,7 @@ def build(workspace: Workspace, queued: bool = True) -> None:
 
 
 def _with_clear_errors(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Problems become Gradio's errors, with our explanation and nothing of the program's inside."""
+    """Convert exceptions into Gradio errors with our explanation, without internal details."""
 
     sound = checked(function)
 
@@ -67,7 +68,7 @@ def _with_clear_errors(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class Actions:
-    """What programs can do. Verdicts are recorded under the name of the logged-in user."""
+    """Actions for API clients. Verdicts are recorded under the name of the logged-in user."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -110,17 +111,17 @@ class Actions:
             order: p_error, s_0, gain, icc, disagreement, support (hollow first), weakest,
                 specificity, uncertainty, random or position.
             text: Only captions that contain these words.
-            meaning: Only captions that mean something like this, nearest first.
-            limit: How many pairs, at most 200.
-            after: The `next` of the page before; empty for the first page.
+            meaning: Only captions similar in meaning to this text, nearest first.
+            limit: Maximum number of pairs, at most 200.
+            after: The `next` of the previous page; empty for the first page.
             filters: More filters as in the address of a queue, for example note=blurry&split=val;
-                they come before the arguments above.
+                they override the arguments above.
 
         Returns:
             `pairs`, each with id, caption, p_error (probability that the caption is wrong), s_0
             (image-text score), gain, support (of its phrases by the image; low is hollow),
-            specificity (log-probability, at most 0, low is generic) and
-            verdict; and `next`, null on the last page.
+            specificity (log-probability, at most 0; low is generic) and verdict; and `next`, null
+            on the last page.
         """
         dataset_id = self._workspace.find(dataset)
         fields = {**START, "review": review, "order": order, "text": text, "meaning": meaning}
@@ -159,7 +160,7 @@ class Actions:
     ) -> dict[str, Any] | None:
         """The next pair to judge, by default the one most likely to be wrong.
 
-        If login is enabled, it is handed to nobody else for ten minutes.
+        If login is enabled, it is reserved for you for ten minutes.
 
         Args:
             dataset: The dataset's name.
@@ -167,7 +168,7 @@ class Actions:
                 specificity, uncertainty, random or position.
 
         Returns:
-            The pair, as `pair` gives it, or null when nothing is left.
+            The pair, as returned by `pair`, or null if none is left.
         """
         dataset_id = self._workspace.find(dataset)
         filter = from_fields(dataset_id, cleaned({**START, "order": order}))
@@ -188,12 +189,11 @@ class Actions:
             pair_id: The pair's id, as in the queue.
 
         Returns:
-            The caption, the dataset's guidelines (Markdown), the probability that it is wrong, the
-            suspect words with their suspicion
-            from 0 to 1, the scores along the caption trajectory, suggested corrections, the verdict
-            that holds, each phrase with how far s falls when it is made meaningless (null: not
-            measured), how specific the caption is, the version to decide on, and the path of the
-            picture on this server.
+            The caption, the dataset's guidelines (Markdown), the probability that the caption is
+            wrong, the suspect words with their suspicion from 0 to 1, the scores along the caption
+            trajectory, suggested corrections, the current verdict, each phrase with the drop in s
+            when it is made meaningless (null: not measured), how specific the caption is, the
+            version to pass to `decide`, and the path of the picture on this server.
         """
         return _pair(self._workspace.review.open_pair(int(pair_id), _reader(request)))
 
@@ -211,16 +211,17 @@ class Actions:
 
         Args:
             pair_id: The pair's id.
-            version: The version of the pair that was looked at; if somebody has decided since then,
-                nothing is written and the answer is an error.
+            version: The version of the pair that the verdict is based on; if somebody has decided
+                the pair since then, nothing is written and an error is returned.
             verdict: correct, drop (wrong, leave the pair out), correction (wrong, use another
                 caption), abstract or unsure.
             corrected_caption: The new caption of a correction.
-            suggestion_id: Or the id of one of the pair's suggestions.
-            note: Why, or what is to be done: kept with the verdict, searched and exported.
+            suggestion_id: Alternatively, the id of one of the pair's suggestions.
+            note: The reason, or what remains to be done; stored with the verdict, searchable and
+                exported.
 
         Returns:
-            The verdict that holds now, with the pair's id and its new version.
+            The current verdict, with the pair's id and its new version.
         """
         decided = self._workspace.review.decide(
             int(pair_id),
@@ -234,33 +235,33 @@ class Actions:
         return _verdict(decided)
 
     def undo(self, dataset: str, request: gr.Request | None = None) -> dict[str, Any] | None:
-        """Take back your newest verdict in a dataset.
+        """Undo your latest verdict in a dataset.
 
         Args:
             dataset: The dataset's name.
 
         Returns:
-            The verdict that holds now (null: undecided), with the pair's id and its new version, or
-            null if there was nothing to take back.
+            The current verdict (null: undecided), with the pair's id and its new version, or null
+            if there was nothing to undo.
         """
         verdict = self._workspace.review.undo(self._workspace.find(dataset), self._author(request))
         return _verdict(verdict) if verdict is not None else None
 
     def redo(self, dataset: str, request: gr.Request | None = None) -> dict[str, Any] | None:
-        """Give the verdict again that you took back last.
+        """Redo the verdict that you undid last.
 
         Args:
             dataset: The dataset's name.
 
         Returns:
-            The verdict that holds now, with the pair's id and its new version, or null if there was
-            nothing to give again.
+            The current verdict, with the pair's id and its new version, or null if there was
+            nothing to redo.
         """
         verdict = self._workspace.review.redo(self._workspace.find(dataset), self._author(request))
         return _verdict(verdict) if verdict is not None else None
 
     def suggest(self, pair_id: int) -> list[dict[str, Any]]:
-        """Suggested corrections for a pair, the best first; computed now if there are none yet.
+        """Suggested corrections for a pair, best first; computed now if there are none yet.
 
         Args:
             pair_id: The pair's id.
@@ -295,15 +296,15 @@ class Actions:
         }
 
     def similar(self, pair_id: int, way: str = "image") -> list[int]:
-        """Pairs like this one, the nearest first; the pair itself is the first of them.
+        """Pairs similar to this one, nearest first, starting with the pair itself.
 
         Args:
             pair_id: The pair's id.
-            way: image (similar pictures), duplicate (near duplicates alone), caption, or confused
+            way: image (similar pictures), duplicate (near duplicates only), caption, or confused
                 (pictures that this caption fits as well or better).
 
         Returns:
-            Ids of pairs.
+            Pair ids.
         """
         view = self._workspace.review.open_pair(int(pair_id))
         return list(
@@ -311,15 +312,15 @@ class Actions:
         )
 
     def progress(self, dataset: str) -> dict[str, Any]:
-        """How far the review of a dataset has come.
+        """The review progress of a dataset.
 
         Args:
             dataset: The dataset's name.
 
         Returns:
-            Pairs reviewed, errors found, the precision of what was flagged, and, once some pairs
-            have been decided in the order of the random audit, an estimate with a 95 % interval of
-            the errors that remain.
+            Pairs reviewed, errors found, the precision of flagged pairs, and, once some pairs have
+            been decided in the order of the random audit, an estimate of the remaining errors with
+            a 95 % interval.
         """
         view = self._workspace.review.progress(self._workspace.find(dataset))
         rest = view.remaining
@@ -338,15 +339,15 @@ class Actions:
 
 
 def _reader(request: gr.Request | StarletteRequest | None) -> str | None:
-    """Who has logged in. Gradio's MCP server hands the web server's own request on, in which the
-    guard has left the name."""
+    """The logged-in user; None without login. Gradio's MCP server passes on the Starlette request,
+    in which the login guard has stored the name."""
     if isinstance(request, StarletteRequest):
         return curator_of(request)
     return (request.username or None) if request is not None else None
 
 
 def _place(after: str) -> Cursor | None:
-    """The place that a page's `next` names; None for the first page. Raises SettingsError."""
+    """Parse the `next` of a page; None for the first page. Raises SettingsError if invalid."""
     if not after:
         return None
     try:
@@ -366,7 +367,7 @@ def _place(after: str) -> Cursor | None:
 
 
 def _verdict(verdict: VerdictRow) -> dict[str, Any]:
-    """What holds after it, named as in `pair`, which tells the rest."""
+    """The state of the pair after a verdict, with the field names of `pair`."""
     return {
         "id": verdict.pair_id,
         "version": verdict.version,
@@ -436,7 +437,7 @@ def _pair(view: PairView) -> dict[str, Any]:
 
 
 def _specificity(view: PairView) -> dict[str, Any] | None:
-    """How the caption's own picture fares among similar ones; null if it was not measured."""
+    """How the caption's own picture ranks among similar ones; None if it was not measured."""
     specificity = view.specificity
     if specificity is None:
         return None

@@ -1,7 +1,7 @@
-"""Requests without their last arguments: what they leave out takes its default.
+"""Fill in the defaults of trailing arguments that a request leaves out.
 
-Gradio's own clients fill defaults in; a plain HTTP request that was written before an endpoint got
-another argument does not, and Gradio answers it with an internal error.
+Gradio's own clients do this; a plain HTTP request written before an endpoint gained an argument
+does not, and Gradio answers it with an internal error.
 """
 
 import inspect
@@ -28,7 +28,7 @@ class ApiBlocks(gr.Blocks):
 
 
 def missing_arguments(function: Callable[..., Any], given: Sequence[Any]) -> list[Any]:
-    """The defaults of the arguments behind those `given`. Raises TypeError for one without.
+    """The defaults of the arguments after those `given`. Raises TypeError if one has no default.
 
     >>> missing_arguments(lambda pair, version=0, note="": None, [7])
     [0, '']
@@ -36,7 +36,7 @@ def missing_arguments(function: Callable[..., Any], given: Sequence[Any]) -> lis
     wanted = [
         parameter
         for parameter in inspect.signature(function).parameters.values()
-        if parameter.name != "request"  # Gradio's own
+        if parameter.name != "request"  # injected by Gradio
     ]
     missing = wanted[len(given) :]
     for parameter in missing:

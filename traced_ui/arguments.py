@@ -1,5 +1,4 @@
-"""Validate the arguments of the named endpoints against their annotations: Gradio passes on any
-JSON regardless of them."""
+"""Validate endpoint arguments against their annotations, which Gradio does not enforce."""
 
 import functools
 import inspect

@@ -15,8 +15,8 @@ _NO_DATASET = "Choose a dataset at the top first."
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any, overview: gr.HTML) -> None:
-    """The part of the Datasets page; called inside it. `choices`: of the dropdown at the top;
-    `overview`: the table of all datasets, rendered by `datasets.overview_html`."""
+    """Build this part of the Datasets page; called inside it. `choices`: returns the choices of the
+    dropdown at the top; `overview`: the table of all datasets, see `datasets.overview_html`."""
     with gr.Accordion("Guidelines for curators", open=False, elem_id="guidelines"):
         text = gr.Textbox(
             label="In Markdown; shown beside each pair on the Review page (key I)",
@@ -92,7 +92,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any, overview: gr
 
 
 def _chosen(workspace: Workspace, dataset_id: int | None, request: gr.Request) -> int:
-    """The dataset, if the user may change it."""
+    """The dataset's id. Raises SettingsError if there is none or the user may not change it."""
     if request.username and not workspace.accounts.may_settle(request.username):
         raise SettingsError("Only an adjudicator may change a dataset as a whole.")
     if dataset_id is None:

@@ -91,7 +91,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
 
     @guarded
     def uploaded(event: gr.EventData) -> tuple[int, str, Any]:
-        """An upload has become a job; from here on it is handled like any other import."""
+        """Follow the import job started by an upload, like that of any other import."""
         started = int(dict(event._data or {}).get("job", 0))
         return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
 
@@ -188,7 +188,7 @@ def support_message(result: dict[str, Any]) -> str:
 
 
 def estimate_message(result: dict[str, Any]) -> str:
-    """What scoring would take, as a job has measured it."""
+    """The time, disk space and memory that scoring needs, as estimated by a job."""
     copies = f" and {result['copies']:,} noisy copies" if result["copies"] else ""
     return (
         f"About {duration(result['seconds'])} for {result['pairs']:,} pairs{copies}, "
@@ -198,7 +198,7 @@ def estimate_message(result: dict[str, Any]) -> str:
 
 
 def quality_message(result: dict[str, Any]) -> str:
-    """The picture issues counted by a job."""
+    """The image quality issues counted by a job."""
     issues = ", ".join(
         f"{count:,} {issue.replace('_', ' ')}" for issue, count in result["issues"].items() if count
     )

@@ -49,7 +49,7 @@ def changes(before: str, after: str) -> list[tuple[str, str]]:
 
 
 def _pieces(text: str) -> list[str]:
-    """Words and the text between them; joined they give the text."""
+    """Words and the text between them; their concatenation is `text`."""
     pieces: list[str] = []
     position = 0
     for start, end in Caption.parse(text).spans:

@@ -32,7 +32,7 @@ FORMATS = [
 def build(
     workspace: Workspace, dataset: gr.Dropdown
 ) -> tuple[Callable[..., str], list[Any], list[Any]]:
-    """The page; returns what refreshes its counts: (function, inputs, outputs)."""
+    """Build the page; return what refreshes its counts: (function, inputs, outputs)."""
     with gr.Row():
         with gr.Column(scale=1, min_width=340):
             use_threshold = gr.Checkbox(
@@ -125,7 +125,7 @@ def build(
         )
 
     def with_split(dataset_id: int, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The choices without the queue, and the split that a selection thins."""
+        """The choices, with view and queue replaced by the split that a selection applies to."""
         return (*given[:-2], workspace.review.split_for(dataset_id, None))
 
     def count(dataset_id: int | None, *given: Any) -> str:
@@ -178,7 +178,7 @@ def build(
             assert chosen is not None
             return selection_html(workspace.review.two_stage(dataset_id, chosen), dataset_id)
         except Exception:
-            return ""  # the counts beside it say what is wrong
+            return ""  # the counts next to it already show the error
 
     choice = [use_threshold, threshold, dropped, abstract, unsure, decided_only, captions]
     choice += [use_stages, align, keep, by, least, tag, view, queue]
@@ -196,7 +196,7 @@ def build(
 
 
 def selection_html(report: SelectionReport, dataset_id: int) -> Markup:
-    """Links to the queue, and what the selection loses."""
+    """Links to the queues of pairs kept and left out, and what the selection loses."""
     queues = [("see what stays", report.stays)]
     queues += [
         (f"see what would be left out: {words}", fields) for words, fields in report.goes.items()

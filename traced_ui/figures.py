@@ -33,7 +33,7 @@ _AXIS: dict[str, Any] = {"gridcolor": "rgba(128,128,128,.18)", "zeroline": False
 
 
 def quiet(figure: Any, x: str, y: str) -> Any:
-    """The look and the axes of the other charts."""
+    """Apply the shared style and the axis titles; return the figure."""
     figure.update_layout(
         **_look(300, {"l": 56, "r": 16, "t": 28, "b": 44}, 1.14),
         showlegend=True,
@@ -48,7 +48,7 @@ def map_layout(has_legend: bool) -> dict[str, Any]:
     axis = {"visible": False, "range": [-0.01, 1.01], "fixedrange": False}
     return {
         **_look(0, {"l": 4, "r": 4, "t": 40, "b": 26 if has_legend else 4}, 0),
-        "height": None,  # as high as the page has room for, see styles.css
+        "height": None,  # fills the height of the page, see styles.css
         "autosize": True,
         "legend": {
             "orientation": "h",

@@ -3,8 +3,8 @@
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-#: Gradio writes scripts and styles into its page and compiles some, so those two are allowed; but
-#: only from this server, and nothing is sent or loaded anywhere else.
+#: Gradio inlines scripts and styles and evaluates code at runtime, so both are allowed, but only
+#: from this server; nothing is loaded from or sent to other hosts.
 POLICY = "; ".join(
     (
         "default-src 'self'",

@@ -25,13 +25,13 @@ def highlighted_caption(
     wrong: Collection[tuple[int, int]] | None = None,
     expected: Sequence[str] = (),
 ) -> Markup:
-    """A paragraph; words carry their suspicion, and on hover the number.
+    """The caption as a paragraph; words are shaded by suspicion, and hovering shows the number.
 
-    `removed`: words struck out (those removed at a step). `words_read`: words beyond are marked as
-    not read by the model. `gains`: what deleting the word alone adds to s, `removal`: the step at
-    which a word was removed, both shown on hover. `wrong`: character ranges of the words that a
-    curator marked as wrong; None disables marking. `expected`: what a captioner expected
-    in place of each word ("cat 0.61, dog 0.20"), shown on hover.
+    `removed`: words struck out (those removed at a step). `words_read`: words beyond this number
+    are marked as not read by the model. `gains`: what deleting the word alone adds to s, `removal`:
+    the step at which a word was removed, both shown on hover. `wrong`: character ranges of the
+    words that a curator marked as wrong; None disables marking. `expected`: what a captioner
+    expected in place of each word ("cat 0.61, dog 0.20"), shown on hover.
     """
     score = {(suspect.start, suspect.end): suspect.score for suspect in suspects}
     pieces: list[_Piece] = []

@@ -31,8 +31,8 @@ class HostGuard:
         self._app = app
         given = tuple(names)
         self._names = frozenset(name for address in (*given, bound) if (name := host_of(address)))
-        #: Pages of these are our own where a proxy asks in its own name. Not those of the host that
-        #: the server was started on: another port of this machine is another program.
+        #: Accepted as our own origin even if a proxy replaces `Host`. Excludes the host that the
+        #: server was started on, because another port of this machine is another program.
         self._origins = frozenset(
             (name, port_of(address)) for address in given if (name := host_of(address))
         )
@@ -84,7 +84,7 @@ def host_of(authority: str) -> str | None:
         return None
     _, bracket, rest = authority.rpartition("]")
     if bracket and rest and not rest.startswith(":"):
-        return None  # [::1].evil.example, which Python's parser takes for ::1
+        return None  # [::1].evil.example, which Python parses as ::1
     host = (parts.hostname or "").rstrip(".")
     address = _address(host)
     return str(address) if address is not None else host or None
@@ -128,19 +128,19 @@ def _arrived_at(scope: Scope) -> frozenset[str]:
     return frozenset((host,)) if host else frozenset()
 
 
-#: A host and its port; no port: the default of its scheme.
+#: Hosts and their ports; None means the default port of the scheme.
 _Origins = frozenset[tuple[str, int | None]]
 
 
 def _is_foreign(scope: Scope, headers: Headers, host: str, origins: _Origins) -> bool:
-    """Whether another page has sent the request."""
+    """Whether the request was sent by a page of another origin."""
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
     if site in ("same-origin", "none"):
         return False
     if origin is not None:
         return not _is_own(origin, host, origins)
     if site is None:
-        return False  # no browser
+        return False  # not a browser
     # Links from other sites are allowed; frames, images and scripts of other pages are not.
     opens_a_page = (
         scope.get("method") in _READING
@@ -151,9 +151,8 @@ def _is_foreign(scope: Scope, headers: Headers, host: str, origins: _Origins) ->
 
 
 def _is_own(origin: str, host: str, origins: _Origins) -> bool:
-    """Whether `origin` is this server: the authority that was asked for, or, behind a proxy that
-    asks in its own name, a host that the administrator has named, on its usual port or the one that
-    was named with it."""
+    """Whether `origin` is this server: the requested authority or, behind a proxy that replaces
+    `Host`, a host allowed by the administrator, on the default port or the port given with it."""
     try:
         parts = urlsplit(origin)
         usual = _PORTS.get(parts.scheme)

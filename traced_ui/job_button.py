@@ -19,9 +19,9 @@ def start_by(
     shown: tuple[Any, ...],
     **arguments: Any,
 ) -> None:
-    """The button starts the job, `status` shows its progress. `shown`: redraws the page when the
-    job is done: (function, inputs, outputs). `arguments`: further inputs, by the job's own
-    names."""
+    """Make the button start the job and `status` show its progress. `shown`: redraws the page when
+    the job is done: (function, inputs, outputs). `arguments`: further inputs, by the names of the
+    job's parameters."""
     job_id, done = gr.State(None), gr.State(0)
     timer = gr.Timer(1.0, active=False)
 

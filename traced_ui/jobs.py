@@ -14,8 +14,8 @@ from backend.workspace import Workspace
 from traced_ui.messages import guarded
 from traced_ui.templates import part, render
 
-#: Seconds between two looks at the store: progress on a page is never older than two, and where
-#: nothing runs a page asks no more often than it takes to notice a job from elsewhere.
+#: Polling intervals in seconds: while a job runs, so that progress is less than two seconds old,
+#: and when idle, to notice jobs started elsewhere.
 POLL, IDLE = 1.5, 12.0
 #: How long the header shows that a job has ended.
 NEWS = timedelta(seconds=30)
@@ -122,7 +122,7 @@ def button_html(jobs: Sequence[JobView], now: datetime) -> Markup:
 
 
 def pace_of(jobs: Sequence[JobView], now: datetime) -> float:
-    """Seconds until the next look: short while a job runs or the header still says that one has
+    """Seconds until the next poll: short while a job runs or the header still shows that one has
     ended."""
     is_news = any(not job.has_ended or now - job.updated_at < NEWS for job in jobs)
     return POLL if is_news else IDLE
@@ -136,8 +136,8 @@ def build_button() -> gr.HTML:
 def build_drawer(
     workspace: Workspace, blocks: gr.Blocks, button: gr.HTML, redraw: tuple[Any, ...]
 ) -> None:
-    """The drawer, which follows the store; when a job ends or reaches its next stage, the review
-    page is drawn again by `redraw`: (function, inputs, outputs)."""
+    """The drawer, updated by polling the store. When a job ends or reaches its next stage, `redraw`
+    (function, inputs, outputs) redraws the review page."""
     drawer = gr.HTML(
         drawer_html((), datetime.now(UTC)),
         elem_id="traced-jobs",
@@ -149,7 +149,7 @@ def build_drawer(
 
     def look(before: str | None, count: int, paced: float) -> tuple[Any, Any, str, int, float, Any]:
         jobs, now = workspace.jobs.recent(), datetime.now(UTC)
-        # Those that have ended as well: a short job begins and ends between two looks.
+        # Includes ended jobs: a short job may start and end between two polls.
         stage = " ".join(f"{job.id}:{_stage_of(job)}" for job in jobs)
         if before is not None and stage != before:
             count += 1
@@ -179,5 +179,5 @@ def build_drawer(
 def table(
     head: list[str], rows: Sequence[Sequence[object]], numeric: Collection[int] = ()
 ) -> Markup:
-    """A table; `numeric`: numbers of the columns that hold figures."""
+    """A table. `numeric`: indices of numeric columns."""
     return part("table", head, rows, numeric)

@@ -9,7 +9,7 @@ from traced_ui.templates import render
 
 @dataclass(frozen=True)
 class Key:
-    """`keys`: values of KeyboardEvent.key; `action`: what the review page is asked to do."""
+    """`keys`: values of KeyboardEvent.key; `action`: the review page's action."""
 
     keys: tuple[str, ...]
     action: str

@@ -32,12 +32,12 @@ def build(
     dataset_id: int | None,
     mcp: bool = False,
 ) -> gr.Blocks:
-    """The whole app. `actions`: what the review page does. `dataset_id`: the dataset that is open
-    at first. `mcp`: see `api.build`."""
+    """Build the whole app. `actions`: handlers of the review page. `dataset_id`: the dataset
+    selected initially. `mcp`: see `api.build`."""
     with ApiBlocks(
         title="TRACED Curator", analytics_enabled=False, fill_width=True, delete_cache=(3600, 86400)
     ) as blocks:
-        # First, so that no listener of a page takes their names.
+        # First, so that no page's listener takes an endpoint's name.
         api.build(workspace, queued=not mcp)
         with gr.Row(elem_id="traced-header"):
             gr.HTML(render("header.html"))
@@ -70,8 +70,8 @@ def build(
                 retrain.build(workspace, dataset)
             with gr.Tab("Export", id="export") as export_tab:
                 refresh = export.build(workspace, dataset)
-        # Opened by an address, a page is shown before the dataset that is named there: whichever
-        # answer comes last must be the one for the dataset that is chosen last.
+        # A page opened by URL is drawn before the dataset named there is selected: the last
+        # response must be the one for the dataset selected last.
         for tab, shown in (
             (progress_tab, look), (plane_tab, survey), (map_tab, charted),
             (duplicates_tab, copies), (team_tab, gather),

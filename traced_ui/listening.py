@@ -11,7 +11,7 @@ def listen(host: str, port: int) -> socket.socket:
     Raises PortInUse."""
     try:
         addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        # 'localhost' is both: 127.0.0.1 is what is shown, and what programs ask for.
+        # 'localhost' is IPv4 and IPv6: prefer 127.0.0.1, which is displayed and clients connect to.
         family, _, _, _, address = min(addresses, key=lambda info: info[0] != socket.AF_INET)
         return socket.create_server(address[:2], family=family, reuse_port=False)
     except socket.gaierror as problem:

@@ -27,11 +27,11 @@ COOKIE = "traced_login"
 _MOST_TOKENS = 4
 _OPEN = ("/login", "/healthy")
 _KEY = "traced_curator"
-#: Marks a browser with which its curator has logged in before; it grants no access.
+#: Marks a browser from which its curator has logged in before; it grants no access.
 DEVICE_COOKIE = "traced_device"
 _DEVICE_HOLDS = 365 * 24 * 3600
-#: Attempts that may fail before there is a wait: for one name, or one known device, at one address;
-#: for one address, which many people may share; for one name, wherever the attempts come from.
+#: Failed attempts allowed before a wait: per known device, or per name and address; per address,
+#: which many people may share; per name, from any address.
 _FOR_A_NAME, _FROM_AN_ADDRESS, _FOR_A_NAME_ANYWHERE = 5, 30, 100
 
 
@@ -69,8 +69,8 @@ class Guard:
 
 
 def tokens_of(scope: Scope) -> list[str]:
-    """The tokens that a request carries: of the header, else of each cookie of that name, of which
-    another program on this host may have set one for another path."""
+    """The login tokens of a request: the bearer token, or else every cookie named `COOKIE`, because
+    another program on this host may have set one of that name for another path."""
     headers = dict(scope.get("headers") or [])
     authorization = headers.get(b"authorization", b"").decode("latin-1")
     if authorization.startswith("Bearer "):
@@ -79,8 +79,8 @@ def tokens_of(scope: Scope) -> list[str]:
 
 
 def _cookies_of(scope: Scope) -> list[tuple[str, str]]:
-    """Cookies in order. Other programs on this host share them: Starlette's parser reads past what
-    is malformed, where the standard library's gives all up."""
+    """All cookies, in order. Other programs on this host may set malformed ones: Starlette's parser
+    skips these, whereas the standard library's discards everything."""
     sent = [value for name, value in scope.get("headers") or [] if name == b"cookie"]
     parts = b"; ".join(sent).decode("latin-1").split(";")
     return [cookie for part in parts for cookie in cookie_parser(part).items()]
@@ -97,7 +97,7 @@ def _refusal(scope: Scope) -> Response:
 
 
 def add_routes(app: fastapi.FastAPI, team: Team) -> None:
-    """/login and /logout."""
+    """Add /login and /logout."""
     throttle = Throttle()
 
     @app.get("/login", response_class=HTMLResponse)
@@ -165,8 +165,9 @@ def add_routes(app: fastapi.FastAPI, team: Team) -> None:
 
 
 def _limits(scope: Scope, team: Team, name: str, address: str) -> dict[str, int]:
-    """What an attempt counts under, its own key first. A device that this name has logged in with
-    counts by itself alone: guesses made elsewhere do not shut it out."""
+    """The throttle keys of an attempt and their limits, the most specific first. A device from
+    which this user has logged in before has only its own key: guesses made elsewhere do not lock it
+    out."""
     device = known_device(team.device_secret, name, dict(_cookies_of(scope)).get(DEVICE_COOKIE))
     if device is not None:
         return {f"device {device}": _FOR_A_NAME}
@@ -178,7 +179,7 @@ def _limits(scope: Scope, team: Team, name: str, address: str) -> dict[str, int]
 
 
 def inner(to: str) -> str:
-    """A path on this server, whatever redirect target was requested."""
+    """The redirect target `to` if it is a path on this server, otherwise "/"."""
     plain = to.startswith("/") and not to.startswith(("//", "/\\")) and to.isprintable()
     return to if plain and "\\" not in to else "/"
 

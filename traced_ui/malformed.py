@@ -1,7 +1,7 @@
-"""Requests of the wrong form are answered 422 with what is wrong, without repeating what was sent.
+"""Answer malformed requests with 422 and the reason, without echoing what was sent.
 
-FastAPI's own answer repeats the request, and is an internal error where that holds a number that
-its JSON library cannot write. So is Gradio's for an upload that has text where a file belongs.
+FastAPI's default response echoes the request, and fails with an internal error if that contains a
+number that JSON cannot represent. So does Gradio's if an upload has text in place of a file.
 """
 
 import fastapi
@@ -14,7 +14,7 @@ _MOST = 10
 
 
 def explain_malformed(app: fastapi.FastAPI) -> None:
-    """For this app and the Gradio apps that are mounted in it."""
+    """Install the handlers in `app` and in the Gradio apps mounted in it."""
     for served in (app, *mounted_in(app)):
         served.add_exception_handler(RequestValidationError, _refuse)
     for mounted in mounted_in(app):
@@ -31,7 +31,7 @@ def _refuse(request: fastapi.Request, problem: Exception) -> JSONResponse:
 
 
 def _refuse_upload(request: fastapi.Request, problem: Exception) -> JSONResponse:
-    """Any other TypeError is an error of the program."""
+    """Answer a TypeError raised by an upload; re-raise any other, which is a bug."""
     if not request.url.path.endswith("/gradio_api/upload"):
         raise problem
     return JSONResponse({"detail": [{"at": "files", "problem": "Not a file."}]}, 422)

@@ -1,7 +1,7 @@
 """Render untrusted Markdown as inert HTML.
 
 HTML is disabled in markdown-it, so tags are text; it rejects script links by default. Images are
-left out, because the page would contact their server. Headings start below the page's own.
+left out, because the page would contact their server. Headings are lowered below the page's own.
 """
 
 from functools import lru_cache
@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from traced_ui.templates import for_gradio
 
-#: The page's own headings are above these.
+#: Number of levels by which headings are lowered.
 _DEEPER = 2
 
 

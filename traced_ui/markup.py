@@ -2,12 +2,12 @@
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A figure for people; a dash if there is none."""
+    """A number for display; a dash for None."""
     return "–" if value is None else f"{value:.{digits}f}"
 
 
 def percent(value: float | None) -> str:
-    """A probability for people: 0 % and 100 % only if it rounds to nothing else by a tenth."""
+    """A probability for display; values close to 0 and 1 are shown as "< 1 %" and "> 99 %"."""
     if value is None:
         return "–"
     if 0.995 <= value < 1:
@@ -18,5 +18,5 @@ def percent(value: float | None) -> str:
 
 
 def many(count: int) -> str:
-    """A count for people; counts are capped at 1000."""
+    """A count for display; counts are capped at 1000."""
     return f"{count:,}+" if count >= 1000 else str(count)

@@ -1,7 +1,7 @@
 """Additions to Gradio's MCP server: JSON results, pictures, and tool annotations.
 
-Gradio creates the tools from the named endpoints, but returns Python's notation and does not
-support annotations. Language models need JSON and pictures, and clients confirm before a tool
+Gradio creates the tools from the named endpoints, but returns Python literals and does not support
+annotations. Language models need JSON and pictures, and clients ask for confirmation before a tool
 writes.
 """
 

@@ -23,7 +23,7 @@ def note(text: str, kind: str = "info") -> Markup:
 def explained(error: BaseException) -> str:
     """One sentence about the error; unexpected errors are logged with their traceback."""
     if isinstance(error, SettingsError):
-        # Whoever clicks has set nothing: what is to be done says it all.
+        # Users of a page have changed no settings: show only the advice, without a prefix.
         return for_page(str(error))
     if not isinstance(error, TracedError):
         log.error("unexpected error on a page", exc_info=error)

@@ -14,7 +14,7 @@ from traced_ui.templates import render
 
 
 def build(workspace: Workspace) -> tuple[Any, ...]:
-    """The page; returns what draws it: (function, inputs, outputs)."""
+    """Build the page; return what draws it: (function, inputs, outputs)."""
     table = gr.HTML(elem_id="models-table")
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
@@ -86,7 +86,7 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
 
 
 def chosen_by(workspace: Workspace, model: str | None, request: gr.Request) -> str:
-    """The model, if the user may change the models on this machine."""
+    """The chosen model. Raises SettingsError if there is none or the user may not change models."""
     if request.username and not workspace.accounts.may_settle(request.username):
         raise SettingsError("Only an adjudicator may change the models of this machine.")
     if not (model or "").strip():
@@ -119,8 +119,8 @@ def done_message(kind: str, result: dict[str, Any]) -> str:
 
 
 def choices(workspace: Workspace, pairs: int) -> list[tuple[str, str]]:
-    """(what a dropdown says, model) for scoring a dataset of so many pairs: the dataset's own
-    first, then each model with what it takes."""
+    """Dropdown entries (label, model) for scoring `pairs` pairs: the dataset's own model first,
+    then each model with its estimated cost."""
     known = [("the dataset's own model", "")]
     return known + [(_offer(view, pairs), view.name) for view in workspace.models.listed()]
 

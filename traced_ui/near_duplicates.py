@@ -20,14 +20,14 @@ from traced_ui.review_page import SHORT
 from traced_ui.templates import part, render
 
 SCRIPT = Path(__file__).with_name("near_duplicates.js")
-#: Groups on a page, and pictures of a group that are shown.
+#: Groups per page, and pictures shown per group.
 PAGE, SHOWN = 20, 9
 UNDECIDED_GROUPS = "undecided groups"
 SHOWS = {UNDECIDED_GROUPS: True, "all groups": False}
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
-    """The page; returns what draws it: (function, inputs, outputs)."""
+    """Build the page; return what draws it: (function, inputs, outputs)."""
     with gr.Row(elem_id="duplicates-controls"):
         show = gr.Radio(
             list(SHOWS), value=UNDECIDED_GROUPS, label="Show", elem_id="duplicates-show"
@@ -55,7 +55,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         place: int | None,
         request: gr.Request,
     ) -> tuple[Any, Any, Any]:
-        """One key or click."""
+        """Handle one key or click."""
         asked = dict(event._data or {})
         action = str(asked.get("action", ""))
         if dataset_id is None:
@@ -85,7 +85,7 @@ def _done(
     place: int | None,
     request: gr.Request,
 ) -> tuple[str, int | None]:
-    """Does what was asked; a message, and the group behind which the page begins."""
+    """Perform the action; return a message, and the group after which the page begins."""
     author = request.username or workspace.settings.author
     if action == "keep":
         seen = [(int(pair), int(version)) for pair, version in list(asked.get("seen") or [])]

@@ -60,9 +60,9 @@ class NotebookDataset:
         self.id = dataset_id
 
     def score(self, suggestions: bool = False, **options: Any) -> pd.DataFrame:
-        """Score what is not scored yet, and return `scores()`. `suggestions`: prepare corrections
-        of suspect pairs too; other options as for `workspace.jobs.score`. Raises ModelUnavailable,
-        and UnknownPictures where the model does not know such pictures."""
+        """Score the pairs that have no scores yet, and return `scores()`. `suggestions`: also
+        prepare corrections of suspect pairs; other options as for `workspace.jobs.score`. Raises
+        ModelUnavailable, and UnknownPictures if the model does not know such pictures."""
         self.workspace.jobs.score(self.id, suggestions=suggestions, **options)
         return self.scores()
 
@@ -76,8 +76,8 @@ class NotebookDataset:
 
     def queue(self, query: str = "", limit: int | None = None) -> pd.DataFrame:
         """Pairs of a queue, most likely wrong first unless the query says otherwise. `query`: the
-        part of the queue's address after the ?, such as "p_error_from=0.9&review=all"; `limit`: at
-        most so many. Raises SettingsError."""
+        part of the queue's address after the ?, such as "p_error_from=0.9&review=all"; `limit`:
+        maximum number of rows. Raises SettingsError."""
         filter = from_fields(self.id, from_text(query))
         rows: list[dict[str, Any]] = []
         after = None
@@ -103,7 +103,7 @@ class NotebookDataset:
 
 
 class NotebookPair:
-    """One pair as it is now; a notebook shows it as HTML."""
+    """A snapshot of one pair; a notebook shows it as HTML."""
 
     def __init__(self, workspace: Workspace, pair_id: int) -> None:
         self.workspace = workspace
@@ -111,7 +111,7 @@ class NotebookPair:
 
     def steps(self) -> pd.DataFrame:
         """The trajectory, one row per step: `caption`, the score `s` (higher is a better match) and
-        the similarity `c` to the original caption. Empty for a pair that is not scored."""
+        the similarity `c` to the original caption. Empty if the pair is not scored."""
         return steps_of(self.view.trajectory)
 
     def figure(self) -> go.Figure:
@@ -160,7 +160,7 @@ def steps_of(trajectory: Trajectory | None) -> pd.DataFrame:
 
 
 def pair_html(view: PairView, jpeg: bytes) -> Markup:
-    """A pair, complete in itself. `jpeg`: its picture, b"" for none."""
+    """A pair as self-contained HTML. `jpeg`: its picture, b"" for none."""
     return render(
         "notebook_pair.html",
         view=view,

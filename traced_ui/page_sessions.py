@@ -25,15 +25,15 @@ class PageSession:
     waiting: bool = False  # the pair on the page has no scores yet
     linked: bool = False  # the queue named in the page's URL has been set
     grid: bool = False  # many pairs at once instead of one
-    key: str = ""  # Gradio's name for the browser's session
+    key: str = ""  # Gradio's session hash
     author: str = ""  # the author of verdicts given here
     team: bool = False  # login is enabled: each pair is assigned to one curator
-    held: frozenset[int] = frozenset()  # claimed: the pair on the page and those ready to follow
+    held: frozenset[int] = frozenset()  # claimed: the pair on the page and the prefetched pairs
     limits: str = ""  # limitations of the dataset's scores
     name: str = ""  # the dataset's own id of the pair on the page
-    #: Queue and pair from which "more like this" led away.
+    #: Queue and pair to return to from "more like this".
     came_from: tuple[dict[str, str], int | None] | None = None
-    #: The position before each undo, so that redo returns there.
+    #: The pair shown before each undo, so that redo returns to it.
     undone: list[int | None] = field(default_factory=list)
     #: Pairs shown before this one, so that "previous" goes back through them.
     visited: list[int] = field(default_factory=list)
@@ -43,12 +43,12 @@ class PageSession:
     lock: threading.RLock = field(default_factory=threading.RLock)
 
     def hold(self, pair_id: int) -> None:
-        """A pair has been claimed: one of those that are held, or in their place."""
+        """Record that a pair has been claimed; a pair not yet held replaces those that are."""
         if pair_id not in self.held:
             self.held = frozenset((pair_id,))
 
     def leave(self) -> None:
-        """The current pair is about to be replaced by another one."""
+        """Record that the current pair is about to be replaced by another one."""
         if self.pair_id is not None:
             self.left(self.pair_id)
 
@@ -67,11 +67,11 @@ class PageSessions:
         self._lock = threading.Lock()
 
     def of(self, request: gr.Request) -> PageSession:
-        """The page's session; giving another curator's session id does not open it."""
+        """The page's session; another curator's session id gives no access to theirs."""
         return self.at(str(request.session_hash), request.username or "")
 
     def at(self, name_of_session: str, name: str) -> PageSession:
-        """The session of that name, of whoever has logged in as `name` (empty: nobody has to)."""
+        """The session with that id, of the logged-in user `name` (empty: login is disabled)."""
         key = (name_of_session, name)
         with self._lock:
             session = self._sessions.setdefault(

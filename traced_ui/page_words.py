@@ -41,7 +41,7 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+")
 
 
 def for_page(message: str) -> str:
-    """The message without the terminal's advice; never empty for a message that says something.
+    """The message without command-line advice; empty only if `message` is.
 
     >>> for_page("There is no room. Choose another folder with --keep.")
     'There is no room.'

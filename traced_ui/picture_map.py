@@ -1,7 +1,7 @@
 """Map page: all pictures of a dataset, similar ones close together; a drawn region is a queue.
 
-A hundred thousand pairs go to the browser as arrays of numbers; a picture and its caption are
-fetched only for the point under the mouse.
+Pairs, up to a hundred thousand, are sent to the browser as numeric arrays; a picture and its
+caption are fetched only for the point under the mouse.
 """
 
 from collections.abc import Sequence
@@ -24,9 +24,9 @@ from traced_ui.templates import part, render
 
 SCRIPT = Path(__file__).with_name("picture_map.js")
 COLOURS = {"probability of error": "p_error", "ICC": "icc", "verdict": "verdict"}
-#: Pictures of a region that are shown below the map.
+#: Number of pictures shown of a region.
 SHOWN = 12
-#: Points of a line that the browser may send.
+#: Maximum number of points in a line sent by the browser.
 _LONGEST_LINE = 5000
 #: Points that need attention are orange: likely wrong, or abstract.
 _CALM_TO_LOUD: list[tuple[float, str]] = [(0, C_COLOUR), (0.5, "#b7a27c"), (1, S_COLOUR)]
@@ -34,7 +34,7 @@ _UNKNOWN = "#9aa0a8"
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
-    """The page; returns what draws it: (function, inputs, outputs)."""
+    """Build the page; return what draws it: (function, inputs, outputs)."""
     with gr.Row(elem_id="map"):
         with gr.Column(scale=3, elem_id="map-left"):
             empty = gr.HTML(elem_id="map-empty")
@@ -65,7 +65,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         return gr.Plot(figure, visible=True), "", below, ""
 
     def act(event: gr.EventData, dataset_id: int | None) -> tuple[Any, Any]:
-        """The mouse is on a point, or a line has been drawn."""
+        """Handle hovering over a point, or a drawn line."""
         asked = dict(event._data or {})
         if dataset_id is None:
             return "", ""
@@ -95,7 +95,7 @@ def card_html(workspace: Workspace, dataset_id: int, pair_id: int) -> str:
 
 
 def region_html(workspace: Workspace, dataset_id: int, asked: dict[str, Any]) -> str:
-    """The queue of the region that was drawn, with its first pictures. Raises SettingsError."""
+    """The queue of the drawn region, with its first pictures. Raises SettingsError."""
     fields = cleaned({"map": workspace.review.map_region(int(asked.get("run") or 0),
                                                          _line(asked.get("line")))})  # fmt: skip
     every = workspace.review.filter_of(dataset_id, {**fields, "review": "all"})
@@ -112,7 +112,7 @@ def region_html(workspace: Workspace, dataset_id: int, asked: dict[str, Any]) ->
 
 
 def _line(given: Any) -> list[tuple[float, float]]:
-    """Corners as the browser has sent them: x and y in turn. Raises SettingsError."""
+    """Parse the corners sent by the browser, alternating x and y. Raises SettingsError."""
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) > 2 * _LONGEST_LINE:
         raise SettingsError("That is no region of the map.")
     numbers = [float(number) for number in given]
@@ -141,7 +141,7 @@ def map_figure(view: MapView, colour: str) -> go.Figure:
         ]  # fmt: skip
         marker = {
             "color": values[known], "cmin": 0, "cmax": 1, "colorscale": scale, "size": size,
-            "opacity": 0.85 if size > 3 else 0.5,  # where points lie on points, shades tell more
+            "opacity": 0.85 if size > 3 else 0.5,  # transparency shows where points overlap
             "colorbar": {
                 "title": {"text": title, "side": "top"}, "orientation": "h", "thickness": 8,
                 "lenmode": "pixels", "len": 170, "x": 0, "xanchor": "left", "xpad": 4, "y": 1,

@@ -24,12 +24,12 @@ from traced_ui.messages import note
 from traced_ui.templates import part, render
 
 SCRIPT = Path(__file__).with_name("plane.js")
-#: Pairs from which on the ground is shaded as well: points alone no longer tell how many.
+#: Above this number of pairs a density heatmap is drawn too, because the points overlap.
 _CROWDED = 1500
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
-    """The page; returns what draws it: (function, inputs, outputs)."""
+    """Build the page; return what draws it: (function, inputs, outputs)."""
     with gr.Row(elem_id="plane-axes"):
         up = gr.Radio(
             [("ICC: abstract below, concrete above", "icc"),
@@ -76,7 +76,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         return gr.Plot(figure, visible=True), "", below
 
     def region(dataset_id: int | None, *bounds: float | None) -> str:
-        """A link to the queue of the region, and how many pairs wait in it."""
+        """A link to the queue of the region, with the number of pairs in it."""
         if dataset_id is None:
             return ""
         names = ("p_error_from", "p_error_to", "icc_from", "icc_to",
@@ -97,7 +97,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         return render("plane/link.html", address=_address(dataset_id, asked), count=label)
 
     def selected(event: gr.EventData, upwards: str) -> tuple[float, ...]:
-        """A box was drawn: its sides become the fields, which lead to the link."""
+        """Copy the bounds of the drawn box into the fields; their change updates the link."""
         box = dict(event._data or {})
         sides = (box.get(key, default) for key, default in zip(_SIDES, _WHOLE[:4], strict=True))
         left, right, low, high = (round(min(1.0, max(0.0, float(side))), 3) for side in sides)
@@ -115,12 +115,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     return draw, axes, drawn
 
 
-#: The sides of the whole plane: probability, ICC, share.
+#: Bounds (from, to) of the whole plane: probability, ICC, share.
 _WHOLE = (0, 1, 0, 1, 0, 1)
 
 
 def _text(name: str, value: float) -> str:
-    """A side of the region as a field of the queue: a share as the logarithm that is kept."""
+    """Format a bound as a queue field; a share is converted to its logarithm, as stored."""
     if not name.startswith("specificity"):
         return f"{value:g}"
     return f"{math.log(max(1e-9, min(1.0, value))):.4f}"
@@ -134,9 +134,9 @@ def _address(dataset_id: int, fields: dict[str, str]) -> str:
 
 
 def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -> go.Figure:
-    """Probability to the right, concreteness or specificity upwards: the lower right is wrong and
-    abstract, or wrong and generic. `colour`: verdict or specificity; `at_most`: only pairs with a
-    share of at most this."""
+    """Error probability (x) against concreteness or specificity (y): captions at the lower right
+    are wrong and abstract, or wrong and generic. `colour`: verdict or specificity; `at_most`: only
+    pairs with a share of at most this."""
 
     def height(point: PlanePoint) -> float | None:
         return point.icc if view.up == "icc" else point.share
@@ -200,7 +200,7 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
 
 
 def regions_html(view: PlaneView, dataset_id: int) -> Markup:
-    """The regions with a name, each a queue."""
+    """The named regions, each linked to its queue."""
     regions = [
         (
             _address(dataset_id, cleaned(region.fields)),

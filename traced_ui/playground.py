@@ -23,12 +23,12 @@ from traced_ui.trajectory_chart import trajectory_chart
 EXAMPLES = 6
 
 
-#: In the dropdown of models: what it says, and its value.
+#: Entry of the model dropdown: (label, value).
 DATASETS_OWN = ("the dataset's own model", "")
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
-    """The page; returns what lists the models: (function, inputs, outputs)."""
+    """Build the page; return what lists the models: (function, inputs, outputs)."""
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
             image = Picture(
@@ -102,8 +102,8 @@ def models_here(workspace: Workspace) -> list[str]:
 
 
 def _in_browser(does: str) -> str:
-    """A function in the browser that knows the `pair` beside the results and the one `shown`: what
-    is shown belongs to one picture and caption, and is dimmed beside others."""
+    """JavaScript that runs `does` with `pair`, the current inputs, and `shown`, the inputs of the
+    results on the page: results are dimmed if the inputs have changed since."""
     return (
         "(image, caption, ...others) => {"
         " const results = document.getElementById('playground-results');"
@@ -113,12 +113,12 @@ def _in_browser(does: str) -> str:
 
 
 class Picture(gr.Image):
-    """An upload as its path: Gradio itself would open whatever it is, before we can look at it."""
+    """Passes on an upload's path: Gradio would open any file before we can validate it."""
 
-    is_template = True  # the browser's side is gr.Image
+    is_template = True  # uses the frontend of gr.Image
 
     def preprocess(self, payload: ImageData | None) -> str | None:
-        """The uploaded file; Gradio has made sure that it lies among the uploads."""
+        """The path of the uploaded file, which Gradio has verified to be in its upload folder."""
         if payload is None:
             return None
         if payload.path is None:
@@ -127,7 +127,8 @@ class Picture(gr.Image):
 
 
 def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
-    """The handler of the button: from an uploaded file and a caption to all that is shown."""
+    """The button's handler: from an uploaded file and a caption to (result, chart, steps,
+    abstractness) as HTML."""
 
     @guarded
     def check(
@@ -153,8 +154,8 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
 
 
 def result_html(result: PlaygroundResult, picture: str) -> str:
-    """What is shown of a checked pair, but for its trajectory and its concreteness. `picture`: the
-    file's name."""
+    """The result for a pair, without its trajectory and concreteness. `picture`: the file's
+    name."""
     words_read = len(result.trajectory.first_step_scores)
     gains = result.trajectory.deletion_gains.tolist()
     return render(
@@ -171,7 +172,8 @@ def result_html(result: PlaygroundResult, picture: str) -> str:
 
 
 def _examples(workspace: Workspace) -> list[list[Any]]:
-    """The pairs of the first dataset that are there at the start, spread over the import order."""
+    """(image path, caption) of a few evenly spaced pairs among the first 60 of a dataset; from the
+    first dataset that has any."""
     for summary in workspace.datasets():
         rows = workspace.review.queue_page(
             QueueFilter(summary.id, order="position", descending=False), None, 60
@@ -181,7 +183,7 @@ def _examples(workspace: Workspace) -> list[list[Any]]:
         for row in chosen:
             try:
                 image = workspace.review.image_path(row.pair_id)
-                if isinstance(image, Path):  # Gradio shows files; those inside others it cannot
+                if isinstance(image, Path):  # Gradio cannot show images inside other files
                     examples.append([str(image), row.caption])
             except Exception:
                 continue  # a missing example is skipped

@@ -12,13 +12,13 @@ from traced_ui.figures import C_COLOUR, MARK, S_COLOUR, quiet
 from traced_ui.markup import number
 from traced_ui.templates import part, render
 
-#: Days that the chart of a review's pace has room for, at least.
+#: Minimum number of days on the axis of the pace chart.
 FEWEST_DAYS = 14
 _CURATORS = (S_COLOUR, C_COLOUR, "#5a9b6b", "#9a6fb0", "#b0893a", MARK)
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
-    """The page; returns what draws it: (function, inputs, outputs)."""
+    """Build the page; return what draws it: (function, inputs, outputs)."""
     cards = gr.HTML(elem_id="progress-cards")
     with gr.Row():
         found_plot = _plot("Errors found", "progress-found")
@@ -54,13 +54,14 @@ def _plot(label: str, name: str) -> gr.Plot:
 
 
 def cards_html(view: ProgressView) -> str:
-    """The four figures that decide whether to go on."""
+    """The four key figures for deciding whether to continue."""
     share = view.reviewed / view.total if view.total else 0.0
     return render("progress/cards.html", view=view, share=share, enough=ENOUGH)
 
 
 def found_figure(view: ProgressView) -> go.Figure:
-    """Errors found over pairs decided; a flat end says that little is left on top of the queue."""
+    """Errors found over pairs decided; a curve that levels off means that few errors remain at the
+    head of the queue."""
     figure = go.Figure()
     decided = [pairs for pairs, _ in view.errors_by_decided]
     errors = [count for _, count in view.errors_by_decided]
@@ -86,7 +87,7 @@ def pace_figure(view: ProgressView) -> go.Figure:
             marker={"color": _CURATORS[place % len(_CURATORS)]}, width=0.5,
         )  # fmt: skip
     quiet(figure, "day", "verdicts")
-    # Room for a fortnight: a single day is a bar, not half a page.
+    # At least a fortnight wide: otherwise the bar of a single day would fill half the page.
     shown = max(len({day for _, day, _ in view.pace}), FEWEST_DAYS)
     figure.update_layout(
         barmode="stack",
@@ -96,7 +97,7 @@ def pace_figure(view: ProgressView) -> go.Figure:
 
 
 def calibration_figure(view: ProgressView) -> go.Figure:
-    """Displayed probabilities against the verdicts of people."""
+    """Reliability diagram: displayed probabilities against human verdicts."""
     figure = go.Figure()
     figure.add_scatter(
         x=[0, 1], y=[0, 1], mode="lines", name="true probabilities",
@@ -121,7 +122,7 @@ def calibration_figure(view: ProgressView) -> go.Figure:
 
 
 def tables_html(view: ProgressView) -> str:
-    """Verdicts by kind, and each training's effect."""
+    """Verdicts by kind, and the AUC before and after each retraining."""
     kinds = [[name, str(count)] for name, count in sorted(view.by_decision.items())]
     trained = [
         [

@@ -1,14 +1,13 @@
-"""Prefetch the next pairs, so that a verdict shows the next one at once while it is saved in the
-background.
+"""Prefetch the next pairs, and save verdicts in the background.
 
 The browser (`read_ahead.js`) has the next pairs of its queue, shows one as soon as a verdict is
-given, and posts verdicts in the order in which they were given: each names the pair, the version
-and the fingerprint of what was on the screen, so that it goes to that pair or to none. Posting a
-verdict twice writes it once; a browser that got no answer posts again. What cannot be saved comes
-back with a reason, and the browser shows it until it is acknowledged.
+given, and posts verdicts in the order in which they were given. Each names the pair, the version
+and the fingerprint of what was on the screen, so that it is written to that pair or not at all.
+Posting a verdict twice writes it once; a browser that got no answer posts again. Verdicts that
+cannot be saved are returned with a reason, which the browser shows until it is acknowledged.
 
-With login enabled, the pairs that a page has ready are claimed for its curator, like the one that
-it shows: nobody else gets them.
+With login enabled, the pairs prefetched by a page are claimed for its curator, like the one on the
+screen: nobody else gets them.
 """
 
 from typing import Any
@@ -25,17 +24,17 @@ from traced_ui.page_sessions import PageSession
 from traced_ui.review_actions import OPEN_ELSEWHERE, ReviewActions, drawn_pair
 from traced_ui.templates import render
 
-#: Pairs that a page has ready: with 500 ms for an answer, ten verdicts a second.
+#: Number of prefetched pairs: at 500 ms per response, enough for ten verdicts a second.
 DEPTH = 5
-#: Acts in one post; the browser sends more in the next one.
+#: Maximum number of acts in one post; the browser sends more in the next one.
 MOST_ACTS = 50
-#: What leaves a pair without a verdict.
+#: The action that leaves a pair without a verdict.
 _LEAVES = "next"
 
 
 class Act(BaseModel):
-    """A verdict as it was given, or that the pair was passed by (`action`: "next"). `name`: what
-    the page calls the pair."""
+    """A verdict as it was given, or a skipped pair (`action`: "next"). `name`: the pair's name on
+    the page."""
 
     pair: int
     version: int
@@ -48,7 +47,7 @@ class Act(BaseModel):
 
 class Batch(BaseModel):
     """What a page has done since its last post. `shown`: the pair that it shows now; `have`: the
-    marks of the pairs that it has ready, by pair."""
+    marks (versions) of its prefetched pairs, by pair id."""
 
     session: str = Field(max_length=200)
     dataset: int
@@ -58,7 +57,7 @@ class Batch(BaseModel):
 
 
 def add_routes(app: fastapi.FastAPI, actions: ReviewActions) -> None:
-    """/review/acts: verdicts in, what to show next out."""
+    """Add /review/acts, which takes verdicts and returns what to show next."""
 
     @app.post("/review/acts")
     def acts(batch: Batch, request: fastapi.Request) -> dict[str, Any]:
@@ -68,10 +67,11 @@ def add_routes(app: fastapi.FastAPI, actions: ReviewActions) -> None:
 
 
 def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[str, Any]:
-    """Save what the batch says and draw what follows; the caller holds the session's lock.
+    """Save the batch's verdicts and draw the following pairs; the caller holds the session's lock.
 
-    `returned` has the acts that were not saved, as HTML; `of` is the pair that `order` follows on;
-    `drawn` has those pairs of `order` that the page has not; `more`: whether there are others.
+    In the result, `returned` contains the acts that were not saved, as HTML; `order` lists the
+    pairs after `of`; `drawn` contains those of `order` that the page does not have yet; `more`:
+    whether the queue continues after them.
     """
     saved, returned = [], []
     for act in batch.acts:
@@ -101,7 +101,7 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
         if session.team and batch.shown not in session.held:
             answered["toast"] += note(OPEN_ELSEWHERE)
         return answered
-    except Exception as error:  # the verdicts are saved, whatever comes next
+    except Exception as error:  # the verdicts are already saved
         return {**answered, "toast": note(explained(error), "error")}
 
 
@@ -110,7 +110,7 @@ def _is_verdict(action: str) -> bool:
 
 
 def _decision_of(action: str) -> Any:
-    """The verdict that an action gives: to accept a suggestion is to correct.
+    """The verdict given by an action; accepting a suggestion is a correction.
 
     >>> _decision_of("suggestion-2"), _decision_of("drop")
     ('correction', 'drop')
@@ -119,7 +119,7 @@ def _decision_of(action: str) -> Any:
 
 
 def _save(actions: ReviewActions, session: PageSession, act: Act) -> dict[str, str]:
-    """Write one verdict; what the page says of it."""
+    """Write one verdict; return what the page reports about it."""
     if not _is_verdict(act.action) or (act.action not in DECISIONS and act.suggestion is None):
         raise SettingsError(f"'{act.action}' is not a verdict.")
     decision = _decision_of(act.action)
@@ -133,7 +133,7 @@ def _save(actions: ReviewActions, session: PageSession, act: Act) -> dict[str, s
 def _following(
     actions: ReviewActions, session: PageSession, batch: Batch, shown: int
 ) -> dict[str, Any]:
-    """The left side, and the pairs behind the one that the page shows."""
+    """The left column, and the pairs after the one that the page shows."""
     filter = actions.filter_of(session)
     if shown != session.pair_id:
         view = actions.view_of(session, shown)
@@ -164,5 +164,5 @@ def _following(
         "order": order,
         "drawn": drawn,
         "more": has_more,
-        "link": as_query(session.filter),  # what is ready for one queue is not for another
+        "link": as_query(session.filter),  # prefetched pairs are valid for this queue only
     }

@@ -26,7 +26,7 @@ BACKBONE = (
 @dataclass(frozen=True)
 class Line:
     """`before`, `words`, `after`: a sentence around words of the caption; `share`: length of its
-    bar, 0 to 1; `is_against`: it speaks against the caption."""
+    bar, 0 to 1; `is_against`: it makes an error more likely."""
 
     before: str
     words: tuple[str, ...]
@@ -40,7 +40,7 @@ class Line:
 
 
 def reasons_section(reasons: Reasons | None, trajectory: Trajectory | None) -> Markup | None:
-    """The folded list; None where the classifier says nothing."""
+    """The collapsed list; None if the classifier gives no reasons."""
     if reasons is None or trajectory is None:
         return None
     kept = [reason for reason in reasons.listed if abs(reason.contribution) >= _LEAST][:_MOST]
@@ -54,7 +54,7 @@ def reasons_section(reasons: Reasons | None, trajectory: Trajectory | None) -> M
 
 
 def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ...], str]:
-    """What stands before the caption's words, those words, and what stands behind them."""
+    """The text before the caption's words, those words, and the text after them."""
     words = tuple(
         trajectory.caption.words[word]
         for word in reason.words
@@ -97,7 +97,7 @@ def sentence(reason: Reason, trajectory: Trajectory) -> tuple[str, tuple[str, ..
 
 
 def _expected(reason: Reason, trajectory: Trajectory) -> str:
-    """ "; it expected grass 0.61" for the first of the words."""
+    """ "(it expected grass 0.61)" for the first of the words; empty if unknown."""
     words = expected_words(trajectory, reason.words[0]) if reason.words else ""
     return f"(it expected {words})" if words else ""
 

@@ -1,4 +1,4 @@
-"""Retrain: learn from the verdicts, compare, and decide."""
+"""Retrain page: train on the verdicts, compare, and adopt."""
 
 from typing import Any
 
@@ -106,7 +106,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
 
 
 def comparison_html(classifiers: list[ClassifierView]) -> str:
-    """The newest classifier beside the one in use."""
+    """The newest classifier compared with the one in use."""
     if not classifiers:
         return part("empty", "No detector yet", "Score the dataset first.")
     newest = classifiers[0]
@@ -121,7 +121,7 @@ def comparison_html(classifiers: list[ClassifierView]) -> str:
 
 
 def _rows(classifiers: list[ClassifierView]) -> list[list[str]]:
-    """A row a figure that one of them has: name, its value for each of them, meaning."""
+    """One row per metric that any classifier has: name, its value for each of them, meaning."""
     rows = []
     for key, (name, meaning) in _FIGURES.items():
         values = [classifier.report.get(key) for classifier in classifiers]
@@ -137,7 +137,7 @@ def _shown(value: Any) -> str:
 
 
 def is_new(classifiers: list[ClassifierView], chosen: int | None) -> bool:
-    """Whether there is something to adopt: a classifier that is not the one in use."""
+    """Whether the chosen classifier can be adopted: it exists and is not in use."""
     return any(row.id == chosen and not row.active for row in classifiers)
 
 

@@ -1,4 +1,4 @@
-"""The review page: its components, and which of them an event changes.
+"""The review page: its components, and which of them each event updates.
 
 The browser sends each action with the pair and its version (`script.js`); the server keeps
 one session per open page (`page_sessions.py`); `review_actions.py` defines what each key does.
@@ -31,9 +31,9 @@ ANSWERED = """() => {
 def build(
     actions: ReviewActions, dataset: gr.Dropdown, blocks: gr.Blocks
 ) -> tuple[Callable[..., Any], list[Any], list[Any]]:
-    """The page's components and what they do; called inside its tab.
+    """Build the page's components and events; called inside its tab.
 
-    Returns what draws it anew when a job has ended: (function, inputs, outputs).
+    Returns what redraws the page when a job has ended: (function, inputs, outputs).
     """
     with gr.Row(elem_id="traced-review"):
         with gr.Column(elem_id="traced-left", scale=0):
@@ -86,13 +86,13 @@ def build(
     return on_job_end, [dataset], outputs
 
 
-#: Counts what is drawn, see `_anew`.
+#: Numbers the redraws, see `_anew`.
 _drawings = itertools.count()
 
 
 def _anew(drawn: Drawn) -> Drawn:
-    """The same for Gradio to draw even where it is what it drew last: it compares with that and not
-    with the page, on which the script may have put another pair since."""
+    """Number each part so that Gradio redraws it even if unchanged: Gradio compares it with what it
+    drew last, not with the page, where the script may have shown another pair since."""
     number = next(_drawings)
     return Drawn(
         *(render("review/anew.html", html=part, number=number) if isinstance(part, str) else part

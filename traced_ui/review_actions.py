@@ -40,7 +40,7 @@ MOST_EDITED = 100_000
 #: URL parameters of this page other than those of the queue.
 _BESIDE = ("dataset", "pair", "tab")
 _SAVED: dict[str, str] = {verdict: text.saved for verdict, text in TEXTS.items()}
-#: What "more like this" sets: the field, and for a search what is compared.
+#: The filter set by "more like this": the field and, for searches, what is compared.
 _SIMILAR = {
     "same-word": ("suspect_word", ""),
     "same-kind": ("suspect_kind", ""),
@@ -53,7 +53,7 @@ _STAYS = gr.skip()
 
 
 class Drawn(NamedTuple):
-    """What a key changes on the page, by component; the others stay as they are."""
+    """New content of the page's components; those left out are unchanged."""
 
     queue: Any = _STAYS
     stage: Any = _STAYS
@@ -72,7 +72,7 @@ def _now(verdict: VerdictRow) -> str:
 
 
 def drawn_pair(view: PairView, step: int = 0, next_ids: Sequence[int] = ()) -> Drawn:
-    """Stage, chart and steps of a pair at a step. `next_ids`: pairs whose pictures are fetched."""
+    """Stage, chart and steps of a pair at a step. `next_ids`: pairs whose pictures to prefetch."""
     stage = review_page.stage(view, step, view.suggestions, next_ids)
     if view.trajectory is None:
         waiting = review_page.empty("Not scored yet", "Scores appear once the job has finished.")
@@ -84,14 +84,14 @@ def drawn_pair(view: PairView, step: int = 0, next_ids: Sequence[int] = ()) -> D
     return Drawn(stage=stage, chart=chart, steps=beside)
 
 
-#: One action of the page: (review actions, action, what the browser sent, session).
+#: Handler of an action: (review actions, action name, data from the browser, session).
 Handler = Callable[["ReviewActions", str, dict[str, Any], PageSession], Drawn]
-#: Every action that a key or a click can ask for. A new one is a method under `@on`.
+#: Handlers of all keys and clicks, by action. Add one as a method decorated with `@on`.
 ACTIONS: dict[str, Handler] = {}
 
 
 def on(*actions: str) -> Callable[[Handler], Handler]:
-    """The method does what the browser calls by one of these names."""
+    """Register the method as the handler of these actions."""
 
     def register(handler: Handler) -> Handler:
         ACTIONS.update(dict.fromkeys(actions, handler))
@@ -100,14 +100,14 @@ def on(*actions: str) -> Callable[[Handler], Handler]:
     return register
 
 
-#: Said of a pair that is claimed by somebody else, on a page that shows it all the same.
+#: Shown with a pair that is claimed by somebody else.
 OPEN_ELSEWHERE = "A colleague has this pair open; whoever saves second will be notified."
-#: What gives a verdict: its name, or a suggestion that is accepted.
+#: Actions that give a verdict: its name, or accepting a suggestion.
 _VERDICTS = (*DECISIONS, "suggestion", "enrich")
 
 
 def _name_of(action: str) -> str:
-    """What is registered: the place of a suggestion in its list does not count.
+    """The registered name of an action, without the index of a suggestion.
 
     >>> _name_of("suggestion-12"), _name_of("same-word")
     ('suggestion', 'same-word')
@@ -123,8 +123,8 @@ class ReviewActions:
         self.sessions = PageSessions(workspace.settings.author)
 
     def open(self, dataset_id: int | None, request: gr.Request) -> Drawn:
-        """A page has been opened or has changed its dataset; `?pair=` names a pair to open at, and
-        the filter's fields the queue that it is in."""
+        """Open the page, or switch its dataset. In the URL, `?pair=` names the pair to open, and
+        the filter's fields its queue."""
         session = self.sessions.of(request)
         with session.lock:
             session.dataset_id, session.step, session.pages = dataset_id, 0, [None]
@@ -142,7 +142,7 @@ class ReviewActions:
                     view = self.workspace.review.open_pair(pair_id)
                     session.pair_id = view.pair_id if view.dataset_id == dataset_id else None
             except Exception:
-                session.pair_id = None  # a link to a pair that has gone opens the queue
+                session.pair_id = None  # a link to a deleted pair opens the queue
             try:
                 if session.pair_id is None and dataset_id is not None:
                     session.pair_id = self._first(session)
@@ -151,7 +151,7 @@ class ReviewActions:
                 return self._message(note(explained(error), "error"))
 
     def why_abstract(self, request: gr.Request) -> str:
-        """The words that make the caption on the page abstract; nothing for one that is not."""
+        """The words that make the caption on the page abstract; empty if it is not abstract."""
         session = self.sessions.of(request)
         pair_id = session.abstract
         if pair_id is None or pair_id != session.pair_id or session.grid:
@@ -159,14 +159,14 @@ class ReviewActions:
         try:
             abstractness = self.workspace.review.why_abstract(pair_id)
         except TracedError:
-            return ""  # the page has said already what is wrong with the pair or the model
+            return ""  # the page already shows what is wrong with the pair or the model
         if abstractness is None:
             return render("models_busy.html")
         return explained_abstractness(abstractness)
 
     def _follow(self, asked: dict[str, str], session: PageSession) -> str:
-        """Set the queue that an address names; one that is invalid is no queue, and the note
-        that comes back says why."""
+        """Set the queue named in a URL. An invalid one is ignored, and the returned note says
+        why."""
         beside = {key for key in asked if key in _BESIDE or key.startswith("__")}  # __: Gradio's
         try:
             fields = cleaned(asked, beside)
@@ -177,8 +177,8 @@ class ReviewActions:
         return ""
 
     def refresh(self, dataset_id: int | None, request: gr.Request) -> Drawn:
-        """A job has come further. A page that waited for scores opens at the head of the queue once
-        there are some; one that is being read stays where it is, with new numbers."""
+        """Update the page after progress of a job. A page waiting for scores opens at the head of
+        the queue once there are some; any other stays where it is, with new numbers."""
         session = self.sessions.of(request)
         with session.lock:
             if session.pair_id is None or session.dataset_id != dataset_id:
@@ -194,10 +194,10 @@ class ReviewActions:
                 return self._message(note(explained(error), "error"))
 
     def act(self, event: dict[str, Any], dataset_id: int | None, request: gr.Request) -> Drawn:
-        """One key or click."""
+        """Handle one key or click."""
         session = self.sessions.of(request)
         if event.get("action") == "check":
-            return self._check(event)  # models may take their time: keys must not wait for them
+            return self._check(event)  # without the lock: keys must not wait for a slow model
         with session.lock:
             if session.dataset_id != dataset_id or dataset_id is None:
                 return self.open(dataset_id, request)
@@ -267,7 +267,7 @@ class ReviewActions:
             decision, suggestion = "correction", suggestions[place - 1].id
         elif action == "correction":
             text = str(event.get("text", ""))
-        # Asked before the verdict: the pair may leave the queue by it.
+        # Queried before the verdict, which may remove the pair from the queue.
         filter = self.filter_of(session)
         following = self._beside(session, "next", filter)
         seen = int(event.get("version") or 0)
@@ -294,7 +294,7 @@ class ReviewActions:
 
     @on("many")
     def _decide_many(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """One verdict for all that is selected in the grid."""
+        """Record one verdict for all pairs selected in the grid."""
         decision = str(event.get("decision", ""))
         seen = [(int(pair), int(version)) for pair, version in list(event.get("pairs") or [])]
         done = self.workspace.review.decide_many(
@@ -311,7 +311,7 @@ class ReviewActions:
 
     @on("save-note")
     def _annotate(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """The verdict that the pair has, with the note that is in the box."""
+        """Save the note with the pair's existing verdict."""
         if session.pair_id is None or event.get("pair") != session.pair_id:
             return self._message(
                 note("That note was meant for the previous pair; nothing was written.")
@@ -328,7 +328,7 @@ class ReviewActions:
 
     @on("replace", "edit-preview", "edit-apply")
     def _edit(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """One edit for many captions: the form, what it would do, doing it."""
+        """Edit many captions at once: show the form, preview the edit, or apply it."""
         assert session.dataset_id is not None
         pairs = tuple(int(pair) for pair, _ in list(event.get("pairs") or []))
         if action == "replace":
@@ -366,13 +366,13 @@ class ReviewActions:
         return self._all(session, note(message, "good"))
 
     def _question(self, action: str, event: dict[str, Any], session: PageSession) -> str:
-        """Asked before a verdict is changed that this queue does not show: whoever goes through
-        undecided pairs means the next one. "" if there is nothing to ask."""
+        """Ask before changing a verdict that this queue does not show: a curator going through
+        undecided pairs probably meant the next one. "" if there is nothing to ask."""
         if session.pair_id is None or not event.get("version"):
             return ""
         view = self.view_of(session, session.pair_id)
         if view.version != int(event["version"]):
-            return ""  # somebody else was faster, and the conflict says so
+            return ""  # decided by somebody else meanwhile: reported as a conflict
         if view.decision is None or self._shows(session, view.pair_id):
             return ""
         session.asked = dict(event)
@@ -395,8 +395,8 @@ class ReviewActions:
 
     @on("redo")
     def _redo(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Give the verdict again and go on to where the curator was: on the pair that is decided
-        once more, the next key would be a verdict on it."""
+        """Redo the verdict and return to where the curator was: if the page stayed on the decided
+        pair, the next key would change its verdict."""
         assert session.dataset_id is not None
         verdict = self.workspace.review.redo(session.dataset_id, author=session.author)
         if verdict is None:
@@ -413,7 +413,7 @@ class ReviewActions:
 
     @on("visit")
     def _visit(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """The browser has gone back or forward: the queue and the pair that its address names."""
+        """Browser back or forward: open the queue and the pair named in the URL."""
         asked = dict(event.get("address") or {})
         message = self._follow({str(key): str(value) for key, value in asked.items()}, session)
         wanted = id_in(str(asked.get("pair", "")))
@@ -425,7 +425,7 @@ class ReviewActions:
 
     @on("end")
     def _end(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """The browser has shown all that it had: on to what is left of the queue from its head."""
+        """The browser has shown all its prefetched pairs: continue from the head of the queue."""
         session.leave()
         session.pages, session.step = [None], 0
         session.pair_id = self._first(session)
@@ -449,8 +449,8 @@ class ReviewActions:
         return self._all(session, "", filter)
 
     def _back_through_visited(self, session: PageSession) -> int | None:
-        """The pair that was on the page before, whatever the queue shows by now: what one has just
-        decided has left a queue of undecided pairs."""
+        """The pair that was on the page before, even if it is no longer in the queue: a pair just
+        decided has left a queue of undecided pairs. None if there is none."""
         while session.visited:
             pair_id = session.visited.pop()
             if pair_id != session.pair_id and self._hold(session, pair_id):
@@ -478,13 +478,13 @@ class ReviewActions:
 
     @on("drop-filter")
     def _drop_filter(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Without one of the filters that are set."""
+        """Remove one of the active filters."""
         name = str(event.get("name", ""))
         return self._refilter({k: v for k, v in session.filter.items() if k != name}, session)
 
     def _refilter(self, values: dict[str, str], session: PageSession) -> Drawn:
         before = session.filter
-        # The form knows nothing of what the pairs have in common: that has a line of its own.
+        # The form has no similarity fields, so it clears them: they are shown on a separate line.
         try:
             session.filter = cleaned(values)
             self.filter_of(session)
@@ -497,7 +497,7 @@ class ReviewActions:
 
     @on(*_SIMILAR)
     def _show_similar(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Pairs that have something in common with the one on the page; again: all pairs."""
+        """Show pairs similar to the one on the page; pressed again, go back."""
         if any(session.filter.get(key) for key in LIKENESS):
             return self._back(action, event, session)
         if session.pair_id is None:
@@ -512,7 +512,7 @@ class ReviewActions:
 
     @on("clear-search")
     def _back(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """From pairs with something in common to the queue, and the pair, from which one came."""
+        """Return from similar pairs to the previous queue and pair."""
         plain = {key: value for key, value in session.filter.items() if key not in LIKENESS}
         fields, pair_id = session.came_from or (plain, session.pair_id)
         session.came_from = None
@@ -536,7 +536,7 @@ class ReviewActions:
 
     @on("view", "save-view", "delete-view")
     def _view(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """Open, keep or forget a queue with a name."""
+        """Open, save or delete a named queue."""
         name = " ".join(str(event.get("name", "")).split())
         assert session.dataset_id is not None
         if action == "save-view":
@@ -569,7 +569,7 @@ class ReviewActions:
         return self._all(session, "")
 
     def _check(self, event: dict[str, Any]) -> Drawn:
-        """The curator's own edit, scored while it is written."""
+        """Score the curator's own edit while it is being typed."""
         text, pair_id = str(event.get("text", "")), event.get("pair")
         if not text.strip() or not isinstance(pair_id, int):
             return Drawn(check="")
@@ -583,12 +583,12 @@ class ReviewActions:
     # ------------------------------------------------------------------ drawing
 
     def filter_of(self, session: PageSession) -> QueueFilter:
-        """The session's filter for the store; SettingsError if it is invalid."""
+        """The session's filter for the store. Raises SettingsError if it is invalid."""
         filter = self.workspace.review.filter_of(int(session.dataset_id or 0), session.filter)
         return self.workspace.review.handed(filter, session.author) if session.team else filter
 
     def _queue_size(self, filter: QueueFilter, counts: ReviewCounts) -> str:
-        """How many pairs are in the queue; of very many only that, so that no key waits for it."""
+        """The number of pairs in the queue, counted only up to a limit so that no key waits."""
         if filter == QueueFilter(counts.dataset_id, "unreviewed", order=filter.order,
                                  descending=filter.descending):  # fmt: skip
             return f"{counts.total - counts.reviewed:,}"
@@ -596,7 +596,7 @@ class ReviewActions:
         return f"{count:,}" if count <= MOST_COUNTED else f"more than {MOST_COUNTED:,}"
 
     def _like(self, filter: dict[str, str]) -> str:
-        """The dataset's own id of the pair that those of the queue are like."""
+        """The external id of the pair that the similarity search started from; "" if none."""
         pair_id = id_in(filter.get("like", "").partition(":")[2])
         return (
             self.workspace.review.open_pair(pair_id).external_id[:60] if pair_id is not None else ""
@@ -631,7 +631,7 @@ class ReviewActions:
         return None
 
     def _hold(self, session: PageSession, pair_id: int) -> bool:
-        """Claim the pair for this page; False: somebody has it."""
+        """Claim the pair for this page; False if somebody else has it."""
         if not session.team:
             return True
         if not self.workspace.accounts.claim(pair_id, session.author, session.held):
@@ -640,7 +640,8 @@ class ReviewActions:
         return True
 
     def _all(self, session: PageSession, toast: str, filter: QueueFilter | None = None) -> Drawn:
-        """The whole page. `filter`: what `_filter` has just said, and the pair is held already."""
+        """The whole page. `filter`: the result of `filter_of`; if given, the pair is already
+        claimed."""
         if session.dataset_id is None:
             message = review_page.empty("No dataset yet", "Import one on the Datasets page.")
             return Drawn("", message, "", "", toast, "")
@@ -668,7 +669,7 @@ class ReviewActions:
     def draw_queue(
         self, session: PageSession, filter: QueueFilter
     ) -> tuple[Markup, QueuePage, ReviewCounts]:
-        """The left side, with the page of pairs and the numbers that it shows."""
+        """The left column, with the page of pairs and the counts that it shows."""
         assert session.dataset_id is not None
         counts = self.workspace.review.counts(session.dataset_id)
         page = self.workspace.review.queue_page(filter, session.pages[-1], PAGE)
@@ -694,7 +695,7 @@ class ReviewActions:
         return drawn_pair(view, session.step, following[:3])
 
     def note_shown(self, view: PairView, session: PageSession) -> None:
-        """Keep of a pair what the next events have to know of it."""
+        """Store what later events need to know about the pair."""
         session.name = view.external_id
         session.limits = view.limits
         session.waiting = view.p_error is None

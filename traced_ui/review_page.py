@@ -1,4 +1,4 @@
-"""What the review page looks like: parts of it as HTML. What it does is in `review_actions`."""
+"""The parts of the review page as HTML; their behaviour is defined in `review_actions`."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
@@ -23,14 +23,14 @@ from traced_ui.reasons import expectations_by_word, reasons_section
 from traced_ui.support import phrases_section
 from traced_ui.templates import part, picture_source, render
 
-#: The verdicts that have a button: the key it shows, and its text.
+#: Verdicts with a button: (key shown, button text).
 DECISIONS = {
     key.action: (key.shown, text.button)
     for key in KEYS
     for verdict, text in TEXTS.items()
     if verdict == key.action
 }
-#: A verdict in a list of pairs.
+#: Verdict labels in lists of pairs.
 SHORT: dict[str, str] = {verdict: text.listed for verdict, text in TEXTS.items()}
 ORDERS = {
     "p_error": "most likely wrong",
@@ -45,7 +45,7 @@ ORDERS = {
     "random": "random audit",
     "position": "as imported",
 }
-#: What has to be known about an order.
+#: Explanations of orders that need one.
 _HINTS = {
     "random": "A random sample: the number of errors that remain (Progress) is estimated from "
     "pairs decided in this order without a gap.",
@@ -60,13 +60,13 @@ _HINTS = {
 }
 SHOWS = {name: name for name in ("unreviewed", "decided", "all", "disputed")}
 
-#: What the columns with a range are called beside their fields.
+#: Display names of the columns with range filters.
 _PLAIN = {
     "p_error": "Probability of error", "s_0": "Match (s)", "gain": "Gain",
     "icc": "Concreteness (ICC)", "disagreement": "Scorers disagree", "support": "Support",
     "weakest": "Weakest phrase", "specificity": "Specificity",
 }  # fmt: skip
-#: Rare filters, by what they are about: the groups behind "More filters".
+#: Rarely used filters by topic: the groups under "More filters".
 _GROUPS = {
     "Scores": [f"{column}_{end}" for column in RANGES if column != "p_error"
                for end in ("from", "to")],
@@ -74,7 +74,7 @@ _GROUPS = {
     "Picture and words": ["picture", "duplicates", "suspect_kind", "truncated"],
     "Where it comes from": ["external_id", "extra"],
 }  # fmt: skip
-#: Fields as chips name them.
+#: Field names shown on chips.
 _CHIPS = {
     **{f"{column}_from": f"{name} from" for column, name in _PLAIN.items()},
     **{f"{column}_to": f"{name} to" for column, name in _PLAIN.items()},
@@ -87,7 +87,7 @@ _CHIPS = {
 
 
 class Tool(NamedTuple):
-    """A button of the toolbar. `is_local`: the browser does it by itself."""
+    """A toolbar button. `is_local`: handled by the browser alone."""
 
     action: str
     label: str
@@ -109,7 +109,7 @@ TOOLS = (
 
 
 def toolbar() -> Markup:
-    """What there is for the whole page, as buttons."""
+    """The toolbar of the page."""
     return render("review/toolbar.html", tools=TOOLS)
 
 
@@ -126,9 +126,9 @@ def queue(
     session: str = "",
     limits: str = "",
 ) -> Markup:
-    """Filters, progress, and a page of pairs. `views`: the saved ones, by name. `like`: the id of
-    the pair that those of this queue are like. `session`: under which name the page may ask for the
-    next pairs; "" if it may not. `limits`: what the dataset's scores cannot say."""
+    """Filters, progress, and a page of pairs. `views`: saved views by name. `like`: external id of
+    the pair that a similarity search started from. `session`: key with which the page prefetches
+    pairs; "" disables prefetching. `limits`: known limitations of the dataset's scores."""
     return render(
         "review/queue.html",
         rows=rows,
@@ -181,7 +181,7 @@ def stage(
 ) -> Markup:
     """Picture, caption, verdicts and suggestions of one pair."""
     trajectory = view.trajectory
-    # Words that a step replaced are still there; only Elimination over words strikes them out.
+    # Only word elimination deletes words; in other trajectories a step replaces them.
     deletes = trajectory is not None and trajectory.captions is None
     removed = trajectory.removed[:step] if trajectory is not None and deletes else ()
     gains = trajectory.deletion_gains.tolist() if trajectory is not None else ()
@@ -208,7 +208,7 @@ def stage(
 
 
 def _why(view: PairView) -> list[str]:
-    """The words that speak most against the caption; none where removing words gains nothing."""
+    """The most suspect words, at most three; empty if removing words does not raise s."""
     if view.trajectory is None or (view.gain or 0.0) <= 0:
         return []
     visible = [word for word in view.suspects if word.score >= VISIBLE]
@@ -217,19 +217,19 @@ def _why(view: PairView) -> list[str]:
 
 
 def _removal(trajectory: Trajectory | None) -> dict[int, int]:
-    """The step at which each word went."""
+    """The step at which each word was removed, by word index."""
     return {word: step for step, word in enumerate(trajectory.removed, 1)} if trajectory else {}
 
 
-#: Of a caption on a card; the rest is there once the pair is opened.
+#: Characters of a caption shown on a card; opening the pair shows the rest.
 LONGEST_ON_CARD = 220
 
 
 def grid(
     rows: Sequence[Any], suspects: Mapping[int, Sequence[SuspectWord]] | None = None
 ) -> Markup:
-    """A page of the queue as cards that can be selected, and the verdicts for them. `suspects`:
-    those of each pair, by its id; they are shaded as on the pair's own page."""
+    """A page of the queue as selectable cards, with verdict buttons. `suspects`: suspect words by
+    pair id, shaded as on the pair's own page."""
     known = suspects or {}
     cards = [
         (row, highlighted_caption(row.caption[:LONGEST_ON_CARD], known.get(row.pair_id, ())))
@@ -239,7 +239,7 @@ def grid(
 
 
 def beside(view: PairView) -> Markup:
-    """What stands below the trajectory: ways to pairs like this one, and who decided what, when."""
+    """The part below the trajectory: similar pairs, phrases, reasons and the verdict history."""
     history = [
         [
             f"{verdict.created_at:%Y-%m-%d %H:%M}",
@@ -257,7 +257,7 @@ def beside(view: PairView) -> Markup:
     )
 
 
-#: Which captions a bulk edit is for.
+#: Which captions a bulk edit applies to.
 EDIT_SCOPES = {
     "queue": "all of this queue, with its filters",
     "selected": "those selected in the grid",
@@ -266,7 +266,7 @@ EDIT_SCOPES = {
 
 
 def bulk_edit(given: Mapping[str, Any], plan: EditView | None = None) -> Markup:
-    """The form of a bulk edit as it was filled in, and what the edit would do."""
+    """The bulk edit form as filled in, with a preview of the edit if `plan` is given."""
     examples = (
         [(example, difference(example.before, example.after)) for example in plan.examples]
         if plan
@@ -278,26 +278,26 @@ def bulk_edit(given: Mapping[str, Any], plan: EditView | None = None) -> Markup:
 
 
 def guidelines(view: PairView) -> Markup:
-    """What the dataset's curators are to go by; nothing where nobody has written any."""
+    """The dataset's guidelines for curators, if any."""
     return render("review/guidelines.html", text=from_markdown(view.guidelines))
 
 
 def _after(act: VerdictView) -> str:
-    """What holds after an act, in words."""
+    """The state of a pair after a verdict, in words."""
     if act.decision:
         return SHORT[act.decision]
     return "edited, undecided" if act.corrected_caption else "taken back: undecided"
 
 
 def checked(view: PairView, check: CaptionCheck) -> Markup:
-    """The curator's own text with its suspect words, and its numbers beside those before."""
+    """The curator's own caption with its suspect words, and its scores next to the old ones."""
     caption = highlighted_caption(check.caption, check.suspects)
     return render("review/checked.html", view=view, check=check, caption=caption)
 
 
 def question(view: PairView, action: str) -> Markup:
-    """Whether the verdict that the pair has is to be changed. `action`: a verdict, or
-    "suggestion-" and its place."""
+    """Ask whether to change the pair's existing verdict. `action`: a verdict, "suggestion-N" or
+    "enrich-N"."""
     labels: dict[str, str] = {key: label for key, (_, label) in DECISIONS.items()}
     wanted = labels.get(action, "Wrong: correct it")
     return render(

@@ -26,13 +26,13 @@ from traced_ui.review_actions import ReviewActions
 from traced_ui.sessions import keep_light
 from traced_ui.theme import STYLES, make_theme
 
-#: Sizes of pictures that pages ask for, in pixels; others are refused, so that nobody can fill the
-#: disk with thumbnails.
+#: Picture sizes that pages request, in pixels; others are refused, so that nobody can fill the disk
+#: with thumbnails.
 SIZES = {"104": 104, "400": 400, "full": 1400, "close": 4000}
-#: What a service manager's or a container's stop may take.
+#: Time limit for shutdown: what service managers and containers allow for a stop.
 SECONDS_TO_END = 10
-#: Seconds for which an idle connection stays open. With uvicorn's five, a program that calls every
-#: few seconds now and then meets a connection that is just being closed.
+#: Seconds for which an idle connection stays open. With uvicorn's default of 5, a client that calls
+#: every few seconds occasionally hits a connection that is just being closed.
 KEPT_ALIVE = 75
 log = logging.getLogger(__name__)
 
@@ -40,12 +40,12 @@ log = logging.getLogger(__name__)
 def create_app(
     workspace: Workspace, dataset_id: int | None = None, login: bool = False, mcp: bool = False
 ) -> fastapi.FastAPI:
-    """The app with its routes. Nothing is served from disk but pictures of pairs, by id.
+    """The app with its routes. From disk it serves only pictures of pairs and exports, by id.
 
-    `login`: only for those who have an account. `mcp`: the named actions also as MCP tools.
+    `login`: require an account. `mcp`: also offer the named actions as MCP tools.
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
-    # Gradio sums up all events after each one, for a page that is not served here.
+    # Gradio aggregates all events after each one, for a page that is not served here.
     os.environ["GRADIO_ANALYTICS_CACHE_FREQUENCY"] = str(10**9)
     app = fastapi.FastAPI(docs_url=None, redoc_url=None, openapi_url=None)
 
@@ -63,8 +63,8 @@ def create_app(
         headers = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
         return Response(data, media_type="image/jpeg", headers=headers)
 
-    # The last to be added is the first to be asked. No origin but our own may read answers; Gradio
-    # leaves that to us where it finds this middleware.
+    # The middleware added last runs first. Only our own origin may read responses; Gradio does not
+    # add its own CORS middleware if it finds this one.
     app.add_middleware(CORSMiddleware, allow_origins=())
     if login:
         workspace.confine()
@@ -76,8 +76,8 @@ def create_app(
 
     @app.get("/gradio_api/dev/reload")
     def reload_while_developing() -> Response:
-        """Gradio's stream for developers never ends and looks for changes twenty times a second;
-        nothing is reloaded in a server that runs for others."""
+        """Disable Gradio's hot reloading: its stream never ends and polls for changes twenty times
+        a second."""
         return PlainTextResponse("Not found.", status_code=404)
 
     @app.get("/healthy")
@@ -109,7 +109,7 @@ def create_app(
     keep_light(app)
     explain_malformed(app)
     if mcp:
-        from traced_ui.mcp_tools import improve  # the protocol's library: only where it is used
+        from traced_ui.mcp_tools import improve  # imports the MCP library only if it is used
 
         improve(blocks, workspace)
     return app
@@ -122,8 +122,8 @@ def serve(
     login: bool = False,
     mcp: bool = False,
 ) -> None:
-    """Serve until Ctrl-C or SIGTERM, which end it within `SECONDS_TO_END`, whatever clients and
-    jobs are doing: a job ends at its next step, and the next start has taken it over."""
+    """Serve until Ctrl-C or SIGTERM, then stop within `SECONDS_TO_END`, whatever clients and jobs
+    are doing: a job ends at its next step, and the next start takes it over."""
     app = create_app(workspace, dataset_id, login, mcp)
     # The first abstract caption on a page should not wait for a model to load.
     threading.Thread(target=workspace.engine.warm_up, daemon=True).start()
@@ -140,7 +140,7 @@ def serve(
     workspace.jobs.background.stop(SECONDS_TO_END / 4)
     workspace.store.close()
     if server.ended_by == signal.SIGINT:
-        # A job's thread that is still inside a library would make Python's own end an abort.
+        # Normal interpreter exit would abort if a job's thread is still inside a library.
         atexit.register(_leave, INTERRUPTED)
         raise KeyboardInterrupt
     if server.ended_by is not None:
@@ -148,24 +148,24 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Ends when it is told to, and does not kill the process by the same signal afterwards: jobs
-    have to end as well."""
+    """Stops on a signal, but unlike uvicorn's server does not re-raise it afterwards: jobs have to
+    end as well."""
 
     ended_by: int | None = None
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self.ended_by is None:
-            # Whatever hangs in a library's thread or in an open stream does not keep the program.
+            # A hanging library thread or open stream must not keep the process alive.
             status = INTERRUPTED if sig == signal.SIGINT else 0
             watchdog = threading.Timer(SECONDS_TO_END - 2, _leave, [status])
             watchdog.daemon = True
             watchdog.start()
-        self.force_exit = self.ended_by is not None  # a second Ctrl-C waits for nobody
+        self.force_exit = self.ended_by is not None  # a second Ctrl-C does not wait
         self.ended_by, self.should_exit = sig, True
 
 
 def _leave(status: int = 0) -> None:
-    """End now: threads of libraries are not waited for, what is confirmed is in the store."""
+    """Exit without waiting for library threads; everything confirmed is already in the store."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -1,9 +1,9 @@
-"""What the server keeps of everyone who is there.
+"""Lightweight server-side sessions.
 
-Gradio copies the configuration of every component for each session, for links that bring a page
-back as it was. This app has no such links, and the copies are dear: half a mebibyte and 40 ms of
-every visit, kept for the last ten thousand; and each call of a program is a session of its own.
-Here a session keeps what its events need, and those that hold nothing are forgotten first.
+Gradio copies the configuration of every component into each session, for links that restore a
+page. This app has no such links, and the copies are expensive: half a mebibyte and 40 ms per visit,
+kept for the last ten thousand sessions; and every API call is a session of its own. Here a session
+stores only what its events need, and sessions without state are evicted first.
 """
 
 from types import SimpleNamespace
@@ -14,12 +14,12 @@ import gradio as gr
 from gradio.routes import App
 from gradio.state_holder import SessionState, StateHolder
 
-#: Sessions kept: open pages, and the calls of programs that are under way.
+#: Maximum number of sessions: open pages, and API calls in progress.
 MOST = 1000
 
 
 class Session(SessionState):
-    """State and changed components of one visitor, without the copies."""
+    """State and changed components of one visitor, without copied configurations."""
 
     def __init__(self, blocks: gr.Blocks) -> None:
         bare = SimpleNamespace(default_config=blocks.default_config, blocks={})
@@ -28,7 +28,7 @@ class Session(SessionState):
 
 
 class Sessions(StateHolder):
-    """All sessions, by Gradio's name for them."""
+    """All sessions, by Gradio's session id."""
 
     def __getitem__(self, session_id: str) -> SessionState:
         with self.lock:
@@ -37,7 +37,8 @@ class Sessions(StateHolder):
         return super().__getitem__(session_id)
 
     def update(self, session_id: str) -> None:
-        """Count it as used; if there are too many, forget the one that is missed least."""
+        """Mark the session as used. Over capacity, evict the least recently used session without
+        state, or else the least recently used one."""
         with self.lock:
             if session_id in self.session_data:
                 self.session_data.move_to_end(session_id)
@@ -54,7 +55,7 @@ class Sessions(StateHolder):
 
 
 def keep_light(app: fastapi.FastAPI) -> None:
-    """Give the Gradio apps that are mounted in this one light sessions."""
+    """Use lightweight sessions in the Gradio apps mounted in `app`."""
     for mounted in mounted_in(app):
         blocks = mounted.get_blocks()
         blocks.state_session_capacity = MOST
@@ -63,6 +64,6 @@ def keep_light(app: fastapi.FastAPI) -> None:
 
 
 def mounted_in(app: fastapi.FastAPI) -> list[App]:
-    """The Gradio apps that are mounted in an app."""
+    """The Gradio apps mounted in `app`."""
     inner = (getattr(route, "app", None) for route in app.routes)
     return [each for each in inner if isinstance(each, App)]

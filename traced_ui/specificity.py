@@ -1,7 +1,7 @@
-"""How specific a caption is: where it finds its own picture, and the pictures that it fits better.
+"""How specific a caption is: the rank of its own picture, and the pictures that it fits better.
 
-The strip is what the measure is for: what these pictures have in common with the caption is what it
-says, and what sets the own picture apart from them is what it leaves out.
+The strip of these pictures is the purpose of the measure: what they have in common with the caption
+is what it says, and what distinguishes its own picture from them is what it leaves out.
 """
 
 import math
@@ -28,7 +28,7 @@ def ordinal(number: int) -> str:
 
 
 def line(view: PairView) -> Markup | None:
-    """The sentence, and the strip where there is one; None for a caption not measured."""
+    """The sentence, with the strip if there is one; None if the caption was not measured."""
     retrieval = view.specificity
     if retrieval is None:
         return None
@@ -49,12 +49,12 @@ def line(view: PairView) -> Markup | None:
 
 
 def share(retrieval: SpecificityView) -> float:
-    """The own picture's share among those compared, 0 to 1."""
+    """The share of the caption's own picture among those compared, 0 to 1."""
     return math.exp(retrieval.log_share)
 
 
 def enrichments(view: PairView) -> Markup | None:
-    """Richer captions on offer, below the corrections; None where there are none."""
+    """Suggested richer captions, shown below the corrections; None if there are none."""
     if not view.enrichments:
         return None
     suggestions = [
@@ -65,7 +65,7 @@ def enrichments(view: PairView) -> Markup | None:
 
 
 def _facts(suggestion: SuggestionView) -> list[str]:
-    """Who offers it, and its numbers before and after."""
+    """The proposer of a suggestion, and its scores before and after."""
     facts = [suggestion.proposer]
     if suggestion.ranks is not None:
         before, after, of = suggestion.ranks

@@ -1,4 +1,4 @@
-"""The trajectory as a list: each step with the words that it removed or exchanged marked."""
+"""The trajectory as a list: each step with the words that it removed or replaced marked."""
 
 from markupsafe import Markup
 
@@ -6,12 +6,12 @@ from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.differences import difference
 from traced_ui.templates import render
 
-#: More steps than this are not worth drawing; the chart shows them all.
+#: Maximum number of steps listed; the chart shows them all.
 MOST = 60
 
 
 def steps_list(trajectory: Trajectory, step: int = 0) -> Markup:
-    """An ordered list; each item can be clicked and tells its s, c and gain."""
+    """An ordered list; each item is clickable and shows its s and gain."""
     scores = trajectory.scores
     steps = [
         {
@@ -28,7 +28,7 @@ def steps_list(trajectory: Trajectory, step: int = 0) -> Markup:
 
 
 def _text(trajectory: Trajectory, t: int) -> Markup:
-    """x_t with what step t took out struck out, and what it put in marked."""
+    """x_t, with the words that step t removed struck out and those that it added marked."""
     if trajectory.captions is not None:
         return difference(trajectory.caption_at(max(0, t - 1)), trajectory.caption_at(t))
     gone = set(trajectory.removed[: max(0, t - 1)])

@@ -1,7 +1,7 @@
-"""How far the image supports each phrase of a caption: a chip a phrase, in the caption's order.
+"""How well the image supports each phrase of a caption: one chip per phrase, in caption order.
 
-No shading in the caption itself: that belongs to the suspect words. Hollow is not wrong, so a chip
-says what s does and passes no judgement.
+The caption itself is not shaded, because shading marks suspect words. Hollow is not wrong, so a
+chip states the change in s without judging it.
 """
 
 from collections.abc import Sequence
@@ -20,8 +20,8 @@ HELP = (
 
 @dataclass(frozen=True)
 class PhraseChip:
-    """One phrase as it is drawn. `left`, `share`: where its bar begins and how long it is, as
-    shares of the width; `is_unsure`: the choice of nonce matters more than the phrase."""
+    """One phrase for display. `left`, `share`: start and length of its bar, as fractions of the
+    width; `is_unsure`: the choice of nonsense word matters more than the phrase."""
 
     text: str
     kind: str
@@ -35,14 +35,14 @@ class PhraseChip:
 
 
 def phrase_chips(caption: str, phrases: Sequence[PhraseView]) -> Markup:
-    """A list of chips; a bar to the left of the middle: the caption fits better without it."""
+    """A list of chips; a bar left of centre means the caption fits better without the phrase."""
     return part("phrase_chips", _chips(caption, phrases))
 
 
 def phrases_section(
     caption: str, phrases: Sequence[PhraseView] | None, support: float | None, note: str = ""
 ) -> Markup | None:
-    """The folded line below the trajectory; None if phrases were not measured."""
+    """The collapsed line below the trajectory; None if phrases were not measured."""
     if phrases is None:
         return None
     chips = _chips(caption, phrases)

@@ -1,4 +1,4 @@
-"""Team: who works here, which pairs several people judge, how far they agree, what is disputed."""
+"""Team page: accounts, overlap between curators, their agreement, and disputed pairs."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ from traced_ui.templates import part, render
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
-    """The page; returns what draws it: (function, inputs, outputs)."""
+    """Build the page; return what draws it: (function, inputs, outputs)."""
     with gr.Row():
         with gr.Column(scale=1, min_width=320):
             gr.Markdown("### Overlap")
@@ -62,7 +62,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         )
 
     save.click(keep, [dataset, share, people], [message], api_visibility="private")
-    # Not drawn each time that the page is opened: what somebody is setting stays as it is.
+    # Not redrawn each time the page is opened, so that unsaved input is kept.
     gr.on(
         None, overlap, [dataset], [share, people], api_visibility="private", show_progress="hidden"
     )  # fmt: skip
@@ -70,7 +70,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 
 
 def accounts_html(workspace: Workspace) -> str:
-    """The accounts, or how to make some."""
+    """The accounts, or how to create some."""
     rows = [
         [account.name, account.role + ("" if account.active else ", may not log in")]
         for account in workspace.accounts.accounts()
@@ -79,7 +79,7 @@ def accounts_html(workspace: Workspace) -> str:
 
 
 def page_html(view: TeamView) -> str:
-    """Agreement, then what is disputed."""
+    """Agreement, then disputed pairs."""
     if not view.by_verdict.pairs and not view.disputed:
         return part(
             "empty",

@@ -1,7 +1,7 @@
-"""Pages as templates: every value that goes into one is escaped, unless a template made it.
+"""HTML templates: every value inserted into one is escaped, unless a template produced it.
 
-Nobody who writes a page has to remember that: `render` and `part` return `Markup`, which other
-templates take as it is; all else is text.
+Page code need not escape anything: `render` and `part` return `Markup`, which other templates
+insert verbatim; everything else is text.
 """
 
 from functools import cache
@@ -14,7 +14,7 @@ from markupsafe import Markup
 from traced_ui.markup import many, number, percent
 
 FOLDER = Path(__file__).with_name("templates")
-#: Gradio's HTML component has a template language of its own, which would run `${…}` and `{{…}}`.
+#: Gradio's HTML component has its own template language, which would evaluate `${…}` and `{{…}}`.
 _FOR_GRADIO = str.maketrans({"$": "&#36;", "{": "&#123;", "}": "&#125;"})
 
 
@@ -28,24 +28,24 @@ def render(name: str, /, **values: Any) -> Markup:
 
 
 def for_gradio(html: str) -> Markup:
-    """HTML as Gradio's component is to show it, and not to run it. Can be done twice."""
+    """Escape HTML so that Gradio's component does not evaluate it as a template. Idempotent."""
     return Markup(html.translate(_FOR_GRADIO))
 
 
 def part(name: str, /, *values: Any) -> Markup:
-    """What the macro `name` of `parts.html` makes of `values`, for a component."""
+    """The result of the macro `name` of `parts.html` for `values`, for a component."""
     made = getattr(environment().get_template("parts.html").module, name)(*values)
     return for_gradio(str(made))
 
 
 def render_page(name: str, /, **values: Any) -> str:
-    """A whole page that Gradio has no part in: styles and scripts keep their braces."""
+    """A whole page served without Gradio: braces in styles and scripts are kept."""
     return environment().get_template(name).render(**values)
 
 
 @cache
 def environment() -> Environment:
-    """Where the templates are found and what they can do."""
+    """The Jinja environment, with the templates' filters."""
     made = Environment(
         loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True, auto_reload=False,
@@ -58,7 +58,7 @@ def environment() -> Environment:
 
 
 def picture_source(pair_id: int, size: str) -> str:
-    """The address of a pair's picture. `size`: "full", or the pixels of its longer side."""
+    """The URL of a pair's picture. `size`: a key of `server.SIZES`."""
     return f"/pictures/{pair_id}?size={size}"
 
 
@@ -67,5 +67,5 @@ def _signed(value: float, digits: int = 3) -> str:
 
 
 def _width(share: float) -> str:
-    """A share as a length in CSS, which a number for people is not."""
+    """A share as a CSS length, unlike `percent`."""
     return f"{share:.1%}"

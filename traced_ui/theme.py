@@ -1,4 +1,4 @@
-"""The look: a quiet theme whose one loud colour is kept for what is suspect."""
+"""The Gradio theme: muted colours, and one strong colour reserved for suspect captions."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ _FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Noto Sans", "sans
 
 
 def make_theme() -> gr.themes.Base:
-    """Local fonts only: nothing is fetched from anywhere."""
+    """The theme, with local fonts only: nothing is downloaded."""
     return gr.themes.Base(
         primary_hue=gr.themes.colors.teal,
         neutral_hue=gr.themes.colors.slate,

@@ -1,5 +1,8 @@
-"""The trajectory as a chart: s_t and c_t over the steps, drawn as SVG with the pair itself, so that
-it is there when the pair is and needs no library in the browser."""
+"""The trajectory as an SVG chart: s_t and c_t over the steps.
+
+It is rendered on the server together with the pair, so that it appears at the same time and needs
+no JavaScript library.
+"""
 
 from typing import NamedTuple
 
@@ -10,23 +13,23 @@ from numpy.typing import NDArray
 from backend.engine.trajectories.trajectory import Trajectory
 from traced_ui.templates import render
 
-#: The drawing in its own units; the page scales it to the column.
+#: Size and plot area in SVG units; the page scales the chart to the column.
 WIDTH, HEIGHT = 400, 236
 LEFT, RIGHT, TOP, BOTTOM = 44, 360, 30, 196
-#: More marks than this along the steps would be a smear.
+#: Maximum number of labels along the steps; more would overlap.
 _MOST_LABELS = 10
 _LONGEST_HINT = 300
 
 
 class Tick(NamedTuple):
-    """A number at an axis."""
+    """A labelled tick of an axis."""
 
     at: float
     label: str
 
 
 class Dot(NamedTuple):
-    """s at a step, and what is said of it on hover."""
+    """s at a step, with the text shown on hover."""
 
     step: int
     x: float
@@ -35,8 +38,8 @@ class Dot(NamedTuple):
 
 
 def trajectory_chart(trajectory: Trajectory, step: int = 0) -> Markup:
-    """s and the cosines on a scale of their own each; a click on a point goes to its step, and on
-    hover it says the caption there. `step`: the one that is shown, limited to those there are."""
+    """s and the cosine similarities, each on its own scale. Clicking a point goes to its step,
+    hovering shows the caption there. `step`: the current step, clipped to the valid range."""
     steps = list(range(trajectory.steps + 1))
     at = min(max(step, 0), trajectory.steps)
     cosines = trajectory.similarities
@@ -74,7 +77,7 @@ def trajectory_chart(trajectory: Trajectory, step: int = 0) -> Markup:
 
 
 def _scaled(value: float, low: float, high: float, start: float, end: float) -> float:
-    """Where a value lies between two ends of the drawing.
+    """Map `value` linearly from [low, high] to [start, end].
 
     >>> _scaled(0.25, 0, 1, 100, 200)
     125.0
@@ -83,14 +86,14 @@ def _scaled(value: float, low: float, high: float, start: float, end: float) -> 
 
 
 def _padded(values: NDArray[np.float32]) -> tuple[float, float]:
-    """A range with room around all values; a curve that never moves gets one as well."""
+    """The range of the values with a margin, which is not empty even for constant values."""
     low, high = float(values.min()), float(values.max())
     room = (high - low) * 0.08 or 0.05
     return low - room, high + room
 
 
 def _ticks(low: float, high: float) -> list[Tick]:
-    """Round numbers along an upright axis, at most six."""
+    """Ticks at round numbers along a vertical axis, at most six."""
     span = high - low
     unit = 10.0 ** np.floor(np.log10(span / 5))
     by = next(unit * factor for factor in (1, 2, 5, 10) if span / (unit * factor) <= 6)

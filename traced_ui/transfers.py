@@ -1,8 +1,8 @@
-"""Files into the app and out of it: uploads of datasets, exports as a zip, the rows left out.
+"""File transfers: uploads of datasets, exports as a zip, and lists of rows left out.
 
-A browser begins an upload, sends its files one by one, and asks for the import, which is the same
-background job as for a path. Everything is streamed; `backend.datasets.uploads` says what may go
-where.
+A browser begins an upload, sends its files one by one, and requests the import, which is the same
+background job as for a path. Everything is streamed; `backend.datasets.uploads` defines which paths
+are allowed.
 """
 
 import csv
@@ -23,12 +23,12 @@ from backend.datasets.zip_stream import zipped
 from backend.errors import NotFound, SettingsError, TracedError, explain
 from backend.workspace import Workspace
 
-#: Rows left out that are read from the store at once.
+#: Batch size for reading rows left out from the store.
 _ROWS = 500
 
 
 def add_routes(app: fastapi.FastAPI, workspace: Workspace) -> None:
-    """/uploads, /exports/ID.zip and /datasets/ID/left-out.csv."""
+    """Add /uploads, /exports/ID.zip and /datasets/ID/left-out.csv."""
     uploads = workspace.uploads
     _add_uploads(app, workspace, uploads)
 
@@ -59,7 +59,7 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
 
     @app.put("/uploads/{upload}")
     async def receive(upload: str, path: str, request: fastapi.Request) -> Response:
-        """One file, as the body; nothing of it stays if the connection ends before the file."""
+        """Receive one file as the body; nothing is kept if the connection ends before the file."""
         writing = uploads.writing(upload, path)
         try:
             file = await run_in_threadpool(writing.__enter__)
@@ -90,7 +90,7 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
 
     @app.delete("/uploads/{upload}")
     def discard(upload: str) -> Response:
-        """Give an upload up. One of which a dataset has been made stays."""
+        """Delete an upload; refused if a dataset uses it."""
         try:
             used = [path for row in workspace.datasets() for path in (row.source, row.root)]
             if any(Path(path).is_relative_to(uploads.folder / upload) for path in used):
@@ -102,7 +102,7 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
 
 
 def export_of(workspace: Workspace, job_id: int) -> Path:
-    """The folder that an export has written. Raises NotFound."""
+    """The folder written by an export job. Raises NotFound."""
     job = workspace.jobs.job(job_id)
     out = str(job.result.get("out") or "")
     if job.kind != "export" or job.status != "done" or not out:
@@ -111,7 +111,7 @@ def export_of(workspace: Workspace, job_id: int) -> Path:
 
 
 def _left_out(workspace: Workspace, dataset_id: int) -> Iterator[str]:
-    """All rows that an import did not take, as CSV that a spreadsheet opens as text."""
+    """All rows left out by an import, as CSV whose cells spreadsheets treat as text."""
     buffer = io.StringIO()
     writer = csv.writer(buffer)
     writer.writerow(["file", "row", "id", "kind", "message"])
@@ -130,7 +130,7 @@ def _left_out(workspace: Workspace, dataset_id: int) -> Iterator[str]:
 
 
 def _attachment(name: str) -> dict[str, str]:
-    """Headers of a file to be saved, whatever its name is made of."""
+    """Headers of a file download; `name` may contain any characters."""
     plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "_" for c in name)
     return {
         "Content-Disposition": f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(name)}",

@@ -1,1 +1,1 @@
-"""Who may log in, what each person holds on screen, and how far people agree."""
+"""Accounts and logins, claims on pairs under review, and agreement between curators."""

@@ -1,9 +1,9 @@
-"""Device cookies: a browser that somebody has logged in with is throttled by itself, so that
-guesses made elsewhere do not keep it out.
+"""Device cookies: a browser that has logged in before is throttled separately from all others.
 
-After https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies. A
-cookie is `nonce.mac`, the mac over name and nonce by a secret of the database: it proves an earlier
-login under that name and opens nothing by itself.
+Password guesses made elsewhere therefore do not lock it out. After
+https://owasp.org/www-community/Slow_Down_Online_Guessing_Attacks_with_Device_Cookies. A cookie is
+`nonce.mac`, where the MAC of name and nonce is keyed with a secret of the database: it proves an
+earlier login under that name and grants no access by itself.
 """
 
 import hashlib
@@ -18,7 +18,8 @@ def new_device(secret: bytes, name: str) -> str:
 
 
 def known_device(secret: bytes, name: str, cookie: str | None) -> str | None:
-    """The nonce of a device that `name` has logged in with before; None for any other cookie."""
+    """The nonce of a device that `name` has logged in with before; None if the cookie is not
+    valid."""
     nonce, _, mac = (cookie or "").partition(".")
     given = mac.encode("utf-8", "replace")
     return nonce if hmac.compare_digest(_mac(secret, name, nonce).encode(), given) else None

@@ -1,7 +1,8 @@
-"""Which folders of the server's machine the pages reach, once several people log in.
+"""The folders on the server that pages may access if login is enabled.
 
-Somebody alone on their own machine may name any folder: the page can do what they can. A curator of
-a team is not the administrator: what the server may read and write is not theirs to name.
+A single user on their own machine may choose any folder, because the page has the same rights as
+they do. A curator in a team is not the administrator, and must not choose what the server reads and
+writes.
 """
 
 from collections.abc import Sequence
@@ -25,10 +26,10 @@ class Folders:
     def named(
         cls, imports: Sequence[str], exports: Sequence[str], data_directory: Path
     ) -> "Folders":
-        """As the administrator has named them; by default imports stay in the data folder, and
-        exports in a folder of their own there, beside the database and never on top of it."""
+        """The folders chosen by the administrator. By default, imports are limited to the data
+        folder, and exports to a subfolder of it, so that they cannot overwrite the database."""
         return cls(
-            # What was uploaded has been let in already.
+            # Uploads have already been accepted.
             (*_absolute(imports), (data_directory / "uploads").resolve())
             if imports
             else (data_directory.resolve(),),
@@ -36,15 +37,15 @@ class Folders:
         )
 
     def check_import(self, path: str | Path) -> Path:
-        """The path, absolute; UnsafePath if it leads elsewhere, whether or not it exists there, and
-        SettingsError if it is none."""
+        """The absolute path. Raises UnsafePath if it is outside these folders, whether or not it
+        exists, and SettingsError if it is not a path."""
         resolved = typed_path(path)
         if not any(resolved.is_relative_to(folder) for folder in self.imports):
             raise UnsafePath(_refusal("imports", path, self.imports, "--import-root"))
         return resolved
 
     def check_export(self, path: str | Path) -> Path:
-        """The path, absolute; UnsafePath unless it lies below one of the folders."""
+        """The absolute path. Raises UnsafePath unless it is below one of the folders."""
         resolved = typed_path(path)
         if not any(folder in resolved.parents for folder in self.exports):
             raise UnsafePath(_refusal("exports", path, self.exports, "--export-root"))

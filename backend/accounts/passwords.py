@@ -1,4 +1,4 @@
-"""Passwords as argon2 keeps them: never themselves, each with a salt of its own."""
+"""Password hashing with argon2, individually salted; passwords themselves are never stored."""
 
 from functools import cache
 
@@ -12,17 +12,17 @@ _HASHER = PasswordHasher()
 
 
 def hashed(password: str) -> str:
-    """Raises SettingsError for a password that is too short (or absurdly long)."""
+    """The hash of a password. Raises SettingsError if it is too short (or absurdly long)."""
     if not SHORTEST <= len(password) <= LONGEST:
         raise SettingsError(f"A password has {SHORTEST} to {LONGEST} characters.")
     return _HASHER.hash(password)
 
 
 def is_right(password: str, password_hash: str | None) -> bool:
-    """Whether the password is the one of the hash; None: there is no such account."""
+    """Whether the password matches the hash. `password_hash`: None if there is no account."""
     no_account = (
         _hash_of_no_account()
-    )  # made before the answer is known: the first takes as long for every name
+    )  # computed in any case: the first login takes as long for every name
     try:
         _HASHER.verify(password_hash or no_account, password[:LONGEST])
     except (VerificationError, InvalidHashError):
@@ -32,6 +32,6 @@ def is_right(password: str, password_hash: str | None) -> bool:
 
 @cache
 def _hash_of_no_account() -> str:
-    """Checked for names that do not exist, so that an answer takes as long as for those that do.
-    Made when somebody logs in: it takes as long as a start of the program may."""
+    """Verified for unknown names, so that a response takes as long as for known ones. Computed on
+    the first login, because it would slow down the start of the program."""
     return _HASHER.hash("nobody has this password")

@@ -1,4 +1,4 @@
-"""Accounts, opinions and disputes as pages see them: plain frozen records."""
+"""Accounts, opinions and disputes as frozen records for pages."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from db.models import ROLES as ROLES
 
 @dataclass(frozen=True)
 class AccountView:
-    """Somebody who may log in; an inactive account may not (any more)."""
+    """A user account; an inactive one cannot log in."""
 
     name: str
     role: str
@@ -24,7 +24,7 @@ class AccountsView:
 
 @dataclass(frozen=True)
 class OpinionView:
-    """What one curator says about a pair."""
+    """One curator's verdict on a pair."""
 
     author: str
     decision: str
@@ -34,7 +34,7 @@ class OpinionView:
 
 @dataclass(frozen=True)
 class DisputeView:
-    """A pair about which curators differ."""
+    """A pair on which curators disagree."""
 
     pair_id: int
     external_id: str

@@ -1,4 +1,4 @@
-"""Several curators on one database: accounts, logins, claims, agreement and what is disputed."""
+"""Several curators on one database: accounts, logins, claims, agreement and disputes."""
 
 import hashlib
 import secrets
@@ -29,7 +29,7 @@ LONGEST_NAME = 80
 
 
 class Team:
-    """Accounts and what people do beside each other."""
+    """Accounts, and coordination between curators."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -45,7 +45,8 @@ class Team:
             return curator_queries.count_active(session) > 0
 
     def add(self, name: str, password: str, role: str = "curator") -> AccountView:
-        """A new account. Raises SettingsError for a name that is taken or a password too short."""
+        """Create an account. Raises SettingsError if the name is invalid or taken, or the password
+        too short."""
         name = " ".join(name.split())
         if is_reserved(name):
             raise SettingsError(f"'{name}' is reserved for rules; choose another name.")
@@ -63,7 +64,7 @@ class Team:
         role: str | None = None,
         active: bool | None = None,
     ) -> AccountView:
-        """Change what is given; the account has to log in again. Raises NotFound."""
+        """Change what is given; the user has to log in again. Raises NotFound."""
         if role is not None:
             _check_role(role)
         kept = hashed(password) if password is not None else None
@@ -71,7 +72,7 @@ class Team:
             return _account(curator_queries.change_curator(session, name, kept, role, active))
 
     def log_in(self, name: str, password: str) -> str | None:
-        """A token for the browser, or None if name and password do not belong together."""
+        """A session token for the browser, or None if the name or the password is wrong."""
         try:
             with self._store.reading() as session:
                 row = curator_queries.get_curator(session, " ".join(name.split()))
@@ -87,12 +88,13 @@ class Team:
 
     @cached_property
     def device_secret(self) -> bytes:
-        """What this database's device cookies are signed with."""
+        """The key that signs this database's device cookies."""
         with self._store.writing() as session:
             return setting_queries.device_secret(session)
 
     def who(self, token: str | None) -> AccountView | None:
-        """Whose token that is; None if nobody's (any more)."""
+        """The account logged in with this token; None if the token is missing, invalid or
+        expired."""
         if not token:
             return None
         with self._store.reading() as session:
@@ -104,15 +106,15 @@ class Team:
             curator_queries.end_login(session, [_digest(token)])
 
     def may_settle(self, name: str) -> bool:
-        """Whether that is an adjudicator."""
+        """Whether the curator is an adjudicator."""
         with self._store.reading() as session:
             return curator_queries.is_adjudicator(session, name)
 
-    # ---------------------------------------------------------------- beside each other
+    # ---------------------------------------------------------------- coordination
 
     def claim(self, pair_id: int, curator: str, held: Collection[int] = ()) -> bool:
-        """Take a pair onto one's screen. False: somebody else has it there. Unless it is one of
-        those that are `held`, it takes their place."""
+        """Claim a pair for a curator; False if somebody else has claimed it. Releases the pairs in
+        `held`, unless the pair is one of them."""
         with self._store.writing() as session:
             taken = claim_queries.claim(session, pair_id, curator)
             if taken and pair_id not in held:
@@ -122,8 +124,8 @@ class Team:
     def claim_first(
         self, filter: QueueFilter, curator: str, held: Collection[int] = ()
     ) -> int | None:
-        """`claim` of the first pair of a queue, as it is handed to the curator, that nobody else
-        has before them; None: nothing is left."""
+        """Claim the first pair of the curator's queue (`Queue.handed`) that nobody else has
+        claimed, and release as `claim` does; None if no pair is left."""
         with self._store.writing() as session:
             pair_id = claim_queries.take_first(session, filter, curator)
             if pair_id is not None and pair_id not in held:
@@ -133,27 +135,27 @@ class Team:
     def claim_each(
         self, pair_ids: Sequence[int], curator: str, held: Collection[int] = ()
     ) -> list[int]:
-        """Take a pair and those to follow it, in place of all that is `held`; those that nobody
-        else has, in the order given."""
+        """Claim a pair and those that follow it, and release the rest of `held`. Returns those that
+        nobody else has claimed, in the given order."""
         with self._store.writing() as session:
             taken = claim_queries.claim_each(session, pair_ids, curator)
             claim_queries.release(session, set(held) - set(taken), curator)
             return taken
 
     def set_overlap(self, dataset_id: int, share: float, people: int) -> None:
-        """Hand a share of the pairs to so many people each. Raises SettingsError."""
+        """Assign a share of the pairs to `people` curators each. Raises SettingsError."""
         check_overlap(share, people)
         with self._store.writing() as session:
             dataset_queries.set_overlap(session, dataset_id, share, people)
 
     def overlap(self, dataset_id: int) -> tuple[float, int]:
-        """The share of the pairs that several people judge, and how many they are."""
+        """The share of the pairs that several curators review, and how many review each."""
         with self._store.reading() as session:
             dataset = dataset_queries.get_dataset(session, dataset_id)
         return dataset.overlap_share, dataset.overlap_people
 
     def of_dataset(self, dataset_id: int) -> TeamView:
-        """Agreement, by verdict and by right or wrong, and what waits for an adjudicator."""
+        """Agreement, by verdict and by right or wrong, and the pairs that need an adjudicator."""
         with self._store.reading() as session:
             shared = [
                 {opinion.author: str(opinion.judgement) for opinion in of_pair}

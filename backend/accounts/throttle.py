@@ -1,4 +1,4 @@
-"""A limit on guessing: attempts are counted before they are looked at, and the wait grows.
+"""Throttling of login attempts: they are counted before they are checked, and the wait grows.
 
 Counting afterwards would let any number of parallel guesses through while the first is checked.
 """
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 
 def network_of(address: str) -> str:
-    """What an address counts as: of IPv6 its first 64 bits, since one customer has all the others.
+    """The network by which an address is throttled: for IPv6 its /64, all of one customer's.
 
     >>> network_of("192.0.2.7"), network_of("2001:db8:0:1:2:3:4:5"), network_of("::ffff:192.0.2.7")
     ('192.0.2.7', '2001:db8:0:1::/64', '192.0.2.7')
@@ -20,7 +20,7 @@ def network_of(address: str) -> str:
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
-        return address  # a socket's path, or nothing
+        return address  # a Unix socket's path, or empty
     if isinstance(parsed, ipaddress.IPv6Address):
         if parsed.ipv4_mapped is not None:
             return str(parsed.ipv4_mapped)
@@ -30,7 +30,7 @@ def network_of(address: str) -> str:
 
 @dataclass
 class _Attempts:
-    """`count`: failed ones and those under way. `free_at`: when the next may be made."""
+    """`count`: failed and pending attempts. `free_at`: when the next one is allowed."""
 
     count: int = 0
     free_at: float = 0.0
@@ -38,9 +38,9 @@ class _Attempts:
 
 
 class Throttle:
-    """After a key's limit of failures it waits `seconds`, twice as long after each further one, at
-    most `longest`; after `longest` without an attempt all is forgotten. Of too many keys those
-    that were used longest ago go first."""
+    """Exponential backoff by key. After its limit of failures a key is blocked for `seconds`, twice
+    as long after each further failure, at most `longest`; after `longest` without an attempt, its
+    failures are forgotten. Above `keys` keys, the least recently used are evicted."""
 
     def __init__(
         self,
@@ -57,8 +57,8 @@ class Throttle:
         self._lock = threading.Lock()
 
     def admit(self, limits: Mapping[str, int]) -> float:
-        """Count an attempt under every key, with its limit, and answer 0.0; or the seconds until
-        one may be made, with nothing counted."""
+        """Count an attempt for every key and return 0.0; if any key is blocked, count nothing and
+        return the seconds to wait. `limits`: key to limit of failures."""
         with self._lock:
             now = self._clock()
             for key in limits:
@@ -76,13 +76,13 @@ class Throttle:
             return 0.0
 
     def succeeded(self, *keys: str) -> None:
-        """The attempt was right: what was failed under these keys is forgotten."""
+        """Forget the failures of these keys, after a successful attempt."""
         with self._lock:
             for key in keys:
                 self._of.pop(key, None)
 
     def take_back(self, *keys: str) -> None:
-        """The attempt was right, but says nothing about the others under these keys."""
+        """Uncount a successful attempt, which says nothing about other attempts for these keys."""
         with self._lock:
             for key in keys:
                 if (attempts := self._of.get(key)) is not None:

@@ -1,1 +1,1 @@
-"""The commands of `app.py`, by what they are for. All share `options.py` and `output.py`."""
+"""The commands of `app.py`, grouped by topic. All share `options.py` and `output.py`."""

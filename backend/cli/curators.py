@@ -1,4 +1,4 @@
-"""`curators`: accounts of those who may log in."""
+"""`curators`: manage the accounts of people who can log in."""
 
 import os
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`import`, `download`, `noise`, `export`: datasets in and out."""
+"""`import`, `download`, `noise`, `export`: get datasets in and out."""
 
 import sys
 from pathlib import Path
@@ -302,7 +302,7 @@ def export(
                 raise SettingsError(
                     f"'{select}' is not a valid choice for --select: use 'leave out' or 'tag'."
                 )
-            # The splits named are the training pairs; without one as for select.
+            # The given split contains the training pairs; the default is that of select.
             thinned = workspace.review.split_for(dataset_id, split[0] if split else None)
             two_stage = TwoStage(
                 0.7 if align is None else align, 0.5 if keep is None else keep, by, least_phrases,
@@ -337,8 +337,8 @@ def export(
 
 
 def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
-    """Ask whether the pairs may leave this machine. Raises SettingsError if not, or if nobody is
-    there to ask."""
+    """Ask whether the pairs may leave this machine. Raises SettingsError if the user declines, or
+    if there is no terminal to ask on."""
     if yes:
         return
     what = "private" if hub.private else "PUBLIC"

@@ -1,4 +1,4 @@
-"""Is everything in order? Database, files and models, each with what to do if it is not."""
+"""Check database, files and models, with advice for each problem."""
 
 import shutil
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from db.queries import jobs as job_queries
 from db.queries import pairs as pair_queries
 from db.queries.datasets import DatasetRow
 
-#: Pairs of a dataset whose image files are looked for, spread over it.
+#: Pairs of a dataset, sampled at random, whose image files are looked for.
 SAMPLE = 200
 _LEAST_FREE = 1_000_000_000
 
@@ -43,8 +43,8 @@ class DoctorReport:
 
 
 def examine(settings: Settings, load_models: bool = False) -> DoctorReport:
-    """Look at everything; nothing is changed but an old database's schema. `load_models`: also load
-    the scorer and the captioner, which may take a while and, for a hub's name, the network."""
+    """Run all checks; nothing is changed except an old database's schema. `load_models`: also load
+    the scorer and the captioner, which may take a while and, for hub models, need the network."""
     return DoctorReport(tuple(_examine(settings, load_models)))
 
 
@@ -76,7 +76,7 @@ def _disk(folder: Path) -> Finding:
 
 
 def _no_database(settings: Settings) -> Finding:
-    """Nothing is made by looking: a mistyped path would leave an empty database behind."""
+    """Report a missing database without creating it: the path may be mistyped."""
     if settings.database is None:
         return Finding("database", "ok", "none yet; it is created at the first start")
     return Finding(
@@ -158,7 +158,7 @@ def _models(settings: Settings, load: bool) -> Iterator[Finding]:
     try:
         info = engine.scorer.info
         yield Finding("scorer", "ok", f"{info.kind} · {info.model} on {info.device}")
-    except Exception as problem:  # a report of what is wrong outlives whatever is wrong
+    except Exception as problem:  # whatever fails becomes a finding
         yield Finding("scorer", "problem", explain(problem), "Choose another with --model.")
         return
     try:

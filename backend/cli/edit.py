@@ -1,4 +1,4 @@
-"""`edit`: one edit for many captions."""
+"""`edit`: edit many captions at once."""
 
 from typing import TYPE_CHECKING, Annotated
 

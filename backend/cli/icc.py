@@ -1,4 +1,4 @@
-"""`icc`: a concreteness scorer of one's own."""
+"""`icc`: train your own concreteness scorer."""
 
 from pathlib import Path
 from typing import Annotated

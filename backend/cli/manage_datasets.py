@@ -1,4 +1,4 @@
-"""`datasets`: those in the database, by name."""
+"""`datasets`: list, rename and delete the datasets in the database, and set their guidelines."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`evaluate`, `bench`: how well, and how fast."""
+"""`evaluate`, `bench`: measure quality and speed."""
 
 import sys
 from pathlib import Path

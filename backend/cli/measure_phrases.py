@@ -22,7 +22,7 @@ def run(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Evaluate, and show the tables (also in the Markdown file `out`). Raises SettingsError."""
+    """Evaluate and print the tables, also to the Markdown file `out`. Raises SettingsError."""
     if out is not None and not out.absolute().parent.is_dir():
         raise SettingsError(f"There is no folder {out.absolute().parent}.")
     if pairs < 40 or seeds < 1:

@@ -1,4 +1,4 @@
-"""`models`: which there are, what each costs on this machine, getting and dropping them."""
+"""`models`: list, download, remove and time models, and set the default."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""`duplicates`: pictures that a dataset has more than once."""
+"""`duplicates`: find near-duplicate pictures in a dataset."""
 
 import dataclasses
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from backend.jobs.reports import DuplicatesReport
     from backend.review.views import DuplicateGroup, KeptView
 
-#: Groups that are listed for people.
+#: Maximum number of groups listed in the text output.
 SHOWN = 20
 
 
 @dataclasses.dataclass(frozen=True)
 class Listing:
-    """What the command says: the groups, and what became of them."""
+    """The command's JSON output: the groups and, with --keep, what was done with them."""
 
     dataset_id: int
     threshold: float

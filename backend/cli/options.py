@@ -1,4 +1,4 @@
-"""Options that several commands have, said once."""
+"""Options shared by several commands."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -136,7 +136,7 @@ BUDGET_REQUESTS = Annotated[int | None, typer.Option(min=0, help="Stop after thi
 
 
 def one_queue(queue: str, view: str | None) -> None:
-    """Raises SettingsError where a command is given two queues."""
+    """Raises SettingsError if both --queue and --view are given."""
     if queue and view is not None:
         raise SettingsError("Use either --queue or --view, not both.")
 
@@ -148,7 +148,7 @@ def spending_limits(
     budget_tokens: int | None,
     budget_requests: int | None,
 ) -> "tuple[Prices, Budget]":
-    """What questions to a model cost and may cost. Raises SettingsError."""
+    """Prices and budget of requests to a model. Raises SettingsError if a budget lacks prices."""
     from backend.engine.language_models import Budget, Prices
 
     if budget is not None and not (price_in or price_out):

@@ -1,4 +1,4 @@
-"""What all commands share: the store they work on, how they tell results, progress and errors.
+"""Shared by all commands: opening the workspace, printing results, progress and errors.
 
 Results go to standard output, everything else to standard error, so that `--json` can be piped.
 """
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
 
 #: Messages and progress; `--quiet` silences it.
 console = Console(stderr=True, highlight=False)
-#: Errors, which nothing silences.
+#: Errors, which are never silenced.
 errors = Console(stderr=True, highlight=False)
-#: Results, for people; what programs read is plain JSON.
+#: Results for people; programs get plain JSON.
 results = Console(highlight=False, soft_wrap=True)
-#: Seconds between two lines of progress where there is no terminal, such as in a log.
+#: Seconds between two lines of progress if there is no terminal, such as in a log.
 LINE_EVERY = 30.0
 
 
 def open_workspace(settings: Settings) -> "Workspace":
-    # Imported late: `--help` answers without loading torch.
+    # Imported late, so that `--help` does not load torch.
     from backend.workspace import Workspace
 
     return Workspace(settings)
@@ -65,11 +65,11 @@ def emit(report: Any, as_json: bool, summary: str) -> None:
     if as_json:
         print(json.dumps(dataclasses.asdict(report), default=str, ensure_ascii=False))
     else:
-        results.print(escape(summary))  # tables stay tables
+        results.print(escape(summary))  # no markup: brackets in tables are printed as they are
 
 
 class RateColumn(ProgressColumn):
-    """How many a second."""
+    """Steps per second."""
 
     def render(self, task: Task) -> Text:
         return Text(f"{task.speed:.1f}/s" if task.speed else "")
@@ -77,7 +77,7 @@ class RateColumn(ProgressColumn):
 
 @contextlib.contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
-    """A progress bar on standard error, or a line now and then where that is no terminal; yields
+    """A progress bar on standard error, or a line now and then if that is not a terminal; yields
     update(done, total, message)."""
     if not console.is_terminal:
         yield Lines(title).update
@@ -98,8 +98,8 @@ def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
 
 
 class Lines:
-    """Progress for a log: a line when a stage begins, and then every `LINE_EVERY` seconds, with how
-    long the stage will still take."""
+    """Progress for a log: a line when a stage begins, and then every `LINE_EVERY` seconds, with the
+    stage's remaining time."""
 
     def __init__(self, title: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._title, self._clock = title, clock
@@ -121,7 +121,7 @@ class Lines:
 
 @contextlib.contextmanager
 def reported(as_json: bool) -> Iterator[None]:
-    """Turn errors into one clear line, and into an exit status that scripts can trust."""
+    """Turn errors into a one-line message and a documented exit status."""
     try:
         yield
     except TracedError as error:
@@ -139,7 +139,7 @@ def reported(as_json: bool) -> Iterator[None]:
 
 
 def log_unexpected() -> None:
-    """Keep the traceback of an error nobody foresaw where a bug report can find it."""
+    """Append the traceback of an unexpected error to the log file, for a bug report."""
     path = default_data_directory() / "traced.log"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as log:

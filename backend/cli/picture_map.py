@@ -1,4 +1,4 @@
-"""`map`: lay a dataset's pictures out so that like lies beside like."""
+"""`map`: lay a dataset's pictures out so that similar ones are close together."""
 
 from typing import Annotated
 

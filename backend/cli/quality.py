@@ -1,4 +1,4 @@
-"""`quality`: what is wrong with pictures, apart from their captions."""
+"""`quality`: find issues of pictures, independent of their captions."""
 
 from typing import Annotated
 

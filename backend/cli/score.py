@@ -1,4 +1,4 @@
-"""`score`, `train`, `progress`: the way to the probability of error, and how far the review is."""
+"""`score`, `train`, `progress`: compute probabilities of error and report the review's progress."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -216,7 +216,7 @@ def progress_(
 
 
 def estimate_summary(planned: "Estimate") -> str:
-    """What is to do, and what each part of it takes."""
+    """The remaining work and what each part of it takes."""
     from backend.jobs.pace import duration
 
     parts = [f"trajectories {duration(planned.trajectories_seconds)}"]
@@ -235,7 +235,7 @@ def estimate_summary(planned: "Estimate") -> str:
 
 
 def support_summary(report: "SupportReport") -> str:
-    """What was measured, in a line."""
+    """What was measured, in one line."""
     share = f" ({report.covered / report.phrases:.2%})" if report.phrases else ""
     return (
         f"Support of {report.computed} pairs measured now: {report.phrases} phrases, "
@@ -245,7 +245,7 @@ def support_summary(report: "SupportReport") -> str:
 
 
 def specificity_summary(report: "SpecificityReport") -> str:
-    """What was measured, and how far it can be trusted."""
+    """What was measured, and how reliable it is."""
     if not report.measured:
         return "Specificity: no picture of this dataset has a vector."
     text = (
@@ -263,7 +263,7 @@ def specificity_summary(report: "SpecificityReport") -> str:
 
 
 def training_summary(report: "TrainReport", adopted: bool) -> str:
-    """Before and after in two lines."""
+    """The figures of the new classifier, and whether it is in use."""
     lines = [f"{report.name}, on {report.verdicts} verdicts and injected noise."]
     for key, value in report.report.items():
         if isinstance(value, float):

@@ -1,4 +1,4 @@
-"""`select`: which pairs are worth training on, in two stages."""
+"""`select`: choose pairs for training, in two stages."""
 
 from typing import Annotated
 
@@ -61,7 +61,7 @@ def select(
 
 
 def summary(report: SelectionReport) -> str:
-    """Counts, lines and losses in lines."""
+    """Counts, thresholds and losses, as text."""
     choice = report.choice
     where = f" of the split '{choice.split}'" if choice.split else ""
     lines = [

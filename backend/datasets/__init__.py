@@ -1,12 +1,12 @@
 """Reading and writing datasets in common formats.
 
 tables        rows of a CSV, TSV, JSONL or Parquet file, with file and row number
-csv_table, parquet_table, arrow_cells, rows   … each kind by itself
+csv_table, parquet_table, arrow_cells, rows   … one module per format
 text_files    lines of a text: encoding detection, and bounded line length
 cells         cell values as text and as JSON that every database can store
-annotations   Karpathy's splits, COCO's captions, MM-IMDb
+annotations   Karpathy splits, COCO captions, MM-IMDb
 json_stream   … one large JSON file, object by object
-shards        WebDataset's tars, zip archives, datasets saved to disk
+shards        WebDataset tars, zip archives, datasets saved to disk
 containers    … and the images inside them
 columns       which column contains what
 reading       pairs from a folder or a file; invalid rows are reported

@@ -1,12 +1,11 @@
 """Datasets with one JSON file of annotations, or one JSON file per image.
 
-* Karpathy's splits (`dataset_coco.json`, `dataset_flickr30k.json`): an object with `images`, each
-  with its sentences and its split; `restval` belongs to the training split, as everywhere.
-* A list of objects, one row each, or an object with one list of them: LLaVA's JSON among others.
+* Karpathy splits (`dataset_coco.json`, `dataset_flickr30k.json`): an object with `images`, each
+  with its sentences and its split; `restval` is part of the training split, as usual.
+* A list of objects, one row each, or an object with one list of them, for example LLaVA's JSON.
 * COCO captions (`captions_val2017.json`): an object with `images` and `annotations`.
 * MM-IMDb: a folder with `<id>.json` and `<id>.jpeg` per film; the plot outline is the caption. It
-is
-  split 80/10/10 by the film's id, deterministically.
+  is split 80/10/10 by the film's id, deterministically.
 """
 
 import hashlib
@@ -28,7 +27,7 @@ WHERE = (
     "train2014 and val2014, or of Flickr30k's images), and COCO's captions_*.json "
     "(cocodataset.org, with --image-root naming the folder of its images)."
 )
-#: Words in a path, and where what they name is to be had and to be put.
+#: Words in a path, and instructions for getting the dataset that they name.
 _WHERE_TO_GET = {
     "coco": "COCO: images (train2014, val2014) from cocodataset.org into one folder, "
     "dataset_coco.json from cs.stanford.edu/people/karpathy/deepimagesent anywhere; then "
@@ -39,7 +38,7 @@ _WHERE_TO_GET = {
     "imdb": "MM-IMDb: mmimdb.tar.gz from archive.org/details/mmimdb, unpacked; then give the "
     "folder that holds `dataset/` with a .json and a .jpeg a film.",
 }
-#: Of a film's own file.
+#: Maximum size of a film's JSON file.
 _MOST_BYTES = 4_000_000
 _SPLITS = {"restval": "train", "val": "validation"}
 
@@ -105,7 +104,7 @@ def _coco(file: JsonFile) -> Iterator[TableRow]:
                 names[image.get("id")] = image.get("file_name")
         for number, annotation in enumerate(file.objects("annotations"), 1):
             try:
-                # An export of ours has the pair's own id, and its other columns, beside COCO's.
+                # Our own exports add the pair's id and its other columns to COCO's fields.
                 caption, identity = annotation["caption"], annotation["id"]
                 identity = annotation.get("pair_id", identity)
                 name = names[annotation["image_id"]]
@@ -157,6 +156,6 @@ def mm_imdb_rows(folder: Path) -> Iterator[TableRow]:
 
 
 def split_of(identity: str) -> str:
-    """80 % train, 10 % validation, 10 % test, by the id alone."""
+    """Split by a hash of the id: 80 % train, 10 % validation, 10 % test."""
     place = int.from_bytes(hashlib.sha256(identity.encode()).digest()[:4], "big") / 2**32
     return "train" if place < 0.8 else "validation" if place < 0.9 else "test"

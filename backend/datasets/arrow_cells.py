@@ -19,10 +19,10 @@ def value_of(scalar: pa.Scalar) -> Any:
         if (size := _size(scalar)) > LONGEST_LINE:
             return Unusable(f"it holds {size:,} bytes, and at most {LONGEST_LINE:,} are read")
         return scalar.as_py()
-    except Exception as problem:  # Arrow raises all sorts of things, and so do time zones
+    except Exception as problem:  # Arrow and time zones raise arbitrary exceptions
         try:
             return _piecewise(scalar, problem)
-        except Exception as deeper:  # names of a struct's fields that are no UTF-8, for one
+        except Exception as deeper:  # for example, struct field names that are not UTF-8
             return _unusable(deeper)
 
 
@@ -33,7 +33,7 @@ def _size(scalar: pa.Scalar) -> int:
         return 0
     if isinstance(scalar, pa.StructScalar):
         return sum(_size(value) for _, value in scalar.items())
-    values = getattr(scalar, "values", None)  # of all kinds of lists, and of maps
+    values = getattr(scalar, "values", None)  # of all list types, and of maps
     return _size_of_all(values) if isinstance(values, pa.Array) else 0
 
 
@@ -65,7 +65,7 @@ def _unusable(problem: BaseException) -> Unusable:
 
 
 def _piecewise(scalar: pa.Scalar, problem: BaseException) -> Any:
-    """A cell that Arrow cannot convert as a whole; `problem`: why not."""
+    """Convert a cell part by part that Arrow cannot convert as a whole. `problem`: why not."""
     if isinstance(scalar, pa.StringScalar | pa.LargeStringScalar | pa.StringViewScalar):
         return scalar.as_buffer().to_pybytes()
     if isinstance(scalar, pa.DictionaryScalar):
@@ -80,9 +80,8 @@ def _piecewise(scalar: pa.Scalar, problem: BaseException) -> Any:
 
 
 def image_cell(cell: pa.Scalar, address: str) -> Any:
-    """What a row is given for a cell with an image: its `address` in its container, or the path of
-    the image where that was left outside. For a list of images, a list; its members' addresses go
-    on with their places."""
+    """The row's value for a cell with an image: its `address` in its container, or the path of an
+    external image. A list of images gives a list, with indices appended to the addresses."""
     if not cell.is_valid:
         return ""
     if isinstance(cell, pa.ListScalar | pa.LargeListScalar | pa.FixedSizeListScalar):
@@ -101,9 +100,9 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def embedded_columns(schema: pa.Schema, sample: Callable[[str], Any]) -> list[str]:
-    """Columns that hold images: a struct with bytes, as Hugging Face's Image feature has, a list
-    of such, or bytes. Some writers keep text as bytes as well: `sample` gives a column's first
-    cells."""
+    """Columns that contain images: structs with bytes, like Hugging Face's Image feature, lists of
+    them, or bytes. Some writers store text as bytes too: `sample` returns the first cells of a
+    column, to detect this."""
 
     def holds(field: pa.Field) -> bool:
         kind = field.type
@@ -125,7 +124,7 @@ def _is_binary(kind: pa.DataType) -> bool:
 
 
 def _is_text(cells: Any) -> bool:
-    """Whether the first cell that holds something is UTF-8 without control characters."""
+    """Whether the first non-empty cell is UTF-8 without control characters."""
     for cell in cells:
         if cell.is_valid and (content := cell.as_py()):
             try:

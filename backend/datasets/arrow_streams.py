@@ -19,7 +19,7 @@ from backend.datasets.regular_files import open_regular
 from backend.datasets.text_files import MOST_BYTES
 
 _FILE_MAGIC = b"ARROW1\0\0"
-#: Of Message.fbs: MessageHeader.
+#: Values of MessageHeader in Message.fbs.
 _DICTIONARY, _RECORDS = 2, 3
 
 
@@ -32,7 +32,7 @@ def arrow_table(path: Path) -> pa.Table:
     with open_regular(path, math.inf) as file:
         if not file.seek(0, 2):
             raise ValueError("it is empty")
-        # The map keeps the file open for as long as a buffer of it is used.
+        # The mapping keeps the file open as long as one of its buffers is used.
         content = pa.py_buffer(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     is_file = content[: len(_FILE_MAGIC)].to_pybytes() == _FILE_MAGIC
     size = sum(_unpacked(content[len(_FILE_MAGIC) :] if is_file else content))
@@ -49,7 +49,7 @@ def arrow_table(path: Path) -> pa.Table:
     return table
 
 
-#: The same buffers without the demand that they be UTF-8, which is each row's own matter.
+#: Binary types to validate text without requiring UTF-8, which is checked row by row.
 _AS_BYTES = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
 
@@ -102,7 +102,7 @@ def _unpacked_message(about: bytes, body: pa.Buffer | None) -> int:
 
 
 def _field(about: bytes, table: int, number: int) -> int | None:
-    """Where a flatbuffers table keeps a field; None if it has none."""
+    """The position of a field in a FlatBuffers table; None if the table does not have it."""
     (back,) = struct.unpack_from("<i", about, table)
     start = table - back
     (size,) = struct.unpack_from("<H", about, start)
@@ -113,6 +113,6 @@ def _field(about: bytes, table: int, number: int) -> int | None:
 
 
 def _table(about: bytes, table: int, number: int) -> int | None:
-    """Where the table or vector is that a field leads to."""
+    """The position of the table or vector that a field refers to; None without that field."""
     place = _field(about, table, number)
     return None if place is None else place + struct.unpack_from("<I", about, place)[0]

@@ -12,7 +12,7 @@ _MOST_NAMES = 50
 
 
 class Counts(Protocol):
-    """What the card counts; `backend.review.views.ExportCounts` is one."""
+    """The counts shown on the card; implemented by `backend.review.views.ExportCounts`."""
 
     @property
     def total(self) -> int: ...
@@ -84,7 +84,7 @@ def dataset_card(
 def finished_card(card: str, files: Mapping[str, str | list[str]], changes: Changes) -> str:
     """Complete the card with what is known only after writing.
 
-    `files`: a split and the patterns of its files, which loaders of the Hugging Face hub use.
+    `files`: file patterns by split, which loaders of the Hugging Face Hub use.
     """
     opening = "---\n"
     if files and card.startswith(opening):
@@ -127,7 +127,7 @@ def _names(names: set[str]) -> str:
 
 
 def _code(name: str) -> str:
-    """A column's name as code; backticks are not allowed in it."""
+    """A column's name as Markdown code; backticks in it are replaced."""
     return "`" + " ".join(name.replace("`", "'").split()) + "`"
 
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-#: Deeper than any dataset; Python itself gives up at some hundreds.
+#: Maximum nesting; deeper than any dataset, and within Python's recursion limit.
 DEEPEST = 100
 
 
@@ -32,7 +32,7 @@ class Unusable:
 
 
 def text_of(value: Any) -> str:
-    """A cell as text: exactly unchanged if it is text, empty for missing values.
+    """A cell as text: unchanged if it is text, empty for missing values.
 
     Bytes are text if they are UTF-8. Raises BadCell.
     """
@@ -53,12 +53,12 @@ def text_of(value: Any) -> str:
         return json.dumps(json_value(value), ensure_ascii=False)
     try:
         return str(value)
-    except Exception as problem:  # whatever a library's own type does
+    except Exception as problem:  # raised by a library's own type
         raise BadCell(f"it cannot be written as text: {problem}") from problem
 
 
 def json_value(value: Any, depth: int = 0) -> Any:
-    """The value as JSON can hold it; other types as text. Raises BadCell."""
+    """The value in a form that JSON can represent; other types become text. Raises BadCell."""
     if depth > DEEPEST:
         raise BadCell(f"it is nested more than {DEEPEST} levels deep")
     if value is None or isinstance(value, bool):
@@ -91,7 +91,7 @@ def size_of(value: Any) -> int:
 
 
 def text_of_number(value: int) -> str:
-    """Its digits. Raises BadCell if there are more than Python writes out."""
+    """The decimal digits. Raises BadCell if there are more than Python converts to text."""
     try:
         return str(value)
     except ValueError:
@@ -99,7 +99,7 @@ def text_of_number(value: int) -> str:
 
 
 def text_problem(text: str) -> str:
-    """Why no database can hold the text as it is; "" if all can."""
+    """Why some database cannot store the text unchanged; "" if all can."""
     if "\0" in text:
         return "it holds a zero byte"
     if not text.isascii():

@@ -20,14 +20,14 @@ IMAGE_ENDINGS = (
     ".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".avif", ".ppm",
 )  # fmt: skip
 _ID = ("id", "pair_id", "caption_id", "sentid", "uid", "key", "__key__", "image_id")
-#: Ids of images and of samples in a shard: a pair's only as long as none comes twice.
+#: Ids of images and of samples in a shard: used as pair ids only if they are unique.
 WEAK_IDS = ("__key__", "image_id")
 _SPLIT = ("split", "subset", "partition")
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Names of columns; None where the dataset has none."""
+    """Names of columns; None if the dataset has none."""
 
     image: str
     caption: str
@@ -46,8 +46,8 @@ def find_columns(
 ) -> Columns:
     """Given names must exist; others are detected, ignoring case. An empty name means no column.
 
-    `embedded`: columns that hold the images themselves; of usual names, theirs come first, because
-    beside them a file's name is only what it was called.
+    `embedded`: columns that contain the images themselves; they are preferred among common names,
+    because a file name next to them is only the image's original name.
 
     Raises DatasetFormatError, which lists the existing columns.
     """

@@ -3,14 +3,14 @@
 A pair names its image by a path relative to its dataset's root. Inside a container the path
 continues after "!/", as in archive URLs:
 
-    shards/00001.tar!/1536+20480/000123.jpg    a tar's member: where its bytes begin, how many
+    shards/00001.tar!/1536+20480/000123.jpg    a tar's member: offset + number of its bytes
     images.zip!/train/0001.jpg                 a zip's member
     data/train-00000.parquet!/17/image         row 17 (from 0) of the column `image`
     data/train-00000.parquet!/17/images/0      the first of a row's list of images
     train/data-00000-of-00002.arrow!/17/image  the same of a saved Hugging Face dataset
 
-The name contains the offset within a tar, because tars have no table of contents: one seek, no
-search. A few containers are kept open.
+The name contains the offset within a tar, because tars have no table of contents: reading needs one
+seek and no search. A few containers are kept open.
 """
 
 import math
@@ -51,7 +51,7 @@ class Member:
         return f"{self.container}{SEPARATOR}{self.inner}"
 
     def read(self) -> bytes:
-        """The image's bytes. Raises FileNotFoundError, or ImageError saying what is wrong."""
+        """The image's bytes. Raises FileNotFoundError, or ImageError with the reason."""
         ending = self.container.suffix.lower()
         if ending not in _READERS:
             raise ImageError(f"'{self.container.name}' is not a container of images.")
@@ -69,13 +69,13 @@ class Member:
             raise ImageError(f"'{self.name}' cannot be unpacked: {problem}.") from problem
 
 
-#: An image of a dataset: a file of its own, or inside a container.
+#: An image of a dataset: a separate file, or inside a container.
 ImageFile = Path | Member
 
 
 def locate(root: Path, relative: str) -> ImageFile:
-    """The image that a dataset calls `relative`; raises UnsafePath if it is outside the root,
-    including by links."""
+    """The image that a dataset calls `relative`. Raises UnsafePath if it is outside the root,
+    including through links."""
     outer, separator, inner = relative.partition(SEPARATOR)
     path = (root / outer).resolve()
     if not path.is_relative_to(root.resolve()):
@@ -91,7 +91,7 @@ def relative_name(image: ImageFile, root: Path) -> str:
 
 
 def file_of(image: ImageFile) -> Path:
-    """The file on the disk that holds the image."""
+    """The file on disk that contains the image."""
     return image.container if isinstance(image, Member) else image
 
 
@@ -120,7 +120,7 @@ class _Opened:
 
 
 class _ParquetRows:
-    """Cells of one Parquet file; the row group that was read last is kept."""
+    """Cells of one Parquet file; the rows read last are cached."""
 
     def __init__(self, path: Path) -> None:
         self._opened = open_parquet(_kept_open(path))
@@ -137,13 +137,13 @@ class _ParquetRows:
         return cell.as_py() if place is None else cell[place].as_py()
 
     def _read(self, row: int, column: str) -> tuple[str, range, Any]:
-        """The row with as many of its group as may be read at once."""
+        """Read the row, with as many rows of its group as may be read at once."""
         group = next((number for number, end in enumerate(self._ends) if row < end), None)
         if group is None:
             raise IndexError(f"there is no row {row}")
         start = self._ends[group - 1] if group else 0
         at_once = rows_at_once(self._opened, group, [column])
-        if at_once == MOST_ROWS:  # nothing in it grows with the rows
+        if at_once == MOST_ROWS:  # not limited by memory: the whole group
             at_once = max(self._ends[group] - start, 1)
         for batch in self._opened.file.iter_batches(at_once, row_groups=[group], columns=[column]):
             rows = range(start, start + batch.num_rows)
@@ -168,13 +168,13 @@ class _ArrowRows:
 
 
 def _place(columns: Collection[str], name: str) -> tuple[str, int | None]:
-    """The column, and the place in its lists if the name goes on with one."""
+    """The column, and the list index if the name ends with one, else None."""
     column, _, place = name.rpartition("/")
     return (column, int(place)) if name not in columns and place.isdigit() else (name, None)
 
 
 def _kept_open(path: Path) -> Any:
-    """For containers that are read for as long as the program runs."""
+    """Open without a time limit, for containers that stay open while the program runs."""
     return open_regular(path, math.inf)
 
 
@@ -185,8 +185,8 @@ _BOUNDED = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
 def zip_member(archive: zipfile.ZipFile, name: str) -> zipfile.ZipInfo:
-    """Where a zip keeps the member. Raises KeyError; ValueError if it is too large, and
-    NotImplementedError if its size cannot be known."""
+    """The member's entry in the zip. Raises KeyError; ValueError if it is too large, and
+    NotImplementedError if its decompressed size cannot be bounded."""
     about = archive.getinfo(name)
     if about.file_size > MOST_BYTES:
         raise ValueError(
@@ -222,7 +222,7 @@ def _from_zip(path: Path, inner: str) -> bytes:
         about = zip_member(archive, inner)
         with archive.open(about) as file:
             content: bytes = file.read(about.file_size)
-            file.read(1)  # at its end the checksum is compared
+            file.read(1)  # reading past the end verifies the checksum
     return content
 
 
@@ -241,7 +241,8 @@ def _from_rows(opened: _Opened) -> Callable[[Path, str], bytes]:
 
 
 def image_bytes(cell: Any) -> bytes | None:
-    """What a cell holds: bytes, or a struct with `bytes` as Hugging Face's Image feature has."""
+    """The image bytes of a cell: bytes, or a struct with `bytes`, like Hugging Face's Image
+    feature; None if it contains neither."""
     if isinstance(cell, dict):
         cell = cell.get("bytes")
     return bytes(cell) if isinstance(cell, bytes | bytearray | memoryview) else None

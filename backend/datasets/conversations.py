@@ -1,12 +1,12 @@
-"""Convert conversations of images and texts to plain rows of an image and a caption.
+"""Convert conversations about images to plain rows of an image and a caption.
 
 * LLaVA: `image` and `conversations`, a list of turns with `from` and `value`.
-* TRL, LLaMA-Factory and the servers' own form: `images` (or `image`) and `messages`, a list of
-  turns with `role` and `content`, which is text or a list of parts; or `prompt` and `completion`.
-* Data-Juicer: `images` and a `text` with a mark for each image and one at the end of each chunk.
+* TRL, LLaMA-Factory and chat APIs: `images` (or `image`) and `messages`, a list of turns with
+  `role` and `content`, which is text or a list of parts; or `prompt` and `completion`.
+* Data-Juicer: `images` and a `text` with a special token for each image and for each chunk's end.
 
-The assistant's answers are captions of the image. The source's own columns are kept in addition to
-the derived ones.
+The assistant's answers become captions of the image. The source's own columns are kept in addition
+to the derived ones.
 """
 
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ from typing import Any
 from backend.datasets.columns import IMAGE_NAMES
 from backend.datasets.rows import TableRow
 
-#: Data-Juicer's marks (data_juicer/utils/mm_utils.py: SpecialTokens).
+#: Data-Juicer's special tokens (data_juicer/utils/mm_utils.py: SpecialTokens).
 _DJ_IMAGE, _DJ_END = "<__dj__image>", "<|__dj__eoc|>"
 _TURNS = ("conversations", "conversation", "messages")
 _ASSISTANTS = ("assistant", "gpt", "model", "bot")
@@ -23,10 +23,10 @@ _ANSWERS = ("completion", "chosen", "response", "answer")
 
 
 def plain_rows(rows: Iterable[TableRow], caption_column: str | None = None) -> Iterator[TableRow]:
-    """The rows, those of a known conversation in columns `image` and `caption`; one row may become
-    several. `caption_column`: if given and present, conversations are not converted.
+    """The rows, with known conversation formats converted to columns `image` and `caption`; one row
+    may become several. `caption_column`: if given and present, conversations are not converted.
 
-    A row that is not a pair of one image and a text gets a problem.
+    A row that is not one image with a text becomes a row with a problem.
     """
     for row in rows:
         if row.values is None:
@@ -39,7 +39,7 @@ def plain_rows(rows: Iterable[TableRow], caption_column: str | None = None) -> I
 
 
 class _NoPair(ValueError):
-    """Why a row is not one image with a text."""
+    """Raised if a row is not one image with a text; the message says why."""
 
 
 def _plain(row: TableRow, values: dict[str, Any], given: str | None) -> Iterator[TableRow]:
@@ -49,7 +49,7 @@ def _plain(row: TableRow, values: dict[str, Any], given: str | None) -> Iterator
     has_caption = given in values if given else "caption" in values or "captions" in values
     answers = None if has_caption else _answers(values)
     if answers is None:
-        # Only the images may be in a list, beside an ordinary caption.
+        # The row may still have a list of images with an ordinary caption.
         if not _lists_images(values):
             yield row
             return
@@ -69,7 +69,8 @@ def _lists_images(values: dict[str, Any]) -> bool:
 
 
 def _answers(values: dict[str, Any]) -> list[str] | None:
-    """What the assistant says; None if the row holds no conversation."""
+    """The assistant's answers; None if the row is not a conversation. Raises _NoPair if a
+    conversation has no answer."""
     for name in _TURNS:
         turns = values.get(name)
         if isinstance(turns, list) and all(isinstance(turn, dict) for turn in turns):
@@ -104,7 +105,7 @@ def _text(turn: dict[str, Any]) -> str:
 
 
 def _images(values: dict[str, Any]) -> list[Any]:
-    """What the row names as its images, or what the parts of its turns do."""
+    """The images named by the row or, if there are none, by the parts of its turns."""
     for name in ("images", "image"):
         value = values.get(name)
         if value is not None and value != []:
@@ -125,7 +126,7 @@ def _images(values: dict[str, Any]) -> list[Any]:
 
 
 def _path(value: Any) -> Any:
-    """An image may be an object with its path or its address."""
+    """The path of an image, which may be given as an object with a path or a URL."""
     if isinstance(value, dict):
         value = value.get("path") or value.get("url") or value.get("file_name") or ""
     if isinstance(value, str) and value.startswith("file://"):
@@ -151,7 +152,7 @@ def _is_data_juicer(values: dict[str, Any]) -> bool:
 
 
 def _data_juicer(row: TableRow, values: dict[str, Any]) -> Iterator[TableRow]:
-    """One pair per chunk: its image is that of its mark, counted from the beginning of the text."""
+    """One pair per chunk: the n-th image token in the text refers to the n-th image."""
     images = [_path(image) for image in values["images"]]
     chunks = [chunk for chunk in values["text"].split(_DJ_END) if chunk.strip()]
     marks = sum(chunk.count(_DJ_IMAGE) for chunk in chunks)

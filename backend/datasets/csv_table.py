@@ -1,10 +1,10 @@
 """Rows of delimited values, robust against unclosed quotation marks.
 
-`csv` treats everything from a quotation mark to the next one as one cell, however many lines that
-is. Therefore each multi-line record is checked while it grows: once a line in it reads
-as a row of its own (as many cells as the header, and the image's cell looks like the images' cells
-of other rows), or it never ends, its first line is a problem, and reading goes on with the next.
-Ordinary multi-line captions are not affected.
+`csv` treats everything from a quotation mark to the next one as one cell, across any number of
+lines. Therefore each multi-line record is checked while it grows: if a line in it looks like a
+complete row (as many cells as the header, and an image cell that looks like those of other rows),
+or if the record never ends, its first line is reported as a problem, and reading resumes with the
+next line. Ordinary multi-line captions are not affected.
 """
 
 import csv
@@ -18,21 +18,22 @@ from backend.datasets.rows import TableRow, check_names
 from backend.datasets.text_files import LONGEST_LINE, TextLine
 from backend.errors import DatasetFormatError
 
-#: What tables are separated by, the most usual first.
+#: Supported delimiters, the most common first.
 DELIMITERS = (",", ";", "\t", "|")
-#: Characters of a record that goes over several lines, at most.
+#: Maximum number of characters of a multi-line record.
 _LONGEST_RECORD = 2_000_000
 _SHAPES = 200
 
 
 class _NeverClosed(Exception):
-    """The record that is being read is none."""
+    """The record being read has an unclosed quotation mark."""
 
 
 def csv_rows(
     lines: Iterable[TextLine], delimiter: str | None, name: str = "the table"
 ) -> Iterator[TableRow]:
-    """Rows by the names in the header; `delimiter` None: what the header is separated by."""
+    """Rows by the names in the header. `delimiter`: None detects it from the header. Raises
+    DatasetFormatError for duplicate column names, or if there is no header."""
     # Captions may be longer than csv's own limit of 131,072 characters a field.
     csv.field_size_limit(LONGEST_LINE)
     feed = _Lines(lines)
@@ -94,11 +95,11 @@ def _no_csv(problem: csv.Error) -> str:
 
 
 class _Unreadable(Exception):
-    """A line that is no text."""
+    """A line that cannot be decoded."""
 
 
 class _Lines(Iterator[str]):
-    """What `csv.reader` reads; knows which lines make up the present record."""
+    """The lines that `csv.reader` reads; keeps track of those of the current record."""
 
     def __init__(self, lines: Iterable[TextLine]) -> None:
         self._lines = _split_at_returns(lines)
@@ -110,31 +111,31 @@ class _Lines(Iterator[str]):
         self._shapes: dict[str, None] = {}
 
     def begin(self) -> None:
-        """A new record."""
+        """Start a new record."""
         self.taken: list[str] = []
         self.first = self.number + 1
         self._length = 0
         self.ended = False
 
     def again(self) -> None:
-        """Only the first line of the record was one: read the others anew."""
+        """Push back all lines of the record but the first, to read them again."""
         self._pushed.extendleft(TextLine(line) for line in reversed(self.taken[1:]))
         self.number = self.first
 
     def peek(self) -> str | None:
-        """The next line, if it is text."""
+        """The next line without consuming it; None at the end or if it cannot be decoded."""
         if not self._pushed and (line := next(self._lines, None)) is not None:
             self._pushed.append(line)
         return self._pushed[0].text if self._pushed else None
 
     def know(self, header: list[str], delimiter: str) -> None:
-        """Where the images' cells are, to tell what a row looks like."""
+        """Store the number of columns and the image column, to recognise rows."""
         self._columns, self._delimiter = len(header), delimiter
         lower = [cell.lower() for cell in header]
         self._image = next((lower.index(n) for n in IMAGE_NAMES if n in lower), 0)
 
     def learn(self, cells: list[str]) -> None:
-        """A row as it should be."""
+        """Learn from a valid row what image cells look like."""
         if len(self._shapes) < _SHAPES and self._image < len(cells):
             self._shapes[_shape(cells[self._image])] = None
 
@@ -145,7 +146,7 @@ class _Lines(Iterator[str]):
             raise StopIteration
         if line.text is None:
             if self.taken:
-                # The record ends before it; the line has a problem of its own.
+                # The record ends before this line, which is reported separately.
                 self._pushed.appendleft(line)
                 raise _NeverClosed
             self.number += 1
@@ -183,7 +184,7 @@ class _Lines(Iterator[str]):
         return bool(mark) and not opens and (not after or after.startswith(self._delimiter))
 
     def _known_shapes(self) -> Iterable[str]:
-        """Those of the rows so far; before there are any, that of the record's own image."""
+        """Shapes of image cells read so far; if there are none, that of the record's own image."""
         if self._shapes:
             return self._shapes
         before = self.taken[0].split('"')[0].split(self._delimiter)
@@ -192,7 +193,7 @@ class _Lines(Iterator[str]):
 
 
 def _split_at_returns(lines: Iterable[TextLine]) -> Iterator[TextLine]:
-    """Lines that end in a carriage return alone are lines too."""
+    """Split lines at bare carriage returns."""
     for line in lines:
         if line.text is None or "\r" not in line.text.rstrip("\r\n"):
             yield line
@@ -201,15 +202,15 @@ def _split_at_returns(lines: Iterable[TextLine]) -> Iterator[TextLine]:
 
 
 def _delimiter_of(header: str) -> str:
-    """By which the header falls into most cells."""
+    """The delimiter that splits the header into most cells."""
     counts = {mark: len(next(csv.reader([header], delimiter=mark), [])) for mark in DELIMITERS}
     return max(DELIMITERS, key=lambda mark: counts[mark])
 
 
 def _shape(cell: str) -> str:
-    """Runs of letters and of digits as one: 'img/0012.jpg' and 'img/7.jpg' look the same.
+    """Collapse runs of letters and of digits: 'img/0012.jpg' and 'img/7.jpg' have the same shape.
 
-    The ending is kept, because it says most.
+    The extension is kept, because it is the most informative part.
     """
     stem, dot, ending = cell.rpartition(".")
     if not dot or len(ending) > 5:

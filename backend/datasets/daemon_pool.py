@@ -1,7 +1,7 @@
-"""Threads that nobody waits for: whoever stops in the middle stops at once.
+"""A pool of daemon threads, which never delays stopping.
 
-`ThreadPoolExecutor` waits at its end, and again at the interpreter's, for whatever its threads are
-doing; a picture may take them a while.
+`ThreadPoolExecutor` waits for running tasks at shutdown, and again when the interpreter exits;
+decoding an image may take a while.
 """
 
 import threading
@@ -14,12 +14,12 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-#: Seconds between two looks at whether Ctrl-C was pressed.
+#: Seconds between checks for Ctrl-C.
 _PATIENCE = 0.2
 
 
 class DaemonPool:
-    """So many threads, which end with the `with` block or with the program."""
+    """A fixed number of threads, which end with the `with` block or with the program."""
 
     def __init__(self, threads: int) -> None:
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
@@ -42,14 +42,14 @@ class DaemonPool:
             self._tasks.put(None)
 
     def map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """The results in the items' order; the first error that comes back is raised."""
+        """The results in the items' order. Raises the first error that occurs."""
         done: SimpleQueue[tuple[int, Any, BaseException | None]] = SimpleQueue()
 
         def task(number: int, item: Item) -> Callable[[], None]:
             def run() -> None:
                 try:
                     done.put((number, function(item), None))
-                except BaseException as error:  # handed to whoever waits
+                except BaseException as error:  # re-raised by the waiting thread
                     done.put((number, None, error))
 
             return run
@@ -70,8 +70,8 @@ class DaemonPool:
 
 
 def _waited_for(queue: SimpleQueue[Item]) -> Item:
-    """The next item. A signal that arrives just before a wait without a limit begins would be seen
-    only when it ends: Ctrl-C would be lost while all threads hang."""
+    """The next item. Waits with a timeout: a signal that arrives just before an unlimited wait is
+    handled only when the wait ends, so Ctrl-C would have no effect while all threads hang."""
     while True:
         try:
             return queue.get(timeout=_PATIENCE)

@@ -1,7 +1,7 @@
-"""An export that is about to be replaced: only what it wrote itself goes.
+"""Replace an earlier export: only files that it wrote itself are removed.
 
-`SHA256SUMS` says what that is. Whatever else lies in the folder, or was changed since, belongs to
-somebody: the former moves over into the new export, for the latter nothing is replaced.
+`SHA256SUMS` lists them. Other files in the folder belong to the user and are moved into the new
+export; if an exported file was changed since, nothing is replaced.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 def write_checksums(folder: Path) -> None:
-    """SHA256SUMS of everything in it, as `sha256sum --check` reads it; the mark vouches for it."""
+    """Write SHA256SUMS of all files, for `sha256sum --check`; its own digest goes into the mark."""
     (folder / SUMS).unlink(missing_ok=True)
     lines = []
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p != folder / MARK):
@@ -32,12 +32,13 @@ def write_checksums(folder: Path) -> None:
 
 
 def mark(folder: Path) -> None:
-    """Say that the folder is an export of ours, though not a whole one yet."""
+    """Mark the folder as one of our exports, even if it is still incomplete."""
     (folder / MARK).write_text(_MARKED)
 
 
 def check_replaceable(out: Path) -> None:
-    """Raise ExportError unless all that the earlier export wrote is there as it wrote it."""
+    """Raise ExportError if a file written by the earlier export was changed, or the list of those
+    files is missing."""
     if not (out / SUMS).is_file():
         raise ExportError(
             f"{out} has lost its {SUMS}, so it is unknown which files an export wrote. Choose "
@@ -67,8 +68,8 @@ def _is_as_written(path: Path, digest: str) -> bool:
 
 
 def check_free(out: Path, part: Path) -> None:
-    """Raise ExportError if what is not the earlier export's is where a file or folder of the new
-    one is."""
+    """Raise ExportError if a file or folder that the earlier export did not write conflicts with
+    one of the new export."""
     for name in (*_foreign(out), *_empty_folders(out)):
         for place in (part / name, *(part / name).parents):
             if place == part:
@@ -83,8 +84,8 @@ def check_free(out: Path, part: Path) -> None:
 
 
 def retire(old: Path, out: Path) -> None:
-    """Remove the earlier export `old`, whose place `out` has taken; what it did not write moves
-    over. Can be stopped at any moment and called again."""
+    """Remove the earlier export `old`, which `out` has replaced; files that it did not write are
+    moved to `out`. Can be interrupted at any time and called again."""
     for name in _foreign(old):
         target = out / name
         if os.path.lexists(target):
@@ -93,7 +94,7 @@ def retire(old: Path, out: Path) -> None:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             os.rename(old / name, target)
-        except OSError as problem:  # made since: the new export is whole all the same
+        except OSError as problem:  # created since; the new export is complete nevertheless
             log.warning("%s stays in %s: %s", name, old, problem)
     if not _foreign(old):
         for folder in _empty_folders(old):
@@ -103,7 +104,7 @@ def retire(old: Path, out: Path) -> None:
 
 
 def _foreign(folder: Path) -> list[str]:
-    """Files and links in an export that it did not write."""
+    """Files and links in an export's folder that the export did not write."""
     sums = listed(folder / SUMS)
     return [name for name in _files(folder) if name not in sums and name not in (SUMS, MARK)]
 
@@ -117,7 +118,7 @@ def _empty_folders(folder: Path) -> list[str]:
 
 
 def _files(folder: Path) -> list[str]:
-    """Files and links below it; links are not followed."""
+    """Files and links below the folder; links are not followed."""
     paths = []
     for place, folders, files in os.walk(folder):
         links = [name for name in folders if os.path.islink(os.path.join(place, name))]
@@ -131,13 +132,13 @@ def _digest(path: Path) -> str:
 
 
 def _line(name: str, digest: str) -> str:
-    """As GNU's sha256sum has it: a backslash first where the name is escaped."""
+    """A line in the format of GNU sha256sum: a leading backslash if the name is escaped."""
     escaped = name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return f"{'' if escaped == name else chr(92)}{digest}  {escaped}\n"
 
 
 def listed(path: Path) -> dict[str, str]:
-    """Digests by name; none if there is no such file."""
+    """Digests by file name; empty if the list cannot be read."""
     try:
         text = path.read_bytes().decode("utf-8", "surrogateescape")
     except OSError:

@@ -1,8 +1,8 @@
-"""The images of an export: their bytes, and names that every loader takes as they are meant.
+"""The images of an export: their bytes, and names that no loader misinterprets.
 
-Hugging Face's loaders read splits from names of folders (`test`, `train2014`, `my-eval`) and pass
-over hidden ones (`.x`, `__x`). An image's own path must not say anything of that kind: a tilde goes
-before such words (`images/~test/a.jpg`). Bytes are never changed.
+Hugging Face's loaders infer splits from folder names (`test`, `train2014`, `my-eval`) and skip
+hidden ones (`.x`, `__x`). An image's own path must not trigger either, so a tilde is put before
+such words (`images/~test/a.jpg`). Bytes are never changed.
 """
 
 import re
@@ -14,21 +14,21 @@ from backend.datasets.containers import ImageFile, Member, file_of
 from backend.datasets.regular_files import NotRegular, open_regular, read_regular
 from backend.errors import ExportError
 
-#: The split of pairs that have none, as Hugging Face's library calls it.
+#: The split of pairs that have none; Hugging Face's default.
 UNNAMED = "train"
-#: Words that its loaders take for a split, in any part of a path that they begin or end a word of.
+#: Words that its loaders interpret as a split if delimited by the characters of `_SAYS_SPLIT`.
 _SPLIT_WORDS = (
     "training|train|validation|valid|dev|val|testing|test|evaluation|eval"  # longest first
 )
 _IS_SPLIT = re.compile(_SPLIT_WORDS)
 _SAYS_SPLIT = re.compile(rf"(?:^|(?<=[-._ 0-9]))(?=(?:{_SPLIT_WORDS})(?:[-._ 0-9]|$))")
 _IS_HIDDEN = re.compile(r"^(?=\.|__)")
-#: What a tar's member is called behind its place in the file (`containers.tar_member`).
+#: The position that precedes the name of a tar member (`containers.tar_member`).
 _TAR_PLACE = re.compile(r"\d+\+\d+/")
 _ROW = re.compile(r"(\d+)/.*")
 _LONGEST = 200
 Plain = Literal["nothing", "file", "path"]
-#: How the bytes of a kind begin, and the endings of its files; the first is the usual one.
+#: Magic bytes of each image format and its file extensions, the usual one first.
 _KINDS: tuple[tuple[re.Pattern[bytes], tuple[str, ...]], ...] = (
     (re.compile(rb"\xff\xd8\xff"), (".jpg", ".jpeg", ".jpe", ".jfif")),
     (re.compile(rb"\x89PNG\r\n\x1a\n"), (".png", ".apng")),
@@ -39,7 +39,7 @@ _KINDS: tuple[tuple[re.Pattern[bytes], tuple[str, ...]], ...] = (
     (re.compile(rb"P[1-6]\s"), (".ppm", ".pgm", ".pbm", ".pnm")),
     (re.compile(rb"....ftyp(?:avif|avis)", re.DOTALL), (".avif",)),
 )
-#: Endings by Pillow's names of formats, for images that have none of their own.
+#: Extensions by Pillow's format names, for images without an extension.
 ENDING_OF = {
     "JPEG": ".jpg", "PNG": ".png", "WEBP": ".webp", "GIF": ".gif", "BMP": ".bmp",
     "TIFF": ".tiff", "PPM": ".ppm", "AVIF": ".avif",
@@ -48,8 +48,8 @@ _ENDINGS = frozenset(ending for _, endings in _KINDS for ending in endings)
 
 
 def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
-    """The image's bytes, and the ending of a file with them: its own unless the bytes say that it
-    is another kind. Raises ExportError if the image is gone, or no file any more."""
+    """The image's bytes and file extension: its own, unless the bytes are of another format. Raises
+    ExportError if the image is missing or no longer a regular file."""
     try:
         data = image.read() if isinstance(image, Member) else read_regular(image)
     except FileNotFoundError as problem:
@@ -66,7 +66,7 @@ def image_and_ending(image: ImageFile) -> tuple[bytes, str]:
 
 
 def split_name(split: str | None) -> str:
-    """A split as part of a file's name; one that cannot be is called as the unnamed one.
+    """A split as part of a file name; `UNNAMED` if no usable character is left.
 
     >>> split_name(None), split_name("Test"), split_name("my split"), split_name("__x")
     ('train', 'test', 'mysplit', 'x')
@@ -76,14 +76,14 @@ def split_name(split: str | None) -> str:
 
 
 def is_known_split(name: str) -> bool:
-    """Whether Hugging Face's loaders take a folder of this name for a split."""
+    """Whether Hugging Face's loaders interpret a folder of this name as a split."""
     return _SAYS_SPLIT.search(name) is not None
 
 
 class ImageCopies:
-    """Copies of images below a folder, no two under one name, on no file system.
+    """Copies images below a folder, with names that are unique on any file system.
 
-    Raises ExportError for an image that is gone or leads out of `root`.
+    Raises ExportError for an image that is missing or outside `root`.
     """
 
     def __init__(self, part: Path, root: Path) -> None:
@@ -92,8 +92,8 @@ class ImageCopies:
         self._taken: set[str] = set()
 
     def once(self, image: ImageFile, folder: str, may_say_split: Plain = "nothing") -> str:
-        """The copy's path relative to the export, made at the first call for it. The folders that
-        it lies in are kept. `may_say_split`: what of its path stays though it names a split."""
+        """The path of the copy relative to the export; the copy is made at the first call. The
+        image's folders are kept. `may_say_split`: which part of its path may name a split."""
         key = (folder, image)
         if key not in self._names:
             parts, data = self._parts(image)
@@ -107,14 +107,14 @@ class ImageCopies:
         return self._names[key]
 
     def flat(self, image: ImageFile, folder: str) -> str:
-        """A new copy, directly in the folder, whose name before the ending no other copy has."""
+        """Copy directly into the folder, under a stem that no other copy has; return its path."""
         parts, data = self._parts(image)
         name = self._free(PurePosixPath(folder), _neutral("_".join(parts)), by_stem=True)
         self._write(image, data, name)
         return name
 
     def _parts(self, image: ImageFile) -> tuple[list[str], bytes | None]:
-        """The parts of the image's path; its bytes where it has no file of its own."""
+        """The parts of the image's path, and its bytes if it is inside a container."""
         inside = file_of(image).resolve()
         if not inside.is_relative_to(self._root):
             raise ExportError(
@@ -139,7 +139,7 @@ class ImageCopies:
         number = 1
         while True:
             name = stem if number == 1 else f"{stem}-{number}"
-            # File systems may not tell capitals from small letters.
+            # File systems may be case-insensitive.
             key = str(folder / (name if by_stem else name + ending)).casefold()
             if key not in self._taken:
                 self._taken.add(key)
@@ -164,7 +164,7 @@ class ImageCopies:
 
 
 def _neutral(part: str) -> str:
-    """A part of a path that says no split and is not hidden.
+    """A part of a path, changed so that it names no split and is not hidden.
 
     >>> _neutral("test"), _neutral("my-train2014"), _neutral("contest"), _neutral("__x")
     ('~test', 'my-~train2014', 'contest', '~__x')

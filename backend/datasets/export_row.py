@@ -1,4 +1,4 @@
-"""A pair on its way out, the names of its columns in every form, and what had to be changed."""
+"""Exported rows: their columns in every format, and what had to be changed."""
 
 import json
 import math
@@ -28,8 +28,8 @@ COLUMNS = (
     "picture",
     "tags",
 )
-#: Names that a column of the source cannot keep beside ours: our own, and those that a reader would
-#: take for the image's path or for our column of packed values.
+#: Names that a source column cannot keep: our own, and those that a reader would interpret as the
+#: image's path or as our column of packed values.
 RESERVED = frozenset(COLUMNS) | {
     "file_name", "image_path", "image_file", "filename", "filepath", "image", "extra",
 }  # fmt: skip
@@ -38,7 +38,7 @@ _PREFIX = "source_"
 
 @dataclass(frozen=True)
 class ExportRow:
-    """One pair that stays."""
+    """One exported pair."""
 
     id: str
     image_path: ImageFile
@@ -54,30 +54,30 @@ class ExportRow:
     specificity: float | None = None
     support: float | None = None
     weakest: float | None = None
-    #: Whose caption it is: human, corrected, or an enrichment: blend, visual, holistic.
+    #: Origin of the caption: human, corrected, or an enrichment: blend, visual, holistic.
     caption_kind: str = "human"
-    #: The note of the verdict that holds.
+    #: The note of the current verdict.
     note: str | None = None
-    #: What the picture has, separated by spaces.
+    #: The picture's issues, separated by spaces.
     picture: str | None = None
 
 
 @dataclass
 class Changes:
-    """What a form could not keep as it was, for the card. Names are those of the source."""
+    """What a format could not keep unchanged, for the card. Names are those of the source."""
 
     renamed: dict[str, str] = field(default_factory=dict)
-    #: Columns with NaN or infinity, which are no JSON; null was written.
+    #: Columns with NaN or infinity, which JSON cannot represent; null was written.
     not_json: set[str] = field(default_factory=set)
-    #: Columns with half characters, which are no Unicode; U+FFFD was written.
+    #: Columns with lone surrogates, which are not valid Unicode; U+FFFD was written.
     no_text: set[str] = field(default_factory=set)
-    #: Columns that went into `extra` as JSON text.
+    #: Columns packed into `extra` as JSON text.
     packed: set[str] = field(default_factory=set)
-    #: Whole sentences that a writer adds.
+    #: Complete sentences added by a writer.
     remarks: list[str] = field(default_factory=list)
 
 
-#: The same columns as fields of an Arrow schema, the source's other columns behind them as JSON.
+#: The same columns as fields of an Arrow schema, followed by the source's other columns as JSON.
 FIELDS = [
     ("id", pa.string()), ("caption", pa.string()), ("original_caption", pa.string()),
     ("caption_kind", pa.string()), ("split", pa.string()), ("verdict", pa.string()),
@@ -92,8 +92,8 @@ FIELDS = [
 
 
 def exportable(row: ExportRow, changes: Changes, reserved: frozenset[str] = RESERVED) -> ExportRow:
-    """The row with columns of the source that neither clash with ours nor break JSON; what had to
-    be changed is added to `changes`."""
+    """The row with source columns that neither clash with ours nor break JSON; every change is
+    recorded in `changes`."""
     extra = {}
     for key, value in row.extra.items():
         plain = _text(key)
@@ -111,8 +111,8 @@ def exportable(row: ExportRow, changes: Changes, reserved: frozenset[str] = RESE
 
 
 def new_name(key: str, reserved: frozenset[str] = RESERVED) -> str:
-    """The name under which a column of the source is exported. A renamed name that the source has
-    itself is renamed in turn, so that no two become one.
+    """The name under which a source column is exported. A source column that already has the new
+    name is renamed in turn, so that names stay unique.
 
     >>> new_name("width"), new_name("verdict"), new_name("source_verdict"), new_name(" Caption")
     ('width', 'source_verdict', 'source_source_verdict', 'source_ Caption')
@@ -138,8 +138,8 @@ def json_values(row: ExportRow) -> dict[str, Any]:
 
 
 def typed_values(row: ExportRow) -> dict[str, Any]:
-    """Our columns for loaders that guess each column's type from the first rows: text is never
-    null, and no list is ever empty because it is text."""
+    """Our columns for loaders that infer types from the first rows: text is never null, and the
+    list of tags is written as text, because it could be empty."""
     fields = {name: getattr(row, name) for name in COLUMNS}
     text = (
         "id", "caption", "original_caption", "caption_kind", "split", "verdict", "note", "picture",
@@ -164,7 +164,7 @@ def _clean(value: Any, column: str, changes: Changes) -> Any:
 
 
 def _text(text: str) -> str:
-    """Text without half characters (lone surrogates), which no file in UTF-8 can hold."""
+    """The text without lone surrogates, which UTF-8 cannot encode."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Where an export goes, and what its writer says about it."""
+"""The destination of an export, and what its writer reports about it."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,8 +8,8 @@ from backend.datasets.export_row import Changes
 
 @dataclass
 class Target:
-    """`part`: the folder that is written; `out`: what it will be called when it is whole; `root`:
-    the folder of the source's images.
+    """`part`: the temporary folder that is written; `out`: its final path; `root`: the folder of
+    the source's images.
 
     A writer fills in `files` (a split and the patterns of its files, for loaders that read the
     card) and adds to `changes`.

@@ -1,12 +1,12 @@
-"""Fetch an address that a stranger wrote down: with limits, and never from the inside of a network.
+"""Fetch untrusted URLs: with limits, and never from a private network.
 
-A dataset's URL may name `169.254.169.254`, a router or this very machine (server-side request
-forgery). Each connection, those of redirects included, is made to an address that has been resolved
-and looked at by us; a name that leads to a private address is refused, also if it leads to a public
-one as well, and so is one that a tunnel or a translator leads inside.
+A dataset's URL may point to `169.254.169.254`, a router or this machine (server-side request
+forgery). Every connection, including those of redirects, is made to an address that we have
+resolved and checked; a name that resolves to a private address is refused, even if it resolves to a
+public one too, and so is an address that a tunnel or a translator maps to a private one.
 
-One deadline covers everything that an address takes: looking up its name, connecting, each byte of
-headers and body, redirects.
+One deadline covers the whole fetch: name resolution, connecting, every byte of headers and body,
+and redirects.
 """
 
 import ipaddress
@@ -27,13 +27,13 @@ _MOVED = (301, 302, 303, 307, 308)
 
 
 class FetchError(Exception):
-    """Why an address was not fetched, in a few words."""
+    """Raised if a URL could not be fetched; the message is the reason in a few words."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one address may cost, and an image from it once decoded. `allow_private`: for servers of
-    one's own, and tests."""
+    """Limits for fetching one URL; `pixels` applies to the decoded image. `allow_private`: for own
+    servers, and tests."""
 
     seconds: float = 20.0
     bytes: int = 30_000_000
@@ -42,9 +42,9 @@ class Limits:
 
 
 class _Deadline(threading.local):
-    """When the fetch that this thread is at must be over (`time.monotonic`).
+    """The deadline of the fetch running in this thread (`time.monotonic`).
 
-    Connections are shared by threads and outlive a fetch, so it is not kept with them.
+    Connections are shared by threads and outlive a fetch, so it is not stored in them.
     """
 
     at: float = float("inf")
@@ -58,7 +58,7 @@ class _Deadline(threading.local):
 
 
 class _TimedStream(httpcore.NetworkStream):
-    """A connection on which no single read or write outlasts the deadline of the whole fetch."""
+    """A connection whose reads and writes end at the deadline of the whole fetch."""
 
     def __init__(self, plain: httpcore.NetworkStream, deadline: _Deadline) -> None:
         self._plain, self._deadline = plain, deadline
@@ -87,7 +87,7 @@ class _TimedStream(httpcore.NetworkStream):
 
 
 class _Checked(httpcore.NetworkBackend):
-    """Connects to public addresses alone, in time."""
+    """Connects only to public addresses, before the deadline."""
 
     def __init__(self, allow_private: bool, deadline: _Deadline) -> None:
         self._plain = httpcore.SyncBackend()
@@ -110,8 +110,8 @@ class _Checked(httpcore.NetworkBackend):
 
 
 def as_url(given: str) -> str:
-    """An address as it is sent: what people write (an IRI) with its host in IDNA and the rest in
-    percent signs, without its fragment. Raises FetchError if it is none, or not http or https."""
+    """Convert an IRI to a URL: IDNA host, the rest percent-encoded, no fragment. Raises FetchError
+    if it is invalid, or not http or https."""
     if not given.lower().startswith(("http://", "https://")):
         raise FetchError("the address is not http or https")
     try:
@@ -127,8 +127,8 @@ def as_url(given: str) -> str:
 def public_address(
     host: str, port: int, allow_private: bool = False, seconds: float | None = None
 ) -> str:
-    """An address of the host. Raises FetchError if it has none in time, or one that is not
-    public."""
+    """An IP address of the host. Raises FetchError if it cannot be resolved in time, or if any of
+    its addresses is not public."""
     addresses = [str(entry[4][0]) for entry in _resolved(host, port, seconds)]
     for address in addresses:
         if not allow_private and not _is_public(ipaddress.ip_address(address.partition("%")[0])):
@@ -137,7 +137,7 @@ def public_address(
 
 
 def _resolved(host: str, port: int, seconds: float | None) -> list[Any]:
-    """`getaddrinfo`, which knows no time limit, in a thread of its own."""
+    """Run `getaddrinfo`, which has no timeout, in a separate thread."""
     result: list[Any] = []
     problems: list[BaseException] = []
 
@@ -157,13 +157,13 @@ def _resolved(host: str, port: int, seconds: float | None) -> list[Any]:
     return result
 
 
-#: Prefixes behind which an IPv4 address is reached: how many bits follow it (NAT64, RFC 6052;
+#: Prefixes of IPv6 addresses whose last 32 bits are an IPv4 address (NAT64, RFC 6052;
 #: IPv4-compatible, RFC 4291; IPv4-translated, RFC 2765).
 _EMBEDDING = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "::/96", "::ffff:0:0:0/96")))
-#: Where they lead nobody can tell from outside: NAT64 of one network (RFC 8215), Teredo.
+#: Networks whose destination cannot be determined: local-use NAT64 (RFC 8215), Teredo.
 _REFUSED = tuple(map(ipaddress.IPv6Network, ("64:ff9b:1::/48", "2001::/32")))
-#: What IANA's registries call not globally reachable and some versions of Python do not: protocol
-#: assignments (RFC 6890), anycast of 6to4 relays (RFC 7526), examples (RFC 9637), SRv6 (RFC 9602).
+#: Not globally reachable according to IANA, but global in some versions of Python: protocol
+#: assignments (RFC 6890), 6to4 relay anycast (RFC 7526), documentation (RFC 9637), SRv6 (RFC 9602).
 _SPECIAL_4 = tuple(map(ipaddress.IPv4Network, ("192.0.0.0/24", "192.88.99.0/24")))
 _SPECIAL_6 = tuple(map(ipaddress.IPv6Network, ("3fff::/20", "5f00::/16")))
 
@@ -183,7 +183,7 @@ def _is_public(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
 
 
 class Fetcher:
-    """Connections that are used again, for several threads."""
+    """A thread-safe pool of reusable connections."""
 
     def __init__(self, limits: Limits, connections: int = 16) -> None:
         self._limits = limits
@@ -195,7 +195,7 @@ class Fetcher:
         )
 
     def fetch(self, url: str) -> bytes:
-        """The body of the answer. Raises FetchError saying why not."""
+        """The response body. Raises FetchError with the reason."""
         self._deadline.at = time.monotonic() + self._limits.seconds
         try:
             url = as_url(url)
@@ -216,7 +216,7 @@ class Fetcher:
         self._pool.close()
 
     def _once(self, url: str) -> bytes | str:
-        """The body, or where the answer sends us."""
+        """The response body (bytes), or the target of a redirect (str)."""
         left = self._deadline.left()
         timeout = {"connect": left, "read": left, "write": left, "pool": left}
         headers = [(b"User-Agent", b"traced-curator"), (b"Accept", b"image/*")]
@@ -241,7 +241,7 @@ class Fetcher:
 
 
 def _text(header: bytes) -> str:
-    """Servers write addresses in UTF-8; the rest is Latin-1, as HTTP has it."""
+    """Decode a header: servers send URLs in UTF-8; anything else is Latin-1, as in HTTP."""
     try:
         return header.decode("utf-8")
     except UnicodeDecodeError:

@@ -14,22 +14,22 @@ from backend.datasets.export_target import Target
 from backend.datasets.images import image_size
 from backend.errors import ImageError
 
-#: Rows that have been written once, on their way to their metadata files.
+#: Temporary folder of rows that still have to be written to their metadata files.
 _SPOOL = ".rows"
 _LINES_AT_ONCE = 1000
-#: Hugging Face's loader guesses types from the first 10 MB of each split; well within them.
+#: Hugging Face's loader infers types from the first 10 MB of each split; this is well within them.
 _EARLY = 1 << 20
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def write_imagefolder(rows: Iterable[ExportRow], target: Target) -> int:
-    """`train/metadata.jsonl` with `file_name`, beside `train/images/…`; so for every split."""
+    """Write `train/metadata.jsonl` with `file_name`, next to `train/images/…`, for every split."""
     return _metadata_folders(rows, target, sidecars=False)
 
 
 def write_sidecars(rows: Iterable[ExportRow], target: Target) -> int:
-    """`train/a.jpg` and its caption in `train/a.txt`, as trainers of image models read them; a copy
-    of the image a pair. The other columns are in `train/metadata.jsonl`."""
+    """Write `train/a.jpg` with its caption in `train/a.txt`, as training scripts for image models
+    expect; one copy of the image per pair. The other columns are in `train/metadata.jsonl`."""
     return _metadata_folders(rows, target, sidecars=True)
 
 
@@ -52,7 +52,7 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
             name = copies.flat(row.image_path, split)
             (target.part / name).with_suffix(".txt").write_bytes(row.caption.encode())
         else:
-            # A file's own name counts where the folder's says no split.
+            # Loaders read a split from the file's name only if the folder's name is none.
             may_say: Plain = "file" if is_known_split(split) else "nothing"
             name = copies.once(row.image_path, f"{split}/images", may_say)
         endings[split].add(PurePosixPath(name).suffix)
@@ -69,7 +69,7 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
     for path in sorted(spool.iterdir()):
         _metadata(path, target.part / path.name / "metadata.jsonl", columns)
         pictures = [f"{path.name}/*{ending}" for ending in sorted(endings[path.name])]
-        # Beside texts, the library would take the whole for a dataset of texts.
+        # With `**`, the library would take the .txt files for a text dataset.
         target.files[path.name] = (
             [f"{path.name}/metadata.jsonl", *pictures] if sidecars else f"{path.name}/**"
         )
@@ -86,7 +86,7 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
 
 
 def _metadata(spooled: Path, path: Path, columns: "_Columns") -> None:
-    """The metadata file of a split: every line has the same columns, of one type each."""
+    """Write the metadata file of a split: all lines have the same columns, of one type each."""
     with (
         spooled.open(encoding="utf-8", newline="\n") as lines,
         path.open("w", encoding="utf-8", newline="\n") as file,
@@ -100,13 +100,13 @@ def _metadata(spooled: Path, path: Path, columns: "_Columns") -> None:
             file.write(json.dumps(kept, ensure_ascii=False) + "\n")
 
 
-#: Our columns that are text whatever they look like.
+#: Our columns that are always text, even if they look like dates.
 _TEXTS = ("id", "caption", "original_caption", "caption_kind", "split", "verdict", "tags")
 
 
 class _Columns:
-    """Which columns a loader that guesses types from the first rows of each split can take as they
-    are. The others are packed into one column of JSON text."""
+    """Determines which columns a loader that infers types from the first rows of each split can
+    read directly. The others are packed into one column of JSON text."""
 
     def __init__(self) -> None:
         self._kinds: dict[str, set[str]] = defaultdict(set)
@@ -132,7 +132,7 @@ class _Columns:
     def _is_direct(self, name: str) -> bool:
         if name == "file_name":
             return True
-        # Hugging Face's loader opens what such columns hold as images.
+        # Hugging Face's loader opens the values of such columns as image files.
         if name.endswith(("file_name", "file_names")):
             return False
         kinds = self._kinds[name]
@@ -153,14 +153,14 @@ def _kind(value: Any) -> str:
     if isinstance(value, float):
         return "float"
     if isinstance(value, str):
-        # Arrow reads text of this form as a time, unless other text is beside it.
+        # Arrow parses such text as a timestamp, unless the column has other text.
         return "date" if _DATE.match(value) else "text"
     return "nested"
 
 
 def write_coco(rows: Iterable[ExportRow], target: Target) -> int:
-    """`captions_train.json`, …, as COCO has its captions, and `images/…`. An annotation's `pair_id`
-    is the pair's own id; the other columns are beside it."""
+    """Write `captions_train.json`, … in COCO's caption format, and `images/…`. An annotation's
+    `pair_id` is the pair's own id; the other columns are further fields of the annotation."""
     spool = target.part / _SPOOL
     spool.mkdir()
     copies = ImageCopies(target.part, target.root)
@@ -201,14 +201,14 @@ def _append(path: Path, value: dict[str, Any]) -> None:
 
 
 def _join(path: Path, file: Any) -> None:
-    """The lines of a spool file as the elements of an array."""
+    """Write the lines of a spool file as the elements of a JSON array."""
     with path.open(encoding="utf-8", newline="\n") as lines:
         for number, line in enumerate(lines):
             file.write(("," if number else "") + line)
 
 
 def _size(path: Path) -> dict[str, int]:
-    """As COCO has it; nothing for an image that cannot be opened."""
+    """Width and height as COCO fields; empty if the image cannot be opened."""
     try:
         width, height = image_size(path)
     except (ImageError, OSError):

@@ -1,9 +1,9 @@
-"""Cells that a spreadsheet would take for formulas, made harmless and back again.
+"""Escape and unescape cells that a spreadsheet would evaluate as formulas.
 
-A caption such as `=HYPERLINK(…)` runs when somebody opens the CSV in a spreadsheet (CSV injection).
-An apostrophe before it makes it text there. So that a round trip is exact, one more apostrophe goes
-before cells that begin with apostrophes and then with such a character, and one is taken off again
-when our own export is read.
+A caption such as `=HYPERLINK(…)` is evaluated when the CSV is opened in a spreadsheet (CSV
+injection). A leading apostrophe makes it text. To make round trips exact, another apostrophe is
+also put before cells that begin with apostrophes followed by such a character, and one is removed
+again when our own export is read.
 """
 
 import re
@@ -14,7 +14,7 @@ _MADE_HARMLESS = re.compile(r"'+[=+\-@\t\r]")
 
 
 def no_formula(cell: Any) -> Any:
-    """The cell for a CSV; numbers stay as they are.
+    """Escape a cell for CSV; numbers are unchanged.
 
     >>> no_formula("=1+1"), no_formula("a dog"), no_formula(-0.5)
     ("'=1+1", 'a dog', -0.5)
@@ -23,7 +23,7 @@ def no_formula(cell: Any) -> Any:
 
 
 def as_it_was(cell: str) -> str:
-    """The inverse.
+    """The inverse of `no_formula`.
 
     >>> as_it_was("'=1+1"), as_it_was("'tis a dog")
     ('=1+1', "'tis a dog")

@@ -1,6 +1,7 @@
-"""Tars that are compressed as a whole (`.tar.gz`, `.tgz`): unpacked once, and read from there.
+"""Gzip-compressed tars (`.tar.gz`, `.tgz`): decompressed once to a `.tar`, which is then read.
 
-An image in a tar is read by its place in it; in a compressed one each would cost all before it.
+Images in a tar are read by offset; in a compressed tar each read would have to decompress
+everything before it.
 """
 
 import gzip
@@ -15,7 +16,7 @@ from backend.errors import DatasetFormatError, UnsafePath
 
 ENDINGS = (".tar.gz", ".tgz")
 _BLOCK = 1 << 20
-#: Bytes of the disk that stay free whatever a file unpacks into.
+#: Bytes that must stay free on the disk while unpacking.
 _LEFT_FREE = 2_000_000_000
 
 
@@ -24,21 +25,22 @@ def is_gzipped_tar(path: Path) -> bool:
 
 
 def gzipped_tars(source: Path) -> list[Path]:
-    """The compressed tars that a file is, or that a folder holds, in order."""
+    """The file itself if it is a compressed tar, or the compressed tars in a folder, sorted."""
     if source.is_dir():
         return sorted(path for path in source.iterdir() if is_gzipped_tar(path))
     return [source] if is_gzipped_tar(source) else []
 
 
 def plain_name(path: Path) -> str:
-    """Its name without the endings."""
+    """The file name without `.tar.gz` or `.tgz`."""
     lower = path.name.lower()
     return path.name[: -len(next(e for e in ENDINGS if lower.endswith(e)))] or path.name
 
 
 def unpack(source: Path, folder: Path) -> Path:
-    """The tar of a compressed one below `folder`, or the folder of those of a folder. What is there
-    already, and newer, is not unpacked again. Raises DatasetFormatError and UnsafePath."""
+    """Decompress `source`, a file or a folder of them, below `folder`; return the path of the tar,
+    or of the folder of tars. Existing newer tars are reused. Raises DatasetFormatError, and
+    UnsafePath for a link that leads out of the source folder."""
     tars = gzipped_tars(source)
     for path in tars if source.is_dir() else []:
         if not path.resolve().is_relative_to(source.resolve()):

@@ -1,19 +1,19 @@
-"""Datasets of the Hugging Face hub, brought onto the disk once and read from there."""
+"""Datasets of the Hugging Face Hub, downloaded once and read from disk."""
 
 import shutil
 from pathlib import Path
 
 from backend.errors import DatasetNotFound
 
-#: How a hub's dataset is told from a path.
+#: Distinguishes the name of a Hub dataset from a path.
 PREFIX = "hf:"
 
 
 def fetch(name: str, folder: Path) -> Path:
     """Save the dataset `name` (`owner/dataset` or `owner/dataset@configuration`) below `folder`;
-    the directory it is in. What is there already is not fetched again.
+    return its directory. A dataset that is already there is not downloaded again.
 
-    Raises DatasetNotFound if it cannot be had.
+    Raises DatasetNotFound if it cannot be downloaded.
     """
     plain, _, configuration = name.removeprefix(PREFIX).partition("@")
     target = folder / "".join(c if c.isalnum() or c in "._-" else "_" for c in name)
@@ -25,7 +25,7 @@ def fetch(name: str, folder: Path) -> Path:
     try:
         dataset = datasets.load_dataset(plain, configuration or None)
     except Exception as problem:
-        # The library raises whatever went wrong below it: network, parser, missing rights.
+        # The library raises arbitrary errors: network, parser, missing permissions.
         message = str(problem.__cause__ or problem).splitlines() or [type(problem).__name__]
         reason = message[0][:200].rstrip(".")
         raise DatasetNotFound(

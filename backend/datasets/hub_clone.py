@@ -1,8 +1,8 @@
-"""A clone of a dataset of the Hugging Face hub: which files are data, and of which split.
+"""A local clone of a Hugging Face Hub dataset: which files are data, and of which split.
 
-The card (README.md) may list configurations, called subsets on the hub, with the files of each
-split; without that the names of folders and files say it. Both are found by the `datasets`
-library's own rules, but nothing outside the folder is ever looked at.
+The card (README.md) may list configurations, called subsets on the Hub, with the files of each
+split; otherwise splits are inferred from folder and file names. Both follow the rules of the
+`datasets` library, but nothing outside the folder is ever accessed.
 """
 
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from backend.datasets.cells import shown
 from backend.datasets.regular_files import read_regular, read_within
 from backend.errors import DatasetFormatError, UnsafePath
 
-#: The files that are read, the most usual first; of a folder without a card only one kind.
+#: Supported file types, the most common first; only one type is read from a folder.
 _KINDS = (
     (".parquet",),
     (".arrow",),
@@ -22,7 +22,7 @@ _KINDS = (
     (".tar",),
     (".json",),
 )
-#: Files of the hub and of libraries that are no data.
+#: Metadata files of the Hub and of libraries.
 _ABOUT = ("dataset_infos.json", "dataset_info.json", "dataset_dict.json", "state.json")
 _MOST_CARD = 4_000_000
 _POINTER = b"version https://git-lfs.github.com/"
@@ -31,17 +31,17 @@ _POINTER_BYTES = 1024
 
 @dataclass(frozen=True)
 class DataFiles:
-    """Tables in order, and the split of each where one is said."""
+    """Tables in order, and the split of each if there is one."""
 
     tables: list[Path]
     splits: dict[Path, str] = field(default_factory=dict)
 
 
 def listed_files(folder: Path, subset: str | None = None) -> DataFiles | None:
-    """What the card lists, of one configuration; None if it lists nothing.
+    """The files of one configuration listed in the card; None if it lists nothing.
 
-    Raises DatasetFormatError if the card is broken, lists files that are not there, or lists
-    several configurations and none is chosen; UnsafePath if it lists what lies elsewhere.
+    Raises DatasetFormatError if the card is broken, lists missing files, or lists several
+    configurations and none is chosen; UnsafePath if it lists files outside the folder.
     """
     configs = _configs(folder)
     if not configs:
@@ -57,7 +57,8 @@ def listed_files(folder: Path, subset: str | None = None) -> DataFiles | None:
 
 
 def found_files(folder: Path) -> DataFiles | None:
-    """What the names of files and folders say, as `load_dataset(folder)` reads them."""
+    """Files and splits inferred from file and folder names, as by `load_dataset(folder)`; None if
+    there are no data files."""
     from datasets.data_files import get_data_patterns
 
     try:
@@ -67,13 +68,13 @@ def found_files(folder: Path) -> DataFiles | None:
 
 
 def check_pointer(table: Path) -> None:
-    """Raise DatasetFormatError if a clone left the file itself on its server."""
+    """Raise DatasetFormatError if the file is only a Git LFS pointer."""
     try:
         if not table.is_file() or table.stat().st_size > _POINTER_BYTES:
             return
         content = read_regular(table, _POINTER_BYTES)
     except (OSError, ValueError):
-        return  # whoever reads it says why
+        return  # reported when the file is read
     if content.startswith(_POINTER):
         raise DatasetFormatError(
             f"'{shown(table.name)}' is a pointer of Git LFS; the file itself is still on the hub. "
@@ -96,7 +97,7 @@ def _configs(folder: Path) -> dict[str, dict[str, Any]]:
 
     try:
         configs = MetadataConfigs.from_dataset_card_data(DatasetCard(text, True).data)
-    except Exception as problem:  # YAML's own errors, and what the library says of its content
+    except Exception as problem:  # YAML errors, and the library's own for invalid content
         reason = (str(problem).strip().splitlines() or [type(problem).__name__])[0][:200]
         raise DatasetFormatError(
             f"The list of configurations in 'README.md' is broken: {reason}. Repair it, or give "
@@ -154,7 +155,7 @@ def _files(folder: Path, by_split: dict[str, list[str]]) -> DataFiles | None:
     tables = [p for p in data if p.suffix.lower() in kind]
     if not tables:
         return None
-    # Where nothing is said, the library says "train".
+    # Without any indication, the library assigns everything to "train".
     says_nothing = list(by_split) == ["train"] and all(p == "**" for p in by_split["train"])
     return DataFiles(tables, {} if says_nothing else {p: splits[p] for p in tables})
 

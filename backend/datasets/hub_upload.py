@@ -1,7 +1,8 @@
-"""An export as a dataset of the Hugging Face hub, by the hub's own library.
+"""Push an export to the Hugging Face Hub, with the Hub's own library.
 
-Private unless public is asked for. A dataset that is there already keeps what this program did not
-put there: files of an earlier push go only if its SHA256SUMS lists them. One push is one commit.
+Private unless public is requested. An existing dataset keeps files that this program did not
+upload: files of an earlier push are deleted only if its SHA256SUMS lists them. One push is one
+commit.
 """
 
 import glob
@@ -18,15 +19,15 @@ from backend.errors import ExportError, SettingsError
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-#: Forms that a loader of the hub finds complete there; the others lead to files on this machine,
-#: or are read from a disk only.
+#: Formats that can be loaded from the Hub; the others refer to files on this machine, or can only
+#: be read from disk.
 FORMS_FOR_HUB = ("imagefolder", "sidecar", "coco", "webdataset", "parquet-images")
 _TYPE = "dataset"
 
 
 @dataclass(frozen=True)
 class HubDataset:
-    """Where a push goes, as it is before it. `files`: how many are there already."""
+    """The destination of a push, and its state before. `files`: number of existing files."""
 
     name: str
     url: str
@@ -36,8 +37,8 @@ class HubDataset:
 
 
 def look_up(name: str, format: str, public: bool) -> HubDataset:
-    """What is there under the name `OWNER/NAME`; nothing is changed. Raises SettingsError for what
-    can never be pushed, ExportError if the hub does not answer."""
+    """Look up the dataset `OWNER/NAME` without changing anything. Raises SettingsError if the
+    export cannot be pushed there, ExportError if the request to the Hub fails."""
     from huggingface_hub import constants, get_token
     from huggingface_hub.errors import HFValidationError, RepositoryNotFoundError
     from huggingface_hub.utils import validate_repo_id
@@ -59,7 +60,7 @@ def look_up(name: str, format: str, public: bool) -> HubDataset:
         )
     url = f"{constants.ENDPOINT}/datasets/{name}"
     with _asking(f"'{name}' cannot be looked up on the hub") as api:
-        api.whoami()  # a dataset that may not be seen looks like one that is not there
+        api.whoami()  # without access, a private dataset looks like a missing one
         try:
             info = api.dataset_info(name)
         except RepositoryNotFoundError:
@@ -75,7 +76,8 @@ def look_up(name: str, format: str, public: bool) -> HubDataset:
 
 
 def push(folder: Path, target: HubDataset) -> str:
-    """Upload an export; the address of the commit. Raises ExportError; the export stays."""
+    """Upload an export and return the URL of the commit. Raises ExportError; the local export is
+    kept."""
     with _asking(f"The export in {folder} is written, but was not uploaded") as api:
         api.create_repo(target.name, repo_type=_TYPE, private=target.private, exist_ok=True)
         outdated = _outdated(api, target.name, folder) if target.exists else []
@@ -90,7 +92,7 @@ def push(folder: Path, target: HubDataset) -> str:
 
 
 def _outdated(api: "HfApi", name: str, folder: Path) -> list[str]:
-    """Files of an earlier push that this one does not have."""
+    """Files of an earlier push that are not part of this one."""
     uploaded = set(api.list_repo_files(name, repo_type=_TYPE))
     if not {MARK, earlier_export.SUMS} <= uploaded:
         return []
@@ -101,7 +103,7 @@ def _outdated(api: "HfApi", name: str, folder: Path) -> list[str]:
 
 @contextmanager
 def _asking(what: str) -> "Iterator[HfApi]":
-    """The hub's library, whose errors become ours."""
+    """The Hub's API; its errors are converted to ExportError."""
     import httpx
     from huggingface_hub import HfApi
     from huggingface_hub.errors import HfHubHTTPError

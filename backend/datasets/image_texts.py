@@ -1,6 +1,6 @@
-"""Captions that are written into an image file, read by Pillow's own readers.
+"""Captions embedded in image files, read with Pillow.
 
-By the places and their order of the Metadata Working Group's guidelines (2.0, section 4.1:
+Fields and their order follow the guidelines of the Metadata Working Group (2.0, section 4.1:
 Description), the newest standard first: XMP `dc:description`, IPTC `Caption/Abstract` (2:120), EXIF
 `ImageDescription`; then Windows' `XPComment` and `XPTitle`, and a PNG's `Description` text.
 """
@@ -19,12 +19,12 @@ _PNG_TEXTS = ("Description", "description", "Caption", "caption", "Comment", "co
 
 
 def captions_in(path: ImageFile) -> dict[str, str]:
-    """Captions by the place they are written in, in the order of trust; without empty ones.
+    """Non-empty captions by the field that contains them, in order of preference.
 
-    Raises ImageError if the file is no image.
+    Raises ImageError if the file is not an image.
     """
     with opened_image(path) as image:
-        image.load()  # a PNG may carry its texts behind its pixels
+        image.load()  # a PNG may store its texts after its pixels
         return {place: text.strip() for place, text in _texts(image) if text.strip()}
 
 
@@ -47,7 +47,7 @@ def _texts(image: Image.Image) -> Iterator[tuple[str, str]]:
 
 
 def _xmp(image: Image.Image) -> str:
-    """`dc:description`, of several languages the default one."""
+    """`dc:description`; if there are several languages, the default one."""
     description: Any = image.getxmp().get("xmpmeta", {})
     for name in ("RDF", "Description"):
         description = description.get(name, {}) if isinstance(description, dict) else {}
@@ -72,12 +72,13 @@ def _iptc(image: Image.Image) -> str:
         content = b"\n".join(content)
     if not isinstance(content, bytes):
         return ""
-    # Without the mark for UTF-8 the standard says ISO 646/4873; what people write is either.
+    # Without the UTF-8 marker the standard prescribes ISO 646/4873; in practice it is either.
     return _utf8(content)
 
 
 def _utf8(content: str | bytes) -> str:
-    """Pillow reads EXIF's text as Latin-1, as the standard had it; programs write UTF-8."""
+    """Decode as UTF-8, falling back to Latin-1: Pillow reads EXIF text as Latin-1, according to the
+    standard, but programs write UTF-8."""
     raw = content.encode("latin-1", "replace") if isinstance(content, str) else content
     raw = raw.rstrip(b"\0")
     try:

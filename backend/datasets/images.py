@@ -1,10 +1,10 @@
-"""Opening images that nobody here has made, and small copies of them.
+"""Open untrusted images, and make thumbnails of them.
 
 `opened_image` is the only place where the app opens an image: of a dataset, an upload, a download.
-What is refused: files that are no pictures, broken ones, formats that only another program can
-draw, *decompression bombs* (small files that unpack into gigabytes), whatever is not a regular
-file, and what takes too long to read. What is put right: EXIF rotation, palettes, transparency (on
-white), 16 bits.
+Refused: files that are not images, broken ones, formats that need an external program,
+*decompression bombs* (small files that decompress to gigabytes), anything but regular files, and
+files that take too long to read. Normalised: EXIF rotation, palettes, transparency (on white), 16
+bits.
 """
 
 import hashlib
@@ -25,29 +25,29 @@ from backend.datasets.containers import ImageFile, file_of
 from backend.datasets.regular_files import NotRegular, TooSlow, open_regular
 from backend.errors import ImageError
 
-#: Larger pictures are refused; a scorer sees a few hundred pixels a side. Pillow itself opens none
-#: above twice its MAX_IMAGE_PIXELS, 178,956,970.
+#: Larger images are refused; a scorer sees a few hundred pixels per side. Pillow itself refuses
+#: images above twice its MAX_IMAGE_PIXELS, 178,956,970.
 MOST_PIXELS = 178_000_000
-#: … and larger files, which take a decoder half a minute to find out that they are nothing.
+#: … and larger files, which a decoder may need half a minute to reject.
 MOST_BYTES = 250_000_000
-#: … and those of which reading and decoding are not done after so many seconds.
+#: … and those that take more seconds to read and decode.
 MOST_SECONDS = 60.0
-#: What Pillow itself can decode and datasets hold. Not EPS and its like, for which it would start
-#: another program on a stranger's file.
+#: Formats used in datasets that Pillow itself can decode. Not EPS and the like, for which it would
+#: run another program on an untrusted file.
 _WANTED = (
     "JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "DIB", "TIFF", "PPM", "AVIF", "JPEG2000", "ICO",
     "ICNS", "TGA", "PCX", "SGI", "DDS", "QOI", "PSD",
 )  # fmt: skip
 Image.init()
 FORMATS = tuple(name for name in _WANTED if name in Image.OPEN)
-# Of broken files Pillow warns and then raises as well; the second is told, the first is noise.
+# For broken files Pillow warns and then raises too; the error is reported, the warning is noise.
 warnings.filterwarnings("ignore", module=r"PIL\b")
 logging.getLogger("PIL").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True)
 class ImageLimits:
-    """What one image may cost: pixels once decoded, bytes of its file, seconds to read it."""
+    """Limits for one image: pixels once decoded, bytes of its file, seconds to read it."""
 
     pixels: int = MOST_PIXELS
     bytes: int = MOST_BYTES
@@ -57,14 +57,14 @@ class ImageLimits:
 def load_image(
     source: ImageFile | bytes, name: str = "", limits: ImageLimits | None = None
 ) -> Image.Image:
-    """The picture, RGB, upright. Raises ImageError saying what is wrong with it; `name`: what to
-    call it, if not as its file."""
+    """The image in RGB, upright. Raises ImageError with the reason. `name`: its name in messages,
+    by default the file's."""
     with opened_image(source, name, limits) as image:
         return to_rgb(image)
 
 
 def image_size(path: ImageFile) -> tuple[int, int]:
-    """Width and height as it is shown, from the header alone. Raises ImageError."""
+    """Width and height as displayed, read from the header only. Raises ImageError."""
     with opened_image(path) as image:
         width, height = image.size
         turned = image.getexif().get(0x0112, 1) in (5, 6, 7, 8)
@@ -78,14 +78,14 @@ def check_image(path: ImageFile) -> None:
 
 
 def decode(image: Image.Image) -> None:
-    """Read all of an opened picture, in as little memory as that takes."""
-    # JPEG decodes at an eighth of its size where it can: all bytes are read all the same.
+    """Decode an opened image completely, using as little memory as possible."""
+    # JPEG can decode at an eighth of its size: all bytes are read nevertheless.
     image.draft("RGB", (max(1, image.width // 8), max(1, image.height // 8)))
     image.load()
 
 
 def to_rgb(image: Image.Image) -> Image.Image:
-    """A copy in RGB, turned as its EXIF says, transparency on white."""
+    """A copy in RGB, rotated according to EXIF, with transparency on white."""
     upright = ImageOps.exif_transpose(image)
     if upright.mode in ("I;16", "I", "F"):
         low, high = upright.getextrema()
@@ -99,7 +99,7 @@ def to_rgb(image: Image.Image) -> Image.Image:
 
 
 def cached_thumbnail(path: ImageFile, size: int, cache: Path) -> bytes:
-    """A JPEG at most `size` pixels wide and high, kept in `cache` until the picture changes.
+    """A JPEG at most `size` pixels wide and high, cached in `cache` until the image changes.
 
     Raises ImageError as `load_image`.
     """
@@ -122,7 +122,7 @@ def cached_thumbnail(path: ImageFile, size: int, cache: Path) -> bytes:
 
 
 class _TimedBytes(io.BytesIO):
-    """Bytes in memory that a decoder may read until a moment."""
+    """In-memory bytes that can be read until a deadline; then raises TooSlow."""
 
     def __init__(self, data: bytes, seconds: float) -> None:
         super().__init__(data)
@@ -138,10 +138,10 @@ class _TimedBytes(io.BytesIO):
 def opened_image(
     source: ImageFile | bytes, name: str = "", limits: ImageLimits | None = None
 ) -> Iterator[Image.Image]:
-    """The opened picture, not decoded yet; whatever goes wrong with it in the block is an
-    ImageError that calls it by `name`, or as its file is called.
+    """The opened image, not decoded yet. Errors in the block are raised as ImageError, with `name`
+    or else the file's name.
 
-    Decoders read piece by piece, and each piece looks at the clock.
+    Decoders read in pieces, and each read checks the time limit.
     """
     name = name or ("the picture" if isinstance(source, bytes) else source.name)
     limits = limits or ImageLimits(MOST_PIXELS, MOST_BYTES, MOST_SECONDS)
@@ -156,7 +156,7 @@ def opened_image(
         raise ImageError(f"'{name}' is too large for the available memory.") from problem
     except Image.DecompressionBombError as problem:
         raise ImageError(f"'{name}' unpacks into too many pixels.") from problem
-    except Exception as problem:  # decoders raise all sorts of things on hostile files
+    except Exception as problem:  # decoders raise arbitrary exceptions on hostile files
         raise ImageError(f"'{name}' is broken or incomplete: {_reason(problem)}.") from problem
     finally:
         image.close()
@@ -180,7 +180,7 @@ def _open(
 
 
 def _source(source: ImageFile | bytes, name: str, limits: ImageLimits) -> BinaryIO | Any:
-    """What a decoder reads: a regular file, or bytes."""
+    """The input of a decoder: a regular file, or bytes."""
     if isinstance(source, Path):
         file = open_regular(source, limits.seconds)
         size = os.fstat(file.fileno()).st_size
@@ -194,7 +194,7 @@ def _source(source: ImageFile | bytes, name: str, limits: ImageLimits) -> Binary
 
 
 def _refusal(problem: BaseException, name: str, limits: ImageLimits) -> BaseException:
-    """The error to raise where an image could not be opened."""
+    """The error to raise if an image could not be opened."""
     if isinstance(problem, ImageError) or not isinstance(problem, Exception):
         return problem
     if isinstance(problem, FileNotFoundError):

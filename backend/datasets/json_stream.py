@@ -1,4 +1,4 @@
-"""The objects of a large JSON file, one after the other: memory does not grow with the file."""
+"""Stream the objects of a large JSON file: memory use does not grow with the file."""
 
 import io
 import math
@@ -16,27 +16,28 @@ from backend.datasets.cells import Unusable
 from backend.datasets.text_files import opened
 from backend.errors import DatasetFormatError
 
-#: Deeper than any dataset; Python itself gives up at some hundreds.
+#: Maximum nesting; deeper than any dataset, and within Python's recursion limit.
 DEEPEST = 100
-#: The fast parser knows no larger whole numbers, and reads so many bytes at once.
+#: The largest integer that the fast parser supports, and the bytes that it reads at once.
 _LARGEST, _READ_AT_ONCE = 2**63 - 1, 65_536
-#: More digits than Python makes a number of, or more than there is. They are not for a parser.
+#: Numbers with more digits than Python converts, or beyond the float range: no parser reads them.
 _MOST_DIGITS = 4300
 _ENDLESS = re.compile(rb"[0-9]{309}|[0-9][eE]\+?[0-9]{3,}\s*[,\]}]")
-#: A string, which is passed over, or (the group) a number as long as such numbers are.
+#: A string, which is skipped, or (the group) a candidate for such a number.
 _NUMBERS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|(-?[0-9][0-9.eE+-]{3,})', re.DOTALL)
-#: Stands where such a number was; a character that no text uses keeps it apart from every text.
+#: Replaces such a number; its noncharacters distinguish it from any real text.
 _NO_NUMBER = "\ufdd0number\ufdd0"
-#: A backslash itself, a surrogate pair, or else (the group) half a pair.
+#: An escaped backslash, a surrogate pair, or (the group) a lone surrogate.
 _SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]|(\\u[dD][89a-fA-F])")
 
 
 class JsonFile:
-    """An object of arrays, or an array. All of it is looked through at once, so that a file that
-    breaks off is refused before its first row has gone anywhere.
+    """An object of arrays, or an array. It is parsed completely on creation, so that a truncated
+    file is refused before any of its rows is used.
 
-    `arrays`: the names of the arrays in it; empty if it holds none, or is itself no object.
-    `is_array`: it is an array itself. Raises DatasetFormatError with the place if it is no JSON.
+    `arrays`: the names of the arrays in it; empty if there are none, or if it is not an object.
+    `is_array`: whether it is an array itself. Raises DatasetFormatError, with the position, if it
+    is not valid JSON.
     """
 
     def __init__(self, path: Path) -> None:
@@ -47,8 +48,8 @@ class JsonFile:
         self.arrays = self._outline()
 
     def objects(self, array: str | None) -> Iterator[Any]:
-        """What stands in the array (None: in the file's own), as `json` would read it. A number
-        that Python does not read is `Unusable`."""
+        """The elements of the array (None: of the top-level array), as read by `json`. Numbers that
+        Python cannot read are `Unusable`."""
         prefix = "item" if array is None else f"{array}.item"
         with opened(self._path) as file, self._refused(file):
             source = self._source(file)
@@ -93,14 +94,14 @@ class JsonFile:
 
 
 def _past_mark(file: IO[bytes]) -> IO[bytes]:
-    """Past the byte order mark, if there is one."""
+    """The file, positioned after the byte order mark if there is one."""
     file.seek(len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0)
     return file
 
 
 def _looked_through(path: Path) -> tuple[list[tuple[int, int]], bool]:
-    """Where numbers lie that no parser can read, and whether the fast parser is not to be trusted:
-    it would replace half characters by question marks without a word."""
+    """The spans of numbers that no parser can read, and whether the slow parser is needed: the fast
+    one silently replaces lone surrogates with question marks."""
     with opened(path) as file:
         if not file.seek(0, 2):
             return [], False
@@ -117,11 +118,11 @@ def _is_endless(number: bytes) -> bool:
     try:
         return math.isinf(float(number))
     except ValueError:
-        return False  # no number at all: the parser says so
+        return False  # not a number: left to the parser to report
 
 
 class _Replaced(io.RawIOBase):
-    """A file in which numbers without end are the text `_NO_NUMBER`."""
+    """A file in which the numbers at `places` are replaced by the string `_NO_NUMBER`."""
 
     def __init__(self, file: IO[bytes], places: list[tuple[int, int]]) -> None:
         self._file, self._places = file, places[::-1]

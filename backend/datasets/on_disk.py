@@ -1,5 +1,7 @@
-"""A set and a mapping whose memory does not grow with what they hold: what does not fit lies in a
-temporary file, which SQLite keeps and removes by itself."""
+"""A set and a mapping with bounded memory.
+
+What does not fit is stored in a temporary file, which SQLite manages and removes.
+"""
 
 import hashlib
 import json
@@ -8,18 +10,18 @@ from typing import Any
 
 from backend.datasets.cells import Unusable
 
-#: How a cell that could not be read is written down.
+#: Key that marks a serialised `Unusable` cell.
 _UNUSABLE = "\0unusable"
 
 
 class SeenIds:
-    """Ids that have been read, to tell when one comes again."""
+    """The set of ids read so far, to detect duplicates."""
 
     def __init__(self) -> None:
         self._database = _temporary("CREATE TABLE seen (id BLOB PRIMARY KEY) WITHOUT ROWID")
 
     def add(self, identity: str) -> bool:
-        """Remember it; whether it is new."""
+        """Add an id; return whether it is new."""
         digest = hashlib.blake2b(identity.encode("utf-8", "surrogatepass"), digest_size=16).digest()
         done = self._database.execute("INSERT OR IGNORE INTO seen VALUES (?)", (digest,))
         return done.rowcount == 1
@@ -29,7 +31,7 @@ class SeenIds:
 
 
 class Names:
-    """JSON values by JSON values, such as the names of images by their ids. 1 is not "1"."""
+    """A mapping of JSON values to JSON values, such as image ids to names. 1 and "1" differ."""
 
     def __init__(self) -> None:
         self._database = _temporary(
@@ -42,7 +44,7 @@ class Names:
         )
 
     def __getitem__(self, identity: Any) -> Any:
-        """Raises KeyError if there is none."""
+        """The stored value. Raises KeyError if there is none."""
         row = self._database.execute(
             "SELECT name FROM names WHERE id = ?", (_written(identity),)
         ).fetchone()
@@ -55,7 +57,7 @@ class Names:
 
 
 def _written(value: Any) -> str:
-    """As JSON; a cell that could not be read stays one."""
+    """The value as JSON; `Unusable` cells are preserved."""
     return json.dumps(value, default=lambda cell: {_UNUSABLE: cell.reason})
 
 
@@ -64,7 +66,7 @@ def _unusable(value: dict[str, Any]) -> Any:
 
 
 def _temporary(table: str) -> sqlite3.Connection:
-    # A reader may be made in one thread and read in another.
+    # A reader may be created in one thread and used in another.
     database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
     database.execute("PRAGMA journal_mode = OFF")
     database.execute("PRAGMA cache_size = -8192")  # KiB

@@ -1,8 +1,8 @@
-"""Where the columns of a Parquet file lie, read from its footer.
+"""The location of a Parquet file's columns, read from its footer.
 
-Arrow's own view of a column (`RowGroupMetaData.column`) ends the whole program where the footer is
-damaged: its exception meets nothing that would catch it. So the footer is read here, and Arrow is
-asked for rows alone, which it refuses in words. Fields are those of FileMetaData in
+Arrow's own view of a column (`RowGroupMetaData.column`) terminates the process if the footer is
+damaged, with an uncaught C++ exception. So the footer is parsed here, and Arrow is used only to
+read rows, where it raises an error. Fields are those of FileMetaData in
 https://github.com/apache/parquet-format/blob/master/src/main/thrift/parquet.thrift.
 """
 
@@ -13,15 +13,15 @@ from typing import IO
 from backend.datasets.thrift_compact import CompactReader
 
 _MAGIC = b"PAR1"
-#: Of a footer; a file of 150,000 column chunks has some 20 million.
+#: Maximum size of a footer; with 150,000 column chunks it has about 20 million bytes.
 _MOST_BYTES = 64_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A column in a group of rows. `path`: its name, of nested ones joined by dots; `values`: nulls
-    included; `packed`: bytes in the file; `encodings`: their numbers; `nulls`: None if the file
-    does not say."""
+    """A column chunk of a row group. `path`: its name, joined by dots if nested; `values`: number
+    of values including nulls; `packed`: compressed size in bytes; `data_at`, `dictionary_at`: page
+    offsets; `encodings`: their numbers; `nulls`: None if unknown."""
 
     path: str
     values: int
@@ -39,7 +39,7 @@ class Group:
 
 
 def read_footer(raw: IO[bytes]) -> tuple[Group, ...]:
-    """The groups of rows, in order. Raises ValueError for a footer that is damaged."""
+    """The row groups, in order. Raises ValueError if the footer is damaged."""
     descriptor = raw.fileno()
     size = os.fstat(descriptor).st_size
     tail = os.pread(descriptor, 8, max(size - 8, 0))

@@ -1,10 +1,9 @@
-"""What a group of rows of a Parquet file unpacks into, looked at before any of it is read.
+"""The decompressed size of a Parquet row group, determined before any of it is read.
 
-The file's footer says so as well, but that is the word of whoever wrote it: here the pages' own
-headers are read, which the decoder goes by (PageHeader of
-https://github.com/apache/parquet-format). Three things make much of little: compression, a value
-that all rows share by a dictionary, and lists of numbers that repeat. Dictionaries are kept as such
-while reading; the others are limited.
+The file's footer states it too, but cannot be trusted: here the page headers are read, which the
+decoder itself uses (PageHeader of https://github.com/apache/parquet-format). Three things expand a
+small file: compression, a dictionary value shared by all rows, and lists of repeated numbers.
+Dictionaries are kept as such while reading; the others are limited.
 """
 
 import os
@@ -18,10 +17,10 @@ from backend.datasets.parquet_footer import Chunk, Group, read_footer
 from backend.datasets.text_files import MOST_BYTES
 from backend.datasets.thrift_compact import CompactReader
 
-#: Rows that are read at once, at most.
+#: Maximum number of rows read at once.
 MOST_ROWS = 2000
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "INT96": 12, "FLOAT": 4, "DOUBLE": 8}
-#: Definition and repetition levels of a value in a list.
+#: Bytes of the definition and repetition levels of a value in a list.
 _LEVELS = 4
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _DELTAS = frozenset((5, 6, 7))  # numbers, lengths of bytes, bytes
@@ -32,7 +31,7 @@ _MOST_PAGES = 1_000_000
 
 @dataclass(frozen=True)
 class OpenParquet:
-    """A file whose text that repeats is kept once, and where its columns lie."""
+    """A file whose repeated text is kept as dictionaries, with the location of its columns."""
 
     file: pq.ParquetFile
     raw: IO[bytes]
@@ -40,7 +39,7 @@ class OpenParquet:
 
 
 def open_parquet(raw: IO[bytes]) -> OpenParquet:
-    """Raises as `pq.ParquetFile` does, and ValueError for a footer that is damaged."""
+    """Open a Parquet file. Raises as `pq.ParquetFile`, and ValueError if the footer is damaged."""
     file, groups = pq.ParquetFile(raw), read_footer(raw)
     if any(len(group.chunks) != len(file.schema) for group in groups):
         raise ValueError("its footer is broken: a group lacks columns")
@@ -50,8 +49,8 @@ def open_parquet(raw: IO[bytes]) -> OpenParquet:
 
 
 def rows_at_once(opened: OpenParquet, group: int, columns: Collection[str]) -> int:
-    """How many rows of the group may be read together, of the top-level `columns`. Raises
-    ValueError if the group unpacks into too much altogether, or its pages are broken."""
+    """How many rows of the group may be read at once, of the top-level `columns`. Raises ValueError
+    if the whole group decompresses to too much, or its pages are broken."""
     file, size, rows = opened.file, 0, MOST_ROWS
     for number, chunk in enumerate(opened.groups[group].chunks):
         leaf = file.schema.column(number)
@@ -65,7 +64,7 @@ def rows_at_once(opened: OpenParquet, group: int, columns: Collection[str]) -> i
         )  # fmt: skip
         expands = chunk.dictionary_at is not None and not _is_kept_once(file, opened.groups, number)
         if _DELTA_BYTE_ARRAY in chunk.encodings or (expands and not width):
-            # A value may be as long as its page, however little is written of it.
+            # A value may be as long as its page, even if few bytes of it are stored.
             width = max((page.unpacked for page in pages), default=0)
         if leaf.max_repetition_level:
             size += max(unpacked, values * (width + _LEVELS))
@@ -81,8 +80,8 @@ def rows_at_once(opened: OpenParquet, group: int, columns: Collection[str]) -> i
 
 
 def _is_kept_once(file: pq.ParquetFile, groups: Sequence[Group], leaf: int) -> bool:
-    """Whether a column is to be read as a dictionary: of text or bytes, where it is written as one,
-    and in no way that Arrow cannot read so."""
+    """Whether to read a column as a dictionary: it contains text or bytes, is dictionary-encoded,
+    and has no encoding that Arrow cannot read as a dictionary."""
     about = file.schema.column(leaf)
     if about.physical_type != "BYTE_ARRAY" or about.logical_type.type == "DECIMAL":
         return False
@@ -100,7 +99,7 @@ class _Page:
 
 
 def _pages(descriptor: int, chunk: Chunk) -> Iterator[_Page]:
-    """The pages of a column in a group, as the decoder finds them. Raises ValueError."""
+    """The pages of a column in a row group, as the decoder finds them. Raises ValueError."""
     position = chunk.data_at
     if 0 < (chunk.dictionary_at or 0) < position:
         position = chunk.dictionary_at or 0
@@ -118,7 +117,7 @@ def _pages(descriptor: int, chunk: Chunk) -> Iterator[_Page]:
 
 
 def _header(descriptor: int, position: int, end: int) -> tuple[_Page, int, int]:
-    """The page at a place, how many bytes it has, and how many its header."""
+    """The page at `position`, its compressed size, and the size of its header, in bytes."""
     for size in _HEADER_SIZES:
         content = os.pread(descriptor, min(size, end - position), position)
         try:
@@ -139,7 +138,7 @@ def _page(reader: CompactReader) -> tuple[_Page, int, int]:
     for number, kind in reader.fields():
         if number in numbers:
             numbers[number] = reader.integer(kind)
-        elif number in (5, 7, 8):  # of data, of a dictionary, of data in the second format
+        elif number in (5, 7, 8):  # headers of data pages, dictionary pages, data pages v2
             for inner, inner_kind in reader.struct(kind):
                 if inner == 1:
                     values = reader.integer(inner_kind)

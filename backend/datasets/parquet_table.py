@@ -1,4 +1,4 @@
-"""Rows of a Parquet file. What a group of rows unpacks into is looked at before it is read."""
+"""Rows of a Parquet file. The decompressed size of a row group is checked before reading it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,8 +18,8 @@ _PEEKED = 100
 
 
 def parquet_rows(path: Path, raw: IO[bytes]) -> Iterator[TableRow]:
-    """All rows of the file at `path`, opened as `raw`; images stay where they are, and rows name
-    the cells that hold them. Raises DatasetFormatError if it is no Parquet."""
+    """All rows of the file at `path`, opened as `raw`. Images are not read: rows contain the
+    addresses of their cells. Raises DatasetFormatError if it is not a Parquet file."""
     try:
         schema = pq.ParquetFile(raw).schema_arrow
         opened = open_parquet(raw)
@@ -69,7 +69,7 @@ def _batches(
 
 
 class _Empty:
-    """A batch without columns, which Arrow cannot count."""
+    """A batch without columns, whose rows Arrow cannot count."""
 
     def __init__(self, rows: int) -> None:
         self.num_rows = rows
@@ -78,7 +78,7 @@ class _Empty:
 
 
 class _Places:
-    """Which cells of a struct column hold no bytes but the path of an image outside."""
+    """Finds cells of a struct column with no bytes but the path of an external image."""
 
     def __init__(self, opened: OpenParquet, group: int, column: str) -> None:
         self._paths: list[Any] | None = None
@@ -88,7 +88,7 @@ class _Places:
         if inner is None or outer is None or not inner.nulls:
             return
         wanted = [f"{column}.path"]
-        if inner.nulls < about.rows:  # some are inside, some outside: look at each
+        if inner.nulls < about.rows:  # some embedded, some external: check each
             wanted.append(f"{column}.bytes")
         at_once = rows_at_once(opened, group, wanted)
         self._paths = []
@@ -103,7 +103,7 @@ class _Places:
             ]
 
     def outside(self, row: int) -> Any:
-        """The path; None if the cell itself holds the image."""
+        """The path; None if the cell itself contains the image."""
         return self._paths[row] if self._paths is not None else None
 
 
@@ -115,7 +115,7 @@ class _Lists:
         self._cells = opened.file.read_row_group(group, columns=[column]).column(column)
 
     def cell(self, row: int, address: str) -> Any:
-        """The addresses or paths in a row; see `image_cell`."""
+        """The addresses or paths of the images in a row; see `image_cell`."""
         return image_cell(self._cells[row], address)
 
 
@@ -128,14 +128,14 @@ def _cell(path: Path, row: int, column: str, places: _Places | _Lists, in_group:
 
 
 def _peek(opened: OpenParquet, column: str) -> Any:
-    """The first cells of a column, if its first group is no bomb and not damaged."""
+    """The first cells of a column; empty if its first group is too large or damaged."""
     try:
         if opened.groups:
             at_once = min(_PEEKED, rows_at_once(opened, 0, [column]))
             for batch in opened.file.iter_batches(at_once, row_groups=[0], columns=[column]):
                 return batch.column(0)
     except (pa.ArrowException, OSError, ValueError):
-        pass  # the rows that it costs are reported when they are read
+        pass  # the affected rows are reported when they are read
     return []
 
 

@@ -1,8 +1,8 @@
 """Pairs from a folder of images with metadata, a table with image paths and captions, or shards.
 
-A reader never stops at a bad row: it reports the row (file, number, what is wrong, what to do) and
-goes on. Several captions of one image are several pairs. Images are opened while reading, so that
-what goes in can be shown and scored.
+A reader never stops at an invalid row: it reports the row (file, number, what is wrong, what to do)
+and continues. Several captions of one image become several pairs. Images are opened while reading,
+so that every imported pair can be shown and scored.
 """
 
 import hashlib
@@ -46,26 +46,27 @@ from backend.errors import DatasetFormatError, DatasetNotFound, ImageError, Unsa
 METADATA = (
     "metadata.jsonl", "metadata.csv", "metadata.parquet", "data.jsonl", "data.csv", "data.parquet",
 )  # fmt: skip
-#: A caption may be long, but a whole book in a cell is a broken file.
+#: Maximum number of characters; a cell with far more indicates a broken file.
 LONGEST_CAPTION = 20_000
 LONGEST_ID = 255
-#: Characters of a row's other columns: they are kept beside each of its captions.
+#: Maximum number of characters of a row's other columns, which are stored with each of its
+#: captions.
 MOST_EXTRA = 1_000_000
 _FILES = (*ENDINGS, ".json", ".tar", ".zip", ".arrow")
 _WORKERS = 4
 _AHEAD = 256
-#: Rows that are looked at before the first is taken, and characters of them at most.
+#: Rows inspected to detect columns before any is read, and the maximum of their characters.
 _HEAD, _LARGEST_HEAD = 1000, 8_000_000
-#: A column of which a larger share repeats is no column of ids, whatever its name.
+#: A column with a larger share of repeated values is not an id column, whatever its name.
 _REPEATED = 0.1
 _MOST_NOTES = 20
-#: Where captions may come from, beside tables and files of their own.
+#: Caption sources other than tables and caption files.
 CAPTIONS_FROM = ("metadata",)
 
 
 @dataclass(frozen=True)
 class SourcePair:
-    """One pair as it stands in the dataset. `extra`: its other columns, as JSON values."""
+    """One pair as read from the dataset. `extra`: its other columns, as JSON values."""
 
     id: str
     image_path: ImageFile
@@ -78,7 +79,7 @@ class SourcePair:
 
 @dataclass(frozen=True)
 class Problem:
-    """A row that does not go in. `kind` is short and fixed, `message` is for the reader."""
+    """A row that is left out. `kind`: one of a few fixed names; `message`: for the user."""
 
     file: str
     row: int | None
@@ -89,14 +90,14 @@ class Problem:
 
 @dataclass
 class DatasetReader:
-    """Iterate over it for the good pairs; afterwards `problems` holds the bad rows, unless each is
-    to be told at once (`on_problem`): then memory does not grow with the dataset, however bad.
+    """Iterates over the valid pairs; afterwards `problems` contains the invalid rows. If
+    `on_problem` is given, it is called for each instead, so that memory use is bounded.
 
-    `root`: the folder that no image path may leave; `total`: rows, if known beforehand;
-    `open_images`: False leaves it to the caller to find out which of the files are images;
-    `encoding`, `delimiter`: of tables of text, None: found. `splits`: those of whole tables.
-    `caption_from` "metadata": captions are written in the images. `notes`: what was decided
-    without being asked, such as an encoding; read them after the pairs.
+    `root`: the folder that no image path may leave; `total`: number of rows, if known beforehand;
+    `open_images`: False leaves it to the caller to check which files are images; `encoding`,
+    `delimiter`: of text tables, None detects them. `splits`: the splits of whole tables.
+    `caption_from` "metadata": captions are embedded in the images. `notes`: automatic decisions,
+    such as a detected encoding; complete after the iteration.
     """
 
     root: Path
@@ -165,8 +166,8 @@ class DatasetReader:
                 for row in rows
             )
         rows = plain_rows(rows, self.columns["caption"])
-        # Which columns there are, the first rows say together: in JSONL some may lack some, which
-        # is then a problem of those rows.
+        # The columns are those of all the first rows together: in JSONL a row may lack some, which
+        # is reported for that row.
         head = _head_of(rows)
         good = [row.values for row in head if row.values is not None]
         columns = self._columns_of(good, name) if good else None
@@ -202,7 +203,8 @@ class DatasetReader:
         return rows_of(table, encoding.name if encoding else None, self.delimiter)
 
     def _columns_of(self, rows: list[dict[str, Any]], name: str) -> Columns:
-        """Which column holds what; a column whose values repeat is never taken for ids unasked."""
+        """Detect the role of each column; a column with repeated values is used for ids only if
+        requested."""
         names = list(dict.fromkeys(key for row in rows for key in row))
         embedded = {
             key for row in rows for key, value in row.items() if isinstance(value, Embedded)
@@ -224,12 +226,12 @@ class DatasetReader:
     def _pairs(
         self, row: TableRow, columns: Columns, table: Path, name: str
     ) -> Iterator["_Candidate"]:
-        """The pairs of a row. Whatever is wrong with it is a problem of this row."""
+        """The pairs of a row; any error is reported as a problem of this row."""
         try:
             yield from self._pairs_of(row, columns, table, name)
         except BadCell as problem:
             self._report(name, row.number, "unusable row", f"{problem}.")
-        except Exception as problem:  # of whatever type: the other rows go in
+        except Exception as problem:  # of any type: the other rows must still be read
             message = f"This row cannot be read: {problem or type(problem).__name__}."
             self._report(name, row.number, "unusable row", message)
 
@@ -290,8 +292,8 @@ class DatasetReader:
             yield _Candidate(pair, guess if given_id and guess.strip().lower() in WEAK_IDS else "")
 
     def _split_of(self, table: Path) -> str:
-        """By the name of the shard or of its folder, where a dataset comes in shards, or in folders
-        with a metadata file each."""
+        """The split of a table: for shards and subfolders with metadata files, inferred from the
+        name of the shard or its folder; "" if unknown."""
         if table in self.splits:
             return self.splits[table]
         ending = table.suffix.lower()
@@ -300,12 +302,12 @@ class DatasetReader:
         return split_of(table) or "" if shard or inner else ""
 
     def _inside(self, base: Path, given: str) -> ImageFile | None:
-        """The image's absolute path; None if it leaves the root, by links too."""
+        """The image's absolute path; None if it is outside the root, including through links."""
         if "\0" in given:
             return None
         given, separator, inner = given.partition(SEPARATOR)
-        # Beside the table first, then from the root; a table that lies elsewhere (an export whose
-        # paths lead back to its source) counts where it leads into the root.
+        # Relative to the table first, then to the root. For a table outside the root (an export
+        # whose paths lead back to its source), the former is used only if it leads into the root.
         try:
             paths = [(start / given).resolve() for start in (base, self.root)]
             if not any(place.is_relative_to(self.root) for place in (base, paths[0])):
@@ -328,8 +330,8 @@ class DatasetReader:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """A pair whose image has not been opened. `id_is_a_guess`: the column that its id is taken from
-    because nobody said otherwise, if others may share it; else empty."""
+    """A pair whose image has not been opened yet. `id_is_a_guess`: the detected column of its id if
+    other pairs may share that id; else empty."""
 
     pair: SourcePair
     id_is_a_guess: str
@@ -348,11 +350,12 @@ def read_dataset(
     subset: str | None = None,
     caption_from: str | None = None,
 ) -> DatasetReader:
-    """A reader of the folder or table at `path`. `id_column` "": there is none; `open_images`,
-    `encoding`, `delimiter`, `caption_from`: see DatasetReader. `subset`: the configuration that is
-    read of several in a clone of a hub's dataset.
+    """A reader of the folder or table at `path`. `id_column`: "" means none; `open_images`,
+    `encoding`, `delimiter`, `caption_from`: see DatasetReader. `subset`: the configuration to read
+    from a clone of a Hub dataset with several.
 
-    Raises DatasetNotFound or DatasetFormatError if there is nothing to read, with what is expected.
+    Raises DatasetNotFound or DatasetFormatError, stating what is expected, if there is nothing to
+    read; UnsafePath if a table is a link to elsewhere.
     """
     path = path.resolve()
     if text_problem(str(path)):
@@ -403,7 +406,7 @@ def read_dataset(
 
 
 def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
-    """A table that is a link may only lead to what lies in the folder that was named."""
+    """Raise UnsafePath if a table is a link that leads out of the given folders."""
     for table in tables:
         resolved = table.resolve()
         if resolved not in folders and not any(resolved.is_relative_to(f) for f in folders):
@@ -415,7 +418,7 @@ def _check_links(tables: list[Path], folders: tuple[Path, ...]) -> None:
 
 
 def _head_of(rows: Iterator[TableRow]) -> list[TableRow]:
-    """The first rows, as many as may be kept."""
+    """The first rows, up to `_HEAD` rows or `_LARGEST_HEAD` characters."""
     head, size = [], 0
     for row in islice(rows, _HEAD):
         head.append(row)
@@ -428,7 +431,8 @@ def _head_of(rows: Iterator[TableRow]) -> list[TableRow]:
 def _of_column(
     convert: Callable[[Any], Any], values: dict[str, Any], column: str, embedded: bool = False
 ) -> Any:
-    """A cell's value, converted; BadCell names the column. `embedded`: an image may be in it."""
+    """A cell's converted value. Raises BadCell naming the column. `embedded`: it may be an image's
+    address."""
     value = values.get(column)
     if embedded and isinstance(value, Embedded):
         return str(value)
@@ -453,8 +457,8 @@ def _exists(pair: SourcePair) -> bool:
 
 
 def _tables_of(folder: Path, subset: str | None) -> tuple[list[Path], dict[Path, str]]:
-    """What is read in a folder, by what lies in it; and the split of each table that has one."""
-    # MM-IMDb holds its films in a folder of its own; the folder is its table.
+    """The tables to read from a folder, by its content, and the splits of those that have one."""
+    # MM-IMDb has its films in a folder, which is treated as the table.
     films = next((f for f in (folder, folder / "dataset") if f.is_dir() and is_mm_imdb(f)), None)
     if films is not None:
         return [films], {}
@@ -473,7 +477,8 @@ def _tables_of(folder: Path, subset: str | None) -> tuple[list[Path], dict[Path,
 
 
 def _tables_in(folder: Path) -> list[Path]:
-    """Parquet files, but not the lists that img2dataset writes beside folders of images."""
+    """Parquet files, except the lists that img2dataset writes next to image folders; else COCO
+    caption files."""
     parquet = [p for p in sorted(folder.glob("*.parquet")) if not p.with_suffix("").is_dir()]
     return parquet or sorted(folder.glob("captions_*.json"))
 
@@ -492,7 +497,7 @@ def _folder_of_captions(path: Path, caption_from: str) -> Path:
     return path
 
 
-#: Forms that people try, by their ending: what they are and what to do.
+#: Unsupported formats that users try, by extension: what they are and what to do.
 _OTHER_FORMS = {
     ".gz": "compressed; unpack it, and give what is in it",
     ".xz": "compressed; unpack it, and give what is in it",
@@ -550,8 +555,8 @@ def _no_dataset(folder: Path) -> str:
 
 
 def _as_exported(table: Path, values: dict[str, Any]) -> dict[str, Any]:
-    """A row of our own export as it was: no apostrophes before formulas, the source's other
-    columns each by itself again."""
+    """Undo the changes of our own export in a row: remove apostrophes before formulas, and unpack
+    the source's other columns from `extra`."""
     if table.suffix.lower() in (".csv", ".tsv"):
         values = {k: as_it_was(v) if isinstance(v, str) else v for k, v in values.items()}
     packed = values.get("extra")
@@ -610,7 +615,7 @@ def _id_problem(identity: str) -> str:
 
 
 def _made_id(path: ImageFile, root: Path, caption: str) -> str:
-    """For datasets without ids: the same pair gets the same id whenever it is read."""
+    """A deterministic id for datasets without ids, derived from image path and caption."""
     name = relative_name(path, root)
     digest = hashlib.sha256(f"{name}\n{caption}".encode("utf-8", "replace")).hexdigest()[:12]
     return f"{name[-200:]}:{digest}"

@@ -1,8 +1,8 @@
-"""Opening files that a dataset names: regular ones alone, and never waiting for one without end.
+"""Open files named by a dataset: only regular files, and never blocking indefinitely.
 
-A name may lead to a FIFO, a socket or a device, on which an ordinary `open` or `read` waits for
-ever. What a path is can change between a look at it and its opening, so the open descriptor is
-asked, and it is opened without waiting (O_NONBLOCK, which means nothing to a regular file).
+A path may lead to a FIFO, a socket or a device, on which an ordinary `open` or `read` may block
+forever. A path can change between a check and the opening, so the open descriptor is checked, and
+it is opened without blocking (O_NONBLOCK, which has no effect on regular files).
 """
 
 import errno
@@ -13,27 +13,27 @@ import time
 from pathlib import Path
 from typing import Any
 
-#: Seconds that reading one file may take, on a slow disk or a network's.
+#: Seconds that reading one file may take, including on slow and network disks.
 SECONDS = 60.0
 _FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class NotRegular(OSError):
-    """What a path leads to is no file that can be read from its beginning to its end."""
+    """The path does not lead to a regular file."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(errno.EINVAL, "it is not a regular file", str(path))
 
 
 class TooSlow(OSError):
-    """Reading takes longer than it may."""
+    """Reading takes longer than allowed."""
 
     def __init__(self) -> None:
         super().__init__(errno.ETIMEDOUT, "reading it takes too long")
 
 
 class LeadsOut(OSError):
-    """A link from a dataset to what is not its own."""
+    """A link that leads out of the dataset's folder."""
 
     def __init__(self, path: Path) -> None:
         reason = "it is a link that leads out of the dataset's folder"
@@ -41,8 +41,8 @@ class LeadsOut(OSError):
 
 
 class RegularFile(io.FileIO):
-    """An unbuffered file for reading. Raises IsADirectoryError, NotRegular; TooSlow if it is still
-    read so many seconds after its opening."""
+    """An unbuffered file for reading. Raises IsADirectoryError, NotRegular; and TooSlow for reads
+    more than `seconds` after opening."""
 
     def __init__(self, path: Path, seconds: float = SECONDS) -> None:
         self._deadline = time.monotonic() + seconds
@@ -77,12 +77,13 @@ class RegularFile(io.FileIO):
 
 
 def open_regular(path: Path, seconds: float = SECONDS) -> io.BufferedReader:
-    """`path.open("rb")` for a path that a dataset names. Raises as `RegularFile`, and OSError."""
+    """`path.open("rb")` for a path named by a dataset. Raises as `RegularFile`, and OSError."""
     return io.BufferedReader(RegularFile(path, seconds), buffer_size=1 << 16)
 
 
 def read_regular(path: Path, most: int | None = None, seconds: float = SECONDS) -> bytes:
-    """The whole file; ValueError if it has more than `most` bytes. Raises as `open_regular`."""
+    """The whole file. Raises ValueError if it has more than `most` bytes, and as
+    `open_regular`."""
     with open_regular(path, seconds) as file:
         size = os.fstat(file.fileno()).st_size
         if most is not None and size > most:
@@ -94,8 +95,8 @@ def read_regular(path: Path, most: int | None = None, seconds: float = SECONDS) 
 
 
 def read_within(folder: Path, path: Path, most: int) -> bytes:
-    """A file of the dataset in `folder`, and not what a stranger's link leads to. Raises LeadsOut,
-    and as `read_regular`."""
+    """Read a file of the dataset in `folder`. Raises LeadsOut if it is a link to elsewhere, and as
+    `read_regular`."""
     resolved = path.resolve()
     if not resolved.is_relative_to(folder.resolve()):
         raise LeadsOut(path)

@@ -1,4 +1,4 @@
-"""A row of a table, whichever kind of file it comes from."""
+"""A row of a table, independent of the file format."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from backend.errors import DatasetFormatError
 class TableRow:
     """`values` by column; None with a `problem` if the row itself cannot be read.
 
-    `number` is None where the problem is that of many rows or of the file.
+    `number` is None if the problem concerns many rows or the whole file.
     """
 
     number: int | None

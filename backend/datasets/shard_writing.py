@@ -1,8 +1,8 @@
-"""Datasets that carry their images: WebDataset tars, Parquet, saved Hugging Face datasets.
+"""Exports that contain their images: WebDataset tars, Parquet, saved Hugging Face datasets.
 
-A shard holds so many pairs of one split, in the order in which they come. The bytes of images are
-those of the source; nothing is decoded. An export that was killed goes on: shards that it had
-finished are not written again.
+A shard contains up to `SHARD` pairs of one split, in their order. Image bytes are those of the
+source; nothing is decoded. A killed export is resumed: shards that it had finished are not written
+again.
 """
 
 import hashlib
@@ -30,17 +30,17 @@ from backend.datasets.export_row import (
 from backend.datasets.export_target import Target
 from backend.errors import ExportError
 
-#: Pairs a shard, and pairs that are written together.
+#: Pairs per shard, and pairs written at once.
 SHARD = 10_000
 _GROUP = 100
-#: In a folder of shards that is not complete: those that are.
+#: File in an incomplete folder that lists its finished shards.
 FINISHED = ".finished"
-#: What the image of a sample is called where an export has images of several kinds.
+#: Extension of all images in a WebDataset export with images of several formats.
 _MIXED = ".jpg"
 _SAME = {".jpeg": ".jpg", ".tif": ".tiff"}
 
 _IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
-#: Column types as Hugging Face's library notes them; "Sequence" is read by old versions and new.
+#: Column types in Hugging Face's notation; "Sequence" is read by old and new versions.
 _FEATURES = {
     "image": {"_type": "Image"},
     **{name: {"dtype": str(kind).replace("double", "float64"), "_type": "Value"}
@@ -54,8 +54,8 @@ _SCHEMA = pa.schema(
 
 
 def write_webdataset(rows: Iterable[ExportRow], target: Target) -> int:
-    """`train-000000.tar`, …: a sample a pair, its image, its caption as `.txt`, the rest as
-    `.json`, in which the source's other columns are the JSON text `extra`."""
+    """Write `train-000000.tar`, …: one sample per pair, with its image, its caption as `.txt`, and
+    the rest as `.json`, where `extra` contains the source's other columns as JSON text."""
 
     def write(path: Path, numbered: Sequence[tuple[int, ExportRow]]) -> None:
         with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as archive:
@@ -80,9 +80,9 @@ def write_webdataset(rows: Iterable[ExportRow], target: Target) -> int:
 
 
 def _unify_endings(shards: Sequence[Path], target: Target) -> None:
-    """Hugging Face's loader takes the endings of the first samples for those of all, and drops what
-    is called otherwise: where images are of several kinds, all get one name, in the headers of the
-    tars. Pillow, and with it every loader, goes by the bytes."""
+    """Give all images the same extension if they are of several formats, by patching the tar
+    headers: Hugging Face's loader infers the fields of all samples from the first ones and drops
+    others. Pillow, and with it every loader, detects the format from the bytes."""
     endings: set[str] = set()
     for shard in shards:
         with tarfile.open(shard, "r:") as archive:
@@ -107,8 +107,8 @@ def _unify_endings(shards: Sequence[Path], target: Target) -> None:
 
 
 def write_parquet_images(rows: Iterable[ExportRow], target: Target) -> int:
-    """`train-00000.parquet`, …: the image as a struct of bytes and path, which the schema says to
-    be an image, as Hugging Face has it."""
+    """Write `train-00000.parquet`, …: the image is a struct of bytes and path, which the schema
+    declares as Hugging Face's Image feature."""
 
     def write(path: Path, numbered: Sequence[tuple[int, ExportRow]]) -> None:
         with pq.ParquetWriter(path, _SCHEMA) as writer:
@@ -120,7 +120,7 @@ def write_parquet_images(rows: Iterable[ExportRow], target: Target) -> int:
 
 
 def write_saved_dataset(rows: Iterable[ExportRow], target: Target) -> int:
-    """What `datasets.load_from_disk` reads: a DatasetDict of the splits, images as `Image`."""
+    """Write a DatasetDict of the splits for `datasets.load_from_disk`, with images as `Image`."""
     import datasets
 
     datasets.disable_progress_bars()
@@ -133,7 +133,7 @@ def write_saved_dataset(rows: Iterable[ExportRow], target: Target) -> int:
     for shard in sorted(between.glob("*.parquet")):
         files.setdefault(shard.stem.rpartition("-")[0], []).append(str(shard))
     for half in (path for path in part.iterdir() if path.is_dir() and path != between):
-        shutil.rmtree(half)  # of an export that was stopped at what follows
+        shutil.rmtree(half)  # left by an export interrupted in the step below
     with tempfile.TemporaryDirectory(dir=part) as cache:
         dataset = datasets.load_dataset("parquet", data_files=files, cache_dir=cache)
         dataset.save_to_disk(str(part))
@@ -153,9 +153,9 @@ def _sharded(
     name: str,
     write: Callable[[Path, Sequence[tuple[int, ExportRow]]], None],
 ) -> int:
-    """Hand the rows out to shards by their split; the number of rows.
+    """Write the rows to shards by split; return the number of rows.
 
-    A shard that an export before this one has finished, of the same rows and images, stays.
+    A shard with the same rows and images, finished by an interrupted export, is reused.
     """
     part = target.part
     finished = _Finished(part)
@@ -191,7 +191,7 @@ def _sharded(
 
 
 class _Finished:
-    """A list beside the shards, of those that are whole and what they hold."""
+    """The list of finished shards and their digests, in a file next to them."""
 
     def __init__(self, part: Path) -> None:
         self._path = part / FINISHED
@@ -208,7 +208,7 @@ class _Finished:
             file.write(f"{digest} {path.name}\n")
 
     def end(self, wanted: set[str], ending: str) -> None:
-        """The list goes, and shards of an earlier try that this export does not have."""
+        """Remove the list, and shards of an earlier attempt that are not in `wanted`."""
         self._path.unlink(missing_ok=True)
         for path in self._path.parent.glob(f"*{ending}"):
             if path.name not in wanted:
@@ -216,7 +216,7 @@ class _Finished:
 
 
 def _digest(numbered: Sequence[tuple[int, ExportRow]]) -> str:
-    """Of all that goes into a shard; an image counts as the same by place, size and time."""
+    """Digest of a shard's content; images are identified by path, size and modification time."""
     digest = hashlib.sha256()
     for number, row in numbered:
         try:

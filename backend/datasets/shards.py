@@ -1,6 +1,6 @@
-"""Rows of datasets that carry their images with them: WebDataset tars, zips, saved datasets.
+"""Rows of datasets that contain their images: WebDataset tars, zips, saved datasets.
 
-Each row's image is a name that `containers.locate` understands, so that nothing is unpacked.
+Each row's image is an address for `containers.locate`, so that nothing has to be unpacked.
 """
 
 import json
@@ -23,7 +23,7 @@ from backend.datasets.text_files import decoded_lines, encoding_of, opened
 from backend.errors import DatasetFormatError
 
 _TEXT_ENDINGS = (".txt", ".caption", ".text", ".cap")
-#: Captions and metadata of a sample are small; what is not, is not read.
+#: Maximum bytes of a sample's caption or metadata; larger members are not read.
 _MOST_TEXT = 4_000_000
 _SPLIT = re.compile(r"(train|test|val|valid|validation)(?:[-_.\d].*)?")
 _NO_PATHS = (*CAPTION_NAMES, "id", "split")
@@ -36,9 +36,9 @@ def shards_of(folder: Path) -> list[Path]:
 
 
 def saved_tables(folder: Path) -> list[Path]:
-    """The Arrow files of a dataset that `save_to_disk` has written, split by split; else none.
+    """The Arrow files of a dataset written by `save_to_disk`, split by split; empty if it is none.
 
-    Raises DatasetFormatError if what lists them is broken, or lists what is not in the folder.
+    Raises DatasetFormatError if the files that list them are broken or list other folders' files.
     """
     if (folder / "dataset_dict.json").is_file():
         splits = _listed(folder / "dataset_dict.json", "splits")
@@ -66,7 +66,7 @@ def _listed(path: Path, key: str) -> list[Any]:
 
 
 def _inside(folder: Path, name: Any) -> str:
-    """The name of a part, which must lie in the folder itself."""
+    """The name, which must be of a direct child of the folder. Raises DatasetFormatError."""
     if not isinstance(name, str) or not name or name in (".", "..") or set("/\\\0") & set(name):
         raise DatasetFormatError(
             f"'{shown(folder.name)}' is no saved dataset: it lists '{shown(str(name))}', which is "
@@ -76,10 +76,12 @@ def _inside(folder: Path, name: Any) -> str:
 
 
 def tar_rows(path: Path) -> Iterator[TableRow]:
-    """A row a sample: members that share a name up to the first dot of the last part.
+    """One row per sample: consecutive members with the same name up to the first dot of the last
+    path component.
 
-    The caption is in `.txt`, or in a column of `.json`; the split is the folder's name, if it is
-    one. A tar that breaks off, or is damaged, gives the samples before that, then a problem.
+    The caption is in `.txt`, or in a column of `.json`; the split is inferred from the name of the
+    tar or its folder. A truncated or damaged tar gives the samples before the damage, then a
+    problem.
     """
     split = split_of(path)
     sample: dict[str, Any] = {}
@@ -88,7 +90,7 @@ def tar_rows(path: Path) -> Iterator[TableRow]:
     try:
         with opened(path) as raw, _opened_tar(raw) as archive:
             while (member := archive.next()) is not None:
-                archive.members.clear()  # type: ignore[attr-defined]  # else it keeps all of them
+                archive.members.clear()  # type: ignore[attr-defined]  # it would keep all of them
                 if not member.isfile():
                     continue
                 sample_key, ending = _key_and_ending(member.name)
@@ -97,7 +99,7 @@ def tar_rows(path: Path) -> Iterator[TableRow]:
                         number += 1
                         yield _sample(number, key, sample, split)
                     key, sample = sample_key, {}
-                # `k.image.jpg` and `k.caption.txt` are what their last endings say.
+                # For `k.image.jpg` and `k.caption.txt` the last extension counts.
                 ending = PurePosixPath(ending).suffix or ending
                 if ending in IMAGE_ENDINGS and "image" not in sample:
                     inner = tar_member(member.offset_data, member.size, member.name)
@@ -118,8 +120,8 @@ def tar_rows(path: Path) -> Iterator[TableRow]:
 
 
 class _Reads:
-    """A tar's file, of which no more than a text is read at once: the library reads a long name
-    whole, and a damaged header may call for gigabytes."""
+    """A tar's file with limited read sizes: the library reads long names as a whole, and a damaged
+    header may ask for gigabytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -136,8 +138,8 @@ def _opened_tar(raw: IO[bytes]) -> tarfile.TarFile:
 
 
 def _check_end(raw: IO[bytes], offset: int) -> None:
-    """Raise ValueError unless the tar ends where the library stopped: it takes a damaged header for
-    the end, and what follows would be missing without a word."""
+    """Raise ValueError unless the tar ends where the library stopped: it treats a damaged header as
+    the end, and the rest would silently be missing."""
     raw.seek(offset)
     if raw.read(tarfile.BLOCKSIZE).strip(b"\0"):
         raise ValueError(f"the header at byte {offset:,} is damaged")
@@ -152,7 +154,7 @@ def _sample(number: int, key: str, sample: dict[str, Any], split: str | None) ->
         if text is not None:
             values = {**values, "caption": text.decode("utf-8")}
         elif not any(name.lower() in CAPTION_NAMES for name in values):
-            values["caption"] = ""  # this sample's problem, not the shard's
+            values["caption"] = ""  # reported for this sample, not for the shard
     except (ValueError, RecursionError) as problem:
         return TableRow(number, None, f"The text of the sample '{key[:80]}' is broken: {problem}.")
     known = {"__key__": key} if "id" not in values else {}
@@ -167,12 +169,12 @@ def _key_and_ending(name: str) -> tuple[str, str]:
 
 
 def split_of(path: PurePath) -> str | None:
-    """train, validation or test, if the shard's name or its folder's name says so."""
+    """train, validation or test, if the name of the shard or its folder is or begins with one."""
     return named_split(path.stem) or named_split(path.parent.name)
 
 
 def named_split(name: str) -> str | None:
-    """train, validation or test, if a name is one or begins with one."""
+    """train, validation or test, if the name is or begins with one; else None."""
     if match := _SPLIT.fullmatch(name.lower()):
         return "validation" if match[1].startswith("val") else match[1]
     return None
@@ -184,8 +186,8 @@ def zip_rows(
     delimiter: str | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> Iterator[TableRow]:
-    """Rows of the metadata files in a zip, images in the zip beside them. `note` is given what is
-    to be said of their encoding."""
+    """Rows of the metadata files in a zip, with images in the same zip. `note` is called with notes
+    on their encoding."""
     with opened(path) as file:
         try:
             archive = zipfile.ZipFile(file)
@@ -242,13 +244,13 @@ def _zip_tables(
 def _zipped(
     row: TableRow, path: Path, folder: PurePosixPath, members: set[str], split: str | None
 ) -> TableRow:
-    """The row with the cells that name members as names in the container."""
+    """The row, with cells that name members of the zip replaced by their addresses."""
     if row.values is None:
         return row
     values = {"split": split, **row.values} if split else dict(row.values)
     for column, value in values.items():
         if column.strip().lower() in _NO_PATHS:
-            continue  # a caption may be what a member is called
+            continue  # a caption may equal the name of a member
         if isinstance(value, str) and str(folder / value) in members:
             values[column] = f"{path.name}{SEPARATOR}{folder / value}"
     return TableRow(row.number, values)

@@ -1,10 +1,10 @@
-"""Folders of images that carry their captions beside them, or in them.
+"""Folders of images with captions in sidecar files, or embedded in the images.
 
-* Beside: `a.jpg` with `a.txt` or `a.caption`, as trainers write them, and with `a.json` for its
-  other columns, as img2dataset's `files` output has it.
-* In: XMP, IPTC and EXIF, as photographers' programs write them, and the texts of a PNG.
+* Sidecars: `a.jpg` with `a.txt` or `a.caption`, as in training datasets, and with `a.json` for the
+  other columns, as in img2dataset's `files` output.
+* Embedded: XMP, IPTC and EXIF, as written by photo software, and the texts of a PNG.
 
-Folders inside are read too; one that is called train, validation or test is a split.
+Subfolders are read too; one named train, validation or test is a split.
 """
 
 import json
@@ -21,16 +21,16 @@ from backend.datasets.rows import TableRow
 from backend.datasets.shards import named_split
 from backend.errors import ImageError
 
-#: Endings of captions, the first that is there is taken.
+#: Extensions of caption files; the first that exists is used.
 CAPTION_ENDINGS = (".txt", ".caption", ".text", ".cap")
-#: A caption has 20,000 characters at most; what is far larger is no caption.
+#: Maximum file size in bytes. A caption has at most 20,000 characters.
 _MOST_TEXT = 4_000_000
-#: Texts that lie in many folders and are no captions.
+#: Common text files that are not captions.
 _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 
 
 def has_sidecars(folder: Path) -> bool:
-    """Is there an image with a caption of its own beside it?"""
+    """Whether the folder contains an image with a sidecar caption."""
     return any(
         _beside(name, names) or PurePosixPath(name).stem + ".json" in names
         for _, names in _folders(folder)
@@ -40,14 +40,14 @@ def has_sidecars(folder: Path) -> bool:
 
 
 def has_images(folder: Path) -> bool:
-    """Is there an image at all?"""
+    """Whether the folder contains an image."""
     return any(_is_image(name) for _, names in _folders(folder) for name in names)
 
 
 def sidecar_rows(folder: Path, encoding: str | None = None) -> Iterator[TableRow]:
-    """A row an image, in order of folders and names, and one for each caption without an image.
+    """One row per image, sorted by folder and name, and a problem per caption without an image.
 
-    `encoding`: of the captions; None: UTF-8. The row's number is its place in that order.
+    `encoding`: of the captions; None: UTF-8. The row number is the position in that order.
     """
     number = 0
     for place, names in _folders(folder):
@@ -68,8 +68,8 @@ def sidecar_rows(folder: Path, encoding: str | None = None) -> Iterator[TableRow
 
 
 def metadata_rows(folder: Path) -> Iterator[TableRow]:
-    """A row an image; its caption is what is written in the file itself. The first place that
-    holds one counts (see `image_texts`), the others are columns."""
+    """One row per image, with the caption embedded in the file. The first field that contains one
+    is used (see `image_texts`), the others become columns."""
     number = 0
     for place, names in _folders(folder):
         for name in sorted(name for name in names if _is_image(name)):
@@ -93,7 +93,7 @@ def metadata_rows(folder: Path) -> Iterator[TableRow]:
 
 
 def _folders(folder: Path) -> Iterator[tuple[Path, set[str]]]:
-    """Each folder with the names of its files, hidden ones aside, in order."""
+    """Each folder with the names of its files, in order; hidden ones are skipped."""
     for place, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         yield Path(place), {name for name in files if not name.startswith(".")}
@@ -104,7 +104,7 @@ def _is_image(name: str) -> bool:
 
 
 def _beside(name: str, names: set[str]) -> str:
-    """The name of the image's caption: a.txt, or a.jpg.txt as some write it; else ""."""
+    """The name of the image's caption file: a.txt, or a.jpg.txt in some datasets; "" if none."""
     stem = PurePosixPath(name).stem
     return next((n + e for n in (stem, name) for e in CAPTION_ENDINGS if n + e in names), "")
 
@@ -130,7 +130,7 @@ def _row(
                 raise ValueError("it holds no object")
         if read := text:
             plain = read_within(folder, place / text, _MOST_TEXT).decode(encoding or "utf-8-sig")
-            # Editors and trainers end a file with a line's end, which is no part of the caption.
+            # A final newline, written by editors and scripts, is not part of the caption.
             more = {**more, "caption": plain.removesuffix("\n").removesuffix("\r")}
     except UnicodeDecodeError:
         name = encoding or "UTF-8"

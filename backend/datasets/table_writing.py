@@ -1,7 +1,7 @@
 """Exports as one table with image paths: CSV, JSON Lines, Parquet.
 
-Paths are relative to the table. Images that are files stay where they are; those that lie in a
-container are written beside the table, because no other program finds them there.
+Paths are relative to the table. Image files are not copied; images inside a container are written
+next to the table, because other programs cannot read them from there.
 """
 
 import csv
@@ -24,7 +24,7 @@ _ROW_GROUP = 5_000
 
 
 def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
-    """`data.jsonl`: an object a pair."""
+    """Write `data.jsonl`, one object per pair."""
     count = 0
     paths = _Paths(target)
     with (target.part / "data.jsonl").open("w", encoding="utf-8", newline="\n") as file:
@@ -37,7 +37,8 @@ def write_jsonl(rows: Iterable[ExportRow], target: Target) -> int:
 
 
 def write_csv(rows: Iterable[ExportRow], target: Target) -> int:
-    """`data.csv`. Other columns of the source go into one JSON column: rows may differ in them."""
+    """Write `data.csv`. The source's other columns, which may differ between rows, are packed into
+    one JSON column."""
     count = 0
     paths = _Paths(target)
     with (target.part / "data.csv").open("w", encoding="utf-8", newline="") as file:
@@ -57,7 +58,7 @@ def write_csv(rows: Iterable[ExportRow], target: Target) -> int:
 
 
 def write_parquet(rows: Iterable[ExportRow], target: Target) -> int:
-    """`data.parquet`, with the source's other columns as in CSV."""
+    """Write `data.parquet`, with the source's other columns as in CSV."""
     schema = pa.schema([("image_path", pa.string()), *FIELDS])
     count = 0
     paths = _Paths(target)
@@ -74,7 +75,7 @@ def write_parquet(rows: Iterable[ExportRow], target: Target) -> int:
 
 
 class _Paths:
-    """Paths of images as a table says them."""
+    """Image paths as written in a table."""
 
     def __init__(self, target: Target) -> None:
         self._target = target
@@ -89,7 +90,7 @@ class _Paths:
         self._left = True
         try:
             return Path(os.path.relpath(image, self._out)).as_posix()
-        except ValueError:  # another drive of Windows
+        except ValueError:  # on another Windows drive
             return str(image)
 
     def report(self) -> None:

@@ -1,7 +1,7 @@
-"""Rows of a table file, one by one, each with the number a person would look for.
+"""Rows of a table file, one by one, with the row numbers that users expect.
 
-Row numbers count data rows from 1 in Parquet and JSONL (there: lines), and lines of the file in CSV
-(the header is line 1), because that is what an editor shows.
+Row numbers count rows from 1 in Parquet, and lines of the file in JSONL and CSV (where the header
+is line 1), as in an editor.
 """
 
 import json
@@ -32,10 +32,10 @@ _BATCH = 2000
 def rows_of(
     path: Path, encoding: str | None = None, delimiter: str | None = None
 ) -> Iterator[TableRow]:
-    """All rows of the file. Raises DatasetFormatError if it is no table of that kind.
+    """All rows of the file. Raises DatasetFormatError if it is not a table of that format.
 
-    `encoding`: of a text (see `text_files.encoding_of`); `delimiter`: of a CSV's cells; None: it is
-    detected.
+    `encoding`: of a text file (see `text_files.encoding_of`); `delimiter`: of a CSV file; None
+    detects them.
     """
     ending = path.suffix.lower()
     if ending in _TEXTS:
@@ -56,7 +56,7 @@ def rows_of(
 
 
 def text_encoding(path: Path, given: str | None = None) -> Encoding | None:
-    """What a table of text is written in; None for other tables. Raises as `encoding_of`."""
+    """The encoding of a text table; None for other tables. Raises as `encoding_of`."""
     if path.suffix.lower() not in _TEXTS:
         return None
     with opened(path) as raw:
@@ -64,7 +64,7 @@ def text_encoding(path: Path, given: str | None = None) -> Encoding | None:
 
 
 def row_count(path: Path) -> int | None:
-    """About how many rows there are, cheaply; None if only reading would tell."""
+    """The approximate number of rows; None if it cannot be found without parsing the file."""
     ending = path.suffix.lower()
     if ending == ".parquet":
         try:
@@ -80,7 +80,7 @@ def row_count(path: Path) -> int | None:
 
 
 def jsonl_rows(lines: Iterable[TextLine]) -> Iterator[TableRow]:
-    """Rows of a file with a JSON object a line."""
+    """Rows of a file with one JSON object per line."""
     for number, line in enumerate(lines, 1):
         if line.text is None:
             yield TableRow(number, None, line.problem)
@@ -105,7 +105,7 @@ def jsonl_rows(lines: Iterable[TextLine]) -> Iterator[TableRow]:
 
 
 class _Ambiguous(dict[str, Any]):
-    """An object in which a name comes twice."""
+    """An object with a duplicate name."""
 
     twice = ""
 
@@ -142,5 +142,5 @@ def _arrow(path: Path) -> Iterator[TableRow]:
 
 
 def _image_cell(table: pa.Table, path: Path, row: int, column: str) -> Any:
-    """The cell, or the path in it where the image itself was left outside; of several, a list."""
+    """The address of the cell, or the path in it if the image is external; a list for several."""
     return image_cell(table.column(column)[row], f"{path.name}{SEPARATOR}{row}/{column}")

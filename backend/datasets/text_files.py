@@ -1,9 +1,9 @@
-"""Lines of text files: in which encoding, and never more of one line than memory should hold.
+"""Lines of text files, with encoding detection and bounded line length.
 
-UTF-8 is taken wherever it fits; single lines that do not are problems of those lines. A file that
-is in another encoding altogether is recognised by its byte order mark, by the zero bytes of UTF-16,
-or else by charset-normalizer; where that is not sure, the file is refused until somebody says
-which it is.
+UTF-8 is preferred; single lines that are not valid UTF-8 are reported as problems. A file in
+another encoding is recognised by its byte order mark, by the zero bytes of UTF-16, or else by
+charset-normalizer; if the result is uncertain, the file is refused until the user specifies the
+encoding.
 """
 
 import codecs
@@ -21,15 +21,16 @@ from charset_normalizer import from_bytes
 from backend.datasets.regular_files import open_regular
 from backend.errors import DatasetFormatError
 
-#: Bytes of one line at most: a caption has 20,000 characters, its neighbours may have more.
+#: Maximum bytes of one line: a caption has up to 20,000 characters, other columns may have more.
 LONGEST_LINE = 32_000_000
-#: Bytes that a container's member may unpack into, and a group of Parquet's rows.
+#: Maximum decompressed bytes of a container's member, and of a Parquet row group.
 MOST_BYTES = 500_000_000
 _BLOCK = 1 << 20
-#: How much of a file that is no UTF-8 is looked at to tell what else it is.
+#: Bytes of a non-UTF-8 file inspected to detect its encoding.
 _SAMPLE = 200_000
 _JSON = (".jsonl", ".ndjson", ".json")
-#: Differences that say nothing: in charset-normalizer's mess and coherence, both in [0, 1].
+#: Insignificant differences in charset-normalizer's mess and coherence, and the minimum coherence;
+#: all in [0, 1].
 _SAME_MESS, _SAME_COHERENCE, _LEAST_COHERENCE = 0.02, 0.05, 0.3
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
@@ -40,7 +41,7 @@ _MARKS = (
 
 @dataclass(frozen=True)
 class TextLine:
-    """A line with its ending; `text` None with a `problem` if it cannot be had."""
+    """A line with its line ending; `text` is None, with a `problem`, if it cannot be read."""
 
     text: str | None
     problem: str = ""
@@ -48,7 +49,7 @@ class TextLine:
 
 @dataclass(frozen=True)
 class Encoding:
-    """`name` for `codecs`; `note`: what to tell about it, "" for UTF-8."""
+    """`name`: for `codecs`; `note`: a note for the user, "" for UTF-8."""
 
     name: str
     note: str = ""
@@ -56,9 +57,9 @@ class Encoding:
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """The file to read, if it is a regular one. Raises DatasetFormatError."""
+    """Open a regular file for reading. Raises DatasetFormatError."""
     try:
-        # However long it takes: a table may be large, and its folder on a slow disk.
+        # No time limit: a table may be large and on a slow disk.
         file = open_regular(path, math.inf)
     except OSError as problem:
         reason = problem.strerror or str(problem)
@@ -68,12 +69,12 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def encoding_of(file: IO[bytes], name: str, given: str | None = None) -> Encoding:
-    """The encoding of the text in `file`, which is read once to the end and set back.
+    """The encoding of the text in `file`, which may be read to the end and is rewound.
 
-    JSON is UTF-8 by its standard: there (`name` says so) lines that are not are theirs alone.
+    JSON (according to `name`) is UTF-8 by its standard; lines that are not are reported one by one.
 
-    `given` is taken as it is. Raises DatasetFormatError if there is no such encoding, or if the
-    text is no UTF-8 and it is not sure what else it is, naming what it could be.
+    `given` is used without detection. Raises DatasetFormatError if there is no such encoding, or if
+    the text is not UTF-8 and detection is uncertain, listing the candidates.
     """
     start = file.tell()
     try:
@@ -93,7 +94,7 @@ def encoding_of(file: IO[bytes], name: str, given: str | None = None) -> Encodin
 
 
 def _with_its_mark(encoding: str, head: bytes, name: str) -> str:
-    """The encoding, if the file begins as it has to."""
+    """The encoding. Raises DatasetFormatError if the file lacks the byte order mark it requires."""
     marks = [mark for mark, other in _MARKS if other == encoding != "utf-8-sig"]
     if marks and not head.startswith(tuple(marks)):
         raise DatasetFormatError(
@@ -104,7 +105,7 @@ def _with_its_mark(encoding: str, head: bytes, name: str) -> str:
 
 
 def decoded_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
-    """The lines of a file, one by one. Lines that are too long or no text have a problem."""
+    """The lines of a file, one by one. Lines that are too long or undecodable have a problem."""
     if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
         yield from _wide_lines(file, encoding)
         return
@@ -130,7 +131,7 @@ def _no_text(encoding: str) -> str:
 
 
 def _bounded(file: IO[bytes]) -> Iterator[bytes | None]:
-    """Lines of bytes; None for one that is too long, which is passed over without keeping it."""
+    """Lines of bytes; None for a line that is too long, which is skipped without storing it."""
     while line := file.readline(LONGEST_LINE + 1):
         if len(line) <= LONGEST_LINE:
             yield line
@@ -141,8 +142,8 @@ def _bounded(file: IO[bytes]) -> Iterator[bytes | None]:
 
 
 def _wide_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
-    """Lines of UTF-16 and UTF-32, where the byte of a line's ending is a part of other characters
-    too: decoded first. Broken characters come as U+FFFD, and their lines have a problem."""
+    """Lines of UTF-16 and UTF-32, decoded before splitting, because a newline byte may be part of
+    another character. Invalid characters become U+FFFD, and their lines have a problem."""
     text = io.TextIOWrapper(file, encoding, errors="replace", newline="\n")
     try:
         while line := text.readline(LONGEST_LINE + 1):
@@ -157,7 +158,7 @@ def _wide_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
 
 
 def known_encoding(given: str) -> str:
-    """Its name for `codecs`. Raises DatasetFormatError if there is none."""
+    """The normalised name for `codecs`. Raises DatasetFormatError if there is no such encoding."""
     try:
         codec = codecs.lookup(given)
         if not codec._is_text_encoding:
@@ -171,7 +172,7 @@ def known_encoding(given: str) -> str:
 
 
 class _Sampled:
-    """What one pass over a file tells of its encoding."""
+    """Statistics about a file's encoding, collected in one pass."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.is_utf8 = True
@@ -195,14 +196,14 @@ class _Sampled:
                 if size < _SAMPLE:
                     lines.append(line[:_SAMPLE])
                     size += len(line)
-        #: Lines that are no UTF-8: ASCII says nothing about an encoding.
+        #: Lines that are not UTF-8; ASCII lines are uninformative.
         self.strange = b"".join(lines)
 
 
 def _guessed(sample: _Sampled, name: str) -> Encoding:
     if wide := _without_mark(sample.head):
         return Encoding(wide, _read_as(name, wide))
-    # A broken line in a file that otherwise is UTF-8 is that line's problem.
+    # Invalid lines in a mostly UTF-8 file are reported line by line.
     if sample.is_utf8 or sample.utf8_lines >= sample.other_lines:
         return Encoding("utf-8-sig")
     matches = list(from_bytes(sample.strange))
@@ -239,7 +240,7 @@ def _read_as(name: str, encoding: str) -> str:
 
 
 def _without_mark(head: bytes) -> str | None:
-    """UTF-16 without a byte order mark: half of the bytes of text in Latin letters are zero."""
+    """Detect UTF-16 without a byte order mark: in Latin text, half of the bytes are zero."""
     even, odd = head[0:2000:2], head[1:2000:2]
     if len(odd) < 4:
         return None
@@ -250,6 +251,6 @@ def _without_mark(head: bytes) -> str | None:
 
 
 def _shown(text: str) -> str:
-    """The first words that are not ASCII."""
+    """The first three words that are not ASCII, as an example for messages."""
     words: Iterable[str] = (word for word in re.split(r"[\s,;]+", text) if not word.isascii())
     return " ".join(word for word, _ in zip(words, range(3), strict=False))[:60]

@@ -1,40 +1,40 @@
-"""Thrift's compact protocol, as far as Parquet uses it: read field by field, nothing is kept.
+"""Streaming reader for Thrift's compact protocol, as far as Parquet uses it.
 
 https://github.com/apache/thrift/blob/master/doc/specs/thrift-compact-protocol.md
 """
 
 from collections.abc import Iterator
 
-#: What a field holds.
+#: Field types.
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 _INTEGERS = (I16, I32, I64)
 _DEEPEST = 16
 
 
 class CompactReader:
-    """Reads `content` from `at` on. Every method raises IndexError where the content ends too
-    early, and ValueError for what the protocol does not have."""
+    """Reads `content` from offset `at`. Every method raises IndexError if the content ends
+    prematurely, and ValueError if it violates the protocol."""
 
     def __init__(self, content: bytes, at: int = 0) -> None:
         self._content = content
         self.at = at
 
     def fields(self) -> Iterator[tuple[int, int]]:
-        """(number, kind) of each field of a struct; the caller reads or skips its value before
-        asking for the next."""
+        """(number, kind) of each field of a struct; the caller must read or skip each value before
+        requesting the next."""
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._signed()
             yield number, head & 15
 
     def integer(self, kind: int) -> int:
-        """The value of a field that must hold a whole number."""
+        """The value of an integer field."""
         if kind not in _INTEGERS:
             raise ValueError("something else is where a number must be")
         return self._signed()
 
     def binary(self, kind: int) -> bytes:
-        """The value of a field that must hold bytes."""
+        """The value of a binary field."""
         if kind != BINARY:
             raise ValueError("something else is where text must be")
         length = self._varint()
@@ -42,7 +42,7 @@ class CompactReader:
         return self._content[self.at - length : self.at]
 
     def elements(self, kind: int) -> Iterator[int]:
-        """The kind of each element of a list; the caller reads or skips it before the next."""
+        """The kind of each element of a list; the caller must read or skip each before the next."""
         if kind not in (LIST, SET):
             raise ValueError("something else is where a list must be")
         head = self._byte()
@@ -51,13 +51,13 @@ class CompactReader:
             yield head & 15
 
     def struct(self, kind: int) -> Iterator[tuple[int, int]]:
-        """As `fields`, of a field that must hold a struct."""
+        """As `fields`, for a struct field."""
         if kind != STRUCT:
             raise ValueError("something else is where a struct must be")
         return self.fields()
 
     def skip(self, kind: int, depth: int = 0) -> None:
-        """Pass over the value of a field."""
+        """Skip the value of a field."""
         if depth > _DEEPEST:
             raise ValueError("it is nested too deeply")
         if kind in _INTEGERS:
@@ -74,7 +74,7 @@ class CompactReader:
             self._skip_map(depth + 1)
         elif kind in (BYTE, DOUBLE):
             self._jump(1 if kind == BYTE else 8)
-        elif kind not in (TRUE, FALSE):  # those are in the field's head
+        elif kind not in (TRUE, FALSE):  # their value is in the field header
             raise ValueError(f"there is no kind {kind}")
 
     def _skip_element(self, kind: int, depth: int) -> None:
@@ -101,7 +101,7 @@ class CompactReader:
         return byte
 
     def _signed(self) -> int:
-        """Zigzag: 0, -1, 1, -2, 2, …"""
+        """A zigzag-encoded integer: 0, -1, 1, -2, 2, …"""
         zigzag = self._varint()
         return (zigzag >> 1) ^ -(zigzag & 1)
 

@@ -1,4 +1,4 @@
-"""A path as somebody has typed it, on a page or a command line."""
+"""Paths typed by users, on a page or a command line."""
 
 import os
 from pathlib import Path
@@ -8,10 +8,10 @@ from backend.errors import SettingsError
 
 
 def typed_path(given: str | Path) -> Path:
-    """The path, absolute, with links resolved and `~` replaced. Raises SettingsError for what
-    cannot be a path: a zero byte, half a character, an unknown user, links that form a circle."""
+    """The absolute path, with links resolved and `~` expanded. Raises SettingsError if it is not a
+    valid path: a zero byte, a lone surrogate, an unknown user, a loop of links."""
     try:
-        os.fsencode(given)  # a name that is not UTF-8, as the system gives it, is a path
+        os.fsencode(given)  # accepts names that are not UTF-8, as returned by the system
         return Path(given).expanduser().resolve()
     except (RuntimeError, ValueError, OSError) as error:
         reason = str(getattr(error, "strerror", None) or error).rstrip(".")

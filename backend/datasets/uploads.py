@@ -1,12 +1,12 @@
-"""Datasets that come through the browser: archives, tables and folders, written as they arrive.
+"""Datasets uploaded in the browser: archives, tables and folders, written as they arrive.
 
-Each upload has a folder of its own below one that is not served. What is in it goes through the
-import as any other dataset: nothing is unpacked or believed here. A name decides nothing but the
-place within that folder.
+Each upload has its own folder below one that is not served. Its content is imported like any other
+dataset: nothing is unpacked or trusted here. A file's name determines only its place within that
+folder.
 
     uploads/
-      3f0c…/           one upload: its name is all that leads back to it
-        photos.zip     or a folder, as it was chosen
+      3f0c…/           one upload: only its random name gives access to it
+        photos.zip     or a folder, as chosen by the user
 """
 
 import os
@@ -21,9 +21,9 @@ from typing import IO
 
 from backend.errors import NotFound, SettingsError, UnsafePath
 
-#: Bytes that stay free on the disk, whatever is uploaded: the database is there as well.
+#: Bytes that must stay free on the disk, because the database may be on it too.
 KEPT_FREE = 1 << 30
-#: Seconds after which an upload that became no dataset is removed.
+#: Seconds after which an upload that no dataset uses is removed.
 ABANDONED = 24 * 3600
 _PART = ".part-of-upload"
 MOST_FILES, MOST_FOLDERS, LONGEST_NAME = 1_000_000, 20, 200
@@ -39,7 +39,7 @@ class Uploads:
         self._lock = threading.Lock()
 
     def begin(self) -> str:
-        """The name of a new upload."""
+        """Create a new upload and return its name."""
         name = uuid.uuid4().hex
         (self.folder / name).mkdir(parents=True, mode=0o700)
         self._taken[name] = (0, 0)
@@ -47,10 +47,10 @@ class Uploads:
 
     @contextmanager
     def writing(self, upload: str, path: str) -> Iterator["Incoming"]:
-        """A file of the upload; it is there once this ends, and not at all if this raises.
+        """Write a file of the upload; it appears once this ends, and not at all if this raises.
 
-        `path`: its name, or its place in the folder that was chosen. Raises UnsafePath for one that
-        leads elsewhere, SettingsError where it is too large or there already, NotFound.
+        `path`: its name, or its path in the chosen folder. Raises UnsafePath if it leads elsewhere,
+        SettingsError if the file exists or the upload is too large, and NotFound.
         """
         folder = self._folder_of(upload)
         target = folder / place_of(path)
@@ -61,7 +61,7 @@ class Uploads:
             target.parent.mkdir(parents=True, exist_ok=True)
             with part.open("xb") as file:
                 yield Incoming(file, lambda size: self._count(upload, size, 0))
-            os.link(part, target)  # unlike a rename never over another file
+            os.link(part, target)  # unlike a rename, never overwrites a file
             is_there = True
         except FileExistsError as problem:
             raise SettingsError(f"'{path[:200]}' is in this upload already.") from problem
@@ -72,11 +72,11 @@ class Uploads:
         finally:
             part.unlink(missing_ok=True)
             if not is_there:
-                self._taken.pop(upload, None)  # to be counted anew
+                self._taken.pop(upload, None)  # forces a recount
 
     def path_of(self, upload: str) -> Path:
-        """What is to be imported: the one file or folder that was uploaded, else all of it. Raises
-        NotFound and, for an upload without a file, SettingsError."""
+        """The path to import: the uploaded file or folder if there is only one, else the whole
+        upload. Raises NotFound, and SettingsError for an empty upload."""
         folder = self._folder_of(upload)
         entries = sorted(path for path in folder.iterdir() if path.suffix != _PART)
         if not entries:
@@ -84,13 +84,13 @@ class Uploads:
         return entries[0] if len(entries) == 1 else folder
 
     def discard(self, upload: str) -> None:
-        """Remove an upload, whole or half. Raises NotFound."""
+        """Remove an upload, complete or not. Raises NotFound."""
         shutil.rmtree(self._folder_of(upload))
         self._taken.pop(upload, None)
 
     def remove_abandoned(self, used: Collection[str], now: float | None = None) -> int:
-        """Remove uploads of which no dataset is made. `used`: paths that datasets refer to. Those
-        of the last day stay: they may be on their way. Returns how many went."""
+        """Remove uploads that no dataset uses; return how many. `used`: paths that datasets refer
+        to. Uploads of the last day are kept, because they may still be in progress."""
         if not self.folder.is_dir():
             return 0
         now = time.time() if now is None else now
@@ -110,7 +110,7 @@ class Uploads:
         return folder
 
     def _count(self, upload: str, size: int, files: int) -> None:
-        """Take so much more into account, or raise SettingsError."""
+        """Count additional bytes and files; raise SettingsError if a limit is exceeded."""
         with self._lock:
             if upload not in self._taken:  # the server was restarted meanwhile
                 files_there = [
@@ -134,7 +134,7 @@ class Uploads:
 
 
 class Incoming:
-    """A file that is being written, and counted before each piece."""
+    """A file being written; each piece is counted before it is written."""
 
     def __init__(self, file: IO[bytes], count: Callable[[int], None]) -> None:
         self._file = file
@@ -146,7 +146,7 @@ class Incoming:
 
 
 def place_of(path: str) -> PurePosixPath:
-    """Where a file goes within its upload. Raises UnsafePath.
+    """The path of a file within its upload. Raises UnsafePath.
 
     >>> place_of("photos/dogs/1.jpg")
     PurePosixPath('photos/dogs/1.jpg')

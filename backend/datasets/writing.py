@@ -1,8 +1,8 @@
-"""Exports: whole or not at all.
+"""Atomic exports.
 
-Everything is written into a temporary folder beside the target and renamed when it is complete; a
-killed export leaves the target as it was, and one in shards goes on at its next start. A folder is
-replaced only if it is an earlier export.
+Everything is written to a temporary folder next to the target, which is renamed when complete; a
+killed export leaves the target unchanged, and a sharded one is resumed by the next export. A folder
+is replaced only if it is an earlier export.
 """
 
 import glob
@@ -39,9 +39,9 @@ _WRITERS: dict[str, Callable[[Iterable[ExportRow], Target], int]] = {
     "huggingface": write_saved_dataset,
 }
 FORMATS = tuple(_WRITERS)
-#: Forms in shards: a stopped export goes on with the next one.
+#: Sharded formats: an interrupted export is resumed by the next one.
 _RESUMABLE = ("webdataset", "parquet-images", "huggingface")
-#: Names that a form has for itself besides those that all have.
+#: Column names reserved by a format, including those reserved by all formats.
 _RESERVED = {"coco": RESERVED | {"image_id", "pair_id"}}
 
 log = logging.getLogger(__name__)
@@ -58,15 +58,15 @@ def write_dataset(
     expected: int | None = None,
     files: Mapping[str, str] | None = None,
 ) -> int:
-    """Write `rows` and the card into the folder `out`; returns the number of rows.
+    """Write `rows` and the card into the folder `out`; return the number of rows.
 
     * imagefolder, sidecar, coco: folders of images (`folder_writing`).
     * csv, jsonl, parquet: one table with relative image paths (`table_writing`).
-    * webdataset, parquet-images, huggingface: shards that hold the images (`shard_writing`).
-    * `files`: further texts to write beside, by name.
+    * webdataset, parquet-images, huggingface: shards that contain the images (`shard_writing`).
+    * `files`: additional text files to write, by name.
 
-    Raises ExportError, leaving nothing behind, if the target exists (and is no export to
-    overwrite), an image is gone, or not `expected` rows came.
+    Raises ExportError, leaving nothing behind, if the target exists (and is not an export to
+    overwrite), an image is missing, or the number of rows is not `expected`.
     """
     if format not in FORMATS:
         raise ExportError(f"'{format}' is not an export format; use one of: {', '.join(FORMATS)}.")
@@ -106,7 +106,7 @@ def write_dataset(
         if not isinstance(problem, OSError):
             raise
         raise _not_written(out, problem) from problem
-    except BaseException:  # stopped by its user: as good as killed
+    except BaseException:  # stopped by the user: treated as killed
         if not is_resumable:
             shutil.rmtree(part, ignore_errors=True)
         raise
@@ -133,13 +133,13 @@ def _check_target(out: Path, overwrite: bool) -> None:
 
 
 def _beside(out: Path, what: str) -> Path:
-    """A name that says whose it is: folders may be shared by several machines."""
+    """A sibling path named after this process and host: machines may share the folder."""
     return out.with_name(f".{out.name}.{what}-{os.getpid()}-{socket.gethostname()}")
 
 
 def _clear_up(out: Path, part: Path | None) -> None:
-    """What exports into this place left that were stopped: an earlier one that was about to be
-    replaced comes back; a half one becomes `part`, to go on with, or goes."""
+    """Clean up after interrupted exports to `out`: restore an earlier export that was about to be
+    replaced; rename an incomplete one to `part` to resume it, or remove it."""
     for left in out.parent.glob(f".{glob.escape(out.name)}.*-*-*"):
         what, process, host = left.name.removeprefix(f".{out.name}.").split("-", 2)
         if host != socket.gethostname() or not process.isdigit():
@@ -147,7 +147,7 @@ def _clear_up(out: Path, part: Path | None) -> None:
         if int(process) != os.getpid() and is_running(int(process)):
             continue
         if left.is_symlink() or not left.is_dir() or not what.startswith(("old", "part.")):
-            continue  # none of ours
+            continue  # not ours
         if what == "old" and not out.exists():
             left.rename(out)
             log.warning("%s: the earlier export, put back after one that was stopped", out)
@@ -167,7 +167,7 @@ def _clear_up(out: Path, part: Path | None) -> None:
 
 
 def _put_in_place(part: Path, out: Path) -> None:
-    """Rename; an earlier export goes only when the new one stands."""
+    """Rename `part` to `out`; an earlier export is removed only once the new one is in place."""
     old = _beside(out, "old")
     if out.exists():
         os.rename(out, old)

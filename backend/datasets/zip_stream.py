@@ -1,4 +1,4 @@
-"""An export as one zip, made while it is sent: nothing of it is held, in memory or on the disk."""
+"""An export as a zip, streamed: it is never stored as a whole, in memory or on disk."""
 
 import io
 from collections.abc import Iterator
@@ -12,8 +12,9 @@ _PIECE = 1 << 20
 
 
 def zipped(folder: Path) -> Iterator[bytes]:
-    """The bytes of a zip of the export in `folder`: the files that its SHA256SUMS lists, and that
-    list. Whatever else lies there is not the export's. Images are compressed already: stored.
+    """The bytes of a zip of the export in `folder`: the files listed in its SHA256SUMS, and that
+    list; other files are not part of the export. Stored uncompressed, because images already are
+    compressed.
 
     Raises ExportError, before the first byte, if there is no export.
     """
@@ -43,7 +44,7 @@ def _is_within(folder: Path, name: str) -> bool:
 
 
 class _Sink(io.RawIOBase):
-    """What is written, until it is taken."""
+    """A buffer for written bytes; `taken` returns and clears it."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,6 @@
-"""The method: from an image and a caption to a score, a trajectory, a probability of error, suspect
-words and corrections. Nothing here knows the store or the user interface.
+"""The method: scores, trajectories, error probabilities, suspect words and corrections.
+
+Independent of the store and the user interface.
 
 scoring          s(x, y), one Scorer protocol over CLIP, SigLIP, open_clip, BLIP and LEMoN
 trajectories     the caption trajectory and its explorers
@@ -7,6 +8,7 @@ detection        features, classifiers, cold start, suspect words
 correction       suggestions, judged and ranked
 concreteness     ICC: does the caption describe anything that could be seen?
 specificity      does a caption single out its picture among similar ones?
+phrases          the phrases of a caption, and how much each contributes to the match
 noise            errors injected into captions, with the changed words recorded
 language_models  chat models, local or behind a server
 statistics       stopping, thresholds, calibration, agreement, disagreement between scorers

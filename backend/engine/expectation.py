@@ -1,15 +1,16 @@
-"""What a captioner expects: log p(word | image, words before), one pass a caption.
+"""A captioner's expectations: log p(word | image, words before), in one pass per caption.
 
-A captioner that sees the picture and reads the caption from left to right says of every word how
-likely it was. Where the caption is wrong, a word surprises it:
+A captioner conditioned on the picture assigns a probability to every word of the caption, from left
+to right. Words that make the caption wrong are improbable:
 
     "A red dog on the desert"
     log p: A -0.1, red -0.4, dog -0.2, on -0.1, the -0.1, desert -6.1
     instead of *desert* it expected: grass 0.61, sand 0.20
 
-A word of several tokens has the sum of their log-probabilities. Its *distance* is how much more
-the best tokens would have; 0 where the caption's own are the best. This module knows no model: a
-captioner gives `TokenReading`s (`backend.engine.correction.captioner`).
+The log-probability of a word of several tokens is the sum of theirs. Its *distance* is how much
+higher that sum would be for the most likely tokens; 0 if the caption's own are the most likely.
+This module is model-independent: a captioner supplies `TokenReading`s
+(`backend.engine.correction.captioner`).
 """
 
 from collections.abc import Sequence
@@ -28,24 +29,24 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float32]
 
-#: Best words that are kept for each word of the caption.
+#: Alternatives kept for each word of the caption.
 ALTERNATIVES = 3
-#: Captions read together.
+#: Batch size, in captions.
 BATCH = 16
-#: A word's log-probability is cut here: what is impossible must not drown all others.
+#: Lower bound of a word's log-probability, so that one impossible word does not dominate.
 LOWEST = -30.0
 
-#: (word, probability), likeliest first.
+#: (word, probability), most likely first.
 Alternatives = tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
 class TokenReading:
-    """One caption as its tokens.
+    """A captioner's output for the tokens of one caption.
 
-    * `spans`: characters of each token in the caption; `log_p`, `best`: log-probability of the
-      token and of the likeliest one in its place, both [tokens], at most 0.
-    * `words`: for each token the likeliest whole words in its place.
+    * `spans`: character range of each token in the caption; `log_p`, `best`: log-probability of the
+      token and of the most likely one in its place, both [tokens], at most 0.
+    * `words`: for each token the most likely whole words in its place.
     """
 
     spans: Sequence[tuple[int, int]]
@@ -55,15 +56,15 @@ class TokenReading:
 
 
 class Reader(Protocol):
-    """The part of a captioner that is asked here."""
+    """The part of a captioner's interface that is used here."""
 
     @property
     def identity(self) -> str:
-        """A few letters and digits that name these very weights."""
+        """A short alphanumeric identifier of the exact weights."""
         ...
 
     def see(self, image: "Image.Image") -> Any:
-        """The image as it is given to `read`."""
+        """The encoded image, as input for `read`."""
         ...
 
     def read(self, memories: Sequence[Any], captions: Sequence[str]) -> list[TokenReading]:
@@ -73,13 +74,13 @@ class Reader(Protocol):
 
 @dataclass(frozen=True)
 class Expectation:
-    """What a captioner says of each word that it has read, in the order of the caption.
+    """A captioner's expectations of each word that it has read, in the order of the caption.
 
     * `log_p`: log-probability of the word, shape [words read], at most 0; lower is more suspect.
-    * `distance`: log-probability that the best tokens would have more, shape [words read], at
-      least 0; higher is more suspect.
-    * `alternatives`: for each word the likeliest words in its place; empty where not kept.
-    * `captioner`: `Reader.identity` of who said so.
+    * `distance`: how much higher the log-probability of the most likely tokens is, shape [words
+      read], at least 0; higher is more suspect.
+    * `alternatives`: for each word the most likely words in its place; empty if not kept.
+    * `captioner`: `Reader.identity` of the captioner.
     """
 
     log_p: FloatArray
@@ -90,8 +91,8 @@ class Expectation:
 
 @dataclass(frozen=True)
 class CaptionSignals:
-    """What the words say of the whole caption. Log-probabilities: lower is more suspect;
-    distances: higher is; a caption of which no word was read has `words` 0 and 0 for all else."""
+    """Summary of an `Expectation`: statistics of log-probabilities (lower is more suspect) and of
+    distances (higher is), and the number of words read. All are 0 if no word was read."""
 
     mean: float = 0.0
     sum: float = 0.0
@@ -103,7 +104,7 @@ class CaptionSignals:
 
 
 def expectation_of(caption: str, reading: TokenReading, captioner: str = "") -> Expectation:
-    """Words from tokens. Tokens outside every word (punctuation) belong to none.
+    """Aggregate tokens to words. Tokens outside every word (punctuation) are ignored.
 
     >>> ones = np.log(np.array([0.5, 0.25, 0.5], np.float32))
     >>> best = np.log(np.array([0.5, 0.5, 0.5], np.float32))
@@ -138,13 +139,13 @@ def expectation_of(caption: str, reading: TokenReading, captioner: str = "") -> 
 def expectations(
     captioner: Reader, asked: Sequence[tuple["Image.Image", str]]
 ) -> list[Expectation]:
-    """One for each (image, caption), in order. An image that comes again is encoded once."""
+    """One for each (image, caption), in order. Each distinct image is encoded once."""
     memories = {id(image): captioner.see(image) for image, _ in _distinct(asked)}
     return expectations_in(captioner, [(memories[id(image)], text) for image, text in asked])
 
 
 def expectations_in(captioner: Reader, asked: Sequence[tuple[Any, str]]) -> list[Expectation]:
-    """`expectations` of images that the captioner has seen already."""
+    """`expectations` for images that are already encoded (`Reader.see`)."""
     captioner_name = captioner.identity
     result: list[Expectation] = []
     for first in range(0, len(asked), BATCH):
@@ -160,8 +161,9 @@ def expectations_in(captioner: Reader, asked: Sequence[tuple[Any, str]]) -> list
 def with_expectations(
     captioner: Reader | None, images: Sequence["Image.Image"], trajectories: Sequence["Trajectory"]
 ) -> list["Trajectory"]:
-    """The trajectories, each of a caption of its image, with what the captioner expects of each; as
-    they are without a captioner."""
+    """The trajectories with the captioner's expectations added; unchanged without a captioner.
+
+    `images`: the image of each trajectory."""
     if captioner is None or not trajectories:
         return list(trajectories)
     captions = [trajectory.caption.text for trajectory in trajectories]
@@ -173,7 +175,7 @@ def with_expectations(
 
 
 def listening(trajectories: Sequence["Trajectory"], captioner: str) -> list["Trajectory"]:
-    """The trajectories with what this captioner expects, and without what another does."""
+    """The trajectories with this captioner's expectations only; those of others are removed."""
     return [
         trajectory
         if trajectory.expectation is None or trajectory.expectation.captioner == captioner

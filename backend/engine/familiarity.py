@@ -1,11 +1,11 @@
-"""Does a model know pictures such as this one?
+"""Out-of-distribution detection: does a model know pictures such as this one?
 
-A model that was trained in a small world scores photographs as readily as what it knows, and the
-numbers mean nothing. Such a model comes with `familiar.npz`: how its image tower saw its training
-pictures. What is compared is the mean of a picture's patch states behind one of the tower's
-layers, by its Mahalanobis distance to theirs (Lee et al. 2018, arXiv:1807.03888); the layer is an
-early one, because later ones see in every picture the things that they were trained to see. Models
-of the hub, which have seen the pictures of the web, have no such file, and know everything.
+A model trained on a narrow domain also scores photographs, but those scores are meaningless. Such a
+model comes with `familiar.npz`, the feature statistics of its training pictures. The feature is the
+mean of a picture's patch states after one of the image tower's layers, compared by its Mahalanobis
+distance (Lee et al. 2018, arXiv:1807.03888). The layer is an early one, because later layers map
+every picture to concepts from training. Models from the hub, trained on web data, have no such file
+and count as familiar with every picture.
 """
 
 from collections.abc import Sequence
@@ -25,10 +25,10 @@ Features = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Familiarity:
-    """What a model was trained on, as its own `layer` sees it.
+    """Feature statistics of a model's training pictures at its layer `layer`.
 
-    `whitening` [d, d] turns a difference from `mean` [d] into one whose length is the Mahalanobis
-    distance; pictures farther than `threshold` are unknown.
+    `whitening` [d, d] maps a difference from `mean` [d] to a vector whose norm is the Mahalanobis
+    distance; pictures farther away than `threshold` are unknown.
     """
 
     layer: int
@@ -38,7 +38,7 @@ class Familiarity:
 
     @classmethod
     def of_model(cls, model: str) -> "Familiarity | None":
-        """What lies in the model's directory; None: it knows any picture."""
+        """Load from the model's directory; None if the model counts as familiar with everything."""
         path = Path(model) / FILE
         if not path.is_file():
             return None
@@ -50,10 +50,11 @@ class Familiarity:
 
     @classmethod
     def fitted(cls, layer: int, training: Features, quantile: float, fresh: Features) -> Any:
-        """From features of training pictures [n, d]; `quantile` of the `fresh` ones are known."""
+        """Fitted to features of training pictures [n, d]; the threshold is such that the share
+        `quantile` of the held-out pictures `fresh` is known."""
         mean = training.mean(0)
         covariance = np.cov(training.T)
-        # A hundredth of a percent of the mean variance: directions in which nothing varies.
+        # Add 0.01 % of the mean variance, for directions without any variance.
         covariance += np.eye(len(covariance)) * 1e-4 * np.trace(covariance) / len(covariance)
         whitening = np.linalg.cholesky(np.linalg.inv(covariance)).astype(np.float32)
         made = cls(layer, mean.astype(np.float32), whitening, np.inf)
@@ -61,12 +62,12 @@ class Familiarity:
         return cls(layer, made.mean, whitening, threshold)
 
     def distances(self, features: Features) -> Features:
-        """Of each picture, shape [n], in standard deviations; higher is less familiar."""
+        """Mahalanobis distance of each picture, shape [n]; higher is less familiar."""
         distances: Features = np.linalg.norm((features - self.mean) @ self.whitening, axis=1)
         return distances
 
     def unknown(self, scorer: Scorer, images: Sequence[Image.Image]) -> NDArray[np.bool_]:
-        """Which of the pictures are nothing that the scorer was trained on, shape [n]."""
+        """Which of the pictures are unlike the scorer's training data, shape [n]."""
         if not images:
             return np.zeros(0, bool)
         return self.distances(patch_means(scorer, images, self.layer)) > self.threshold
@@ -79,8 +80,8 @@ class Familiarity:
 
 
 def patch_means(scorer: Any, images: Sequence[Image.Image], layer: int) -> Features:
-    """The mean of each picture's patch states behind the image tower's `layer`, shape [n, d]."""
-    import torch  # only who looks at a picture needs it
+    """The mean of each picture's patch states after the image tower's `layer`, shape [n, d]."""
+    import torch  # deferred: slow to import
 
     seen: list[torch.Tensor] = []
 
@@ -88,7 +89,7 @@ def patch_means(scorer: Any, images: Sequence[Image.Image], layer: int) -> Featu
         states = output[0] if isinstance(output, tuple) else output
         seen.append(states[:, 1:].float().mean(1).cpu())  # without the class token
 
-    scorer = getattr(scorer, "base", scorer)  # what stands on another's embeddings sees by it
+    scorer = getattr(scorer, "base", scorer)  # LEMoN wraps the scorer that encodes images
     hook = scorer.model.vision_model.encoder.layers[layer].register_forward_hook(keep)
     try:
         scorer.encode_images(images)

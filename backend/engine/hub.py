@@ -1,9 +1,9 @@
-"""Models, tokenizers and processors from the hub, a directory or a file: the one place that loads.
+"""The only module that loads models, tokenizers and processors from the hub, a directory or a file.
 
-Four things hold for everything that comes through here: a model's own Python code is never run and
-nobody is asked whether it may be; pickles are read as plain tensors or not at all; nothing is
-downloaded (`backend.jobs.model_download` does, when somebody asks for it); and whatever a library
-raises becomes a `ModelUnavailable` that says which model, why, and what to do.
+Four guarantees: a model's own Python code is never run, and no prompt offers to run it; pickles are
+read as plain tensors or not at all; nothing is downloaded (`backend.jobs.model_download` does that,
+on request); and any exception of a library becomes a `ModelUnavailable` that states which model
+failed, why, and what to do.
 
 Importing this module makes torchvision importable (`torchvision_compat`), so modules that use
 transformers, open_clip or sentence-transformers import it first (`tests/engine/test_hub.py`).
@@ -19,8 +19,8 @@ import torch
 import backend.engine.torchvision_compat  # noqa: F401  (before anything imports torchvision)
 
 # transformers replaces itself in sys.modules while it is imported: a second thread that imports it
-# meanwhile gets the module as it was before, and "cannot import name". Whoever imports this module
-# first waits until it is whole.
+# concurrently gets the incomplete module and fails with "cannot import name". Importing it here
+# makes such threads wait until it is complete.
 import transformers  # noqa: F401, isort:skip
 from transformers.utils.logging import disable_progress_bar
 
@@ -34,11 +34,11 @@ from backend.errors import (
     not_loaded,
 )
 
-# "Loading weights" would write over what a command or a server's log says, for a second's work.
+# The "Loading weights" bar would clutter command output and server logs.
 disable_progress_bar()
 
 _FILE_SUFFIXES = (".safetensors", ".bin", ".pt", ".pth", ".ckpt", ".gguf", ".json")
-#: What transformers reads weights from, in a directory.
+#: Weights files in a directory, as read by transformers.
 _WEIGHTS = ("*.safetensors", "pytorch_model*.bin")
 _GET_AGAIN = (
     "Download it again and compare its size with the original's, or use a copy in the safetensors "
@@ -49,7 +49,7 @@ _GET_AGAIN = (
 def load(
     loader: Any, name: str | Path, what: str = "The model", advice: str = "", **options: Any
 ) -> Any:
-    """`loader.from_pretrained(name)` for any class of transformers (or diffusers).
+    """`loader.from_pretrained(name)` for any transformers (or diffusers) class.
 
     `name`: a directory, or a hub name that has been downloaded. Raises ModelUnavailable.
     """
@@ -68,8 +68,8 @@ def load_weights(
     optional: tuple[str, ...] = (),
     **options: Any,
 ) -> Any:
-    """A model with all of its weights, in evaluation mode; those whose names begin with one of
-    `optional` may be missing. Raises ModelUnavailable, ModelMismatch."""
+    """A model with all of its weights, in evaluation mode; weights whose names begin with one of
+    `optional` may be missing. Raises ModelUnavailable, or ModelMismatch if others are missing."""
     loaded, report = load(loader, name, what, advice, output_loading_info=True, **options)
     missing = [key for key in report["missing_keys"] if not key.startswith(optional)]
     if missing:
@@ -93,7 +93,7 @@ def load_sentence_model(name: str, device: str = "cpu") -> Any:
 
 
 def read_tensors(path: Path) -> Any:
-    """What `torch.save` wrote, on the CPU: tensors and plain containers, never code.
+    """Load a `torch.save` file on the CPU: tensors and plain containers, never code.
 
     Raises ModelUnavailable for a missing or damaged file.
     """
@@ -101,13 +101,13 @@ def read_tensors(path: Path) -> Any:
         raise ModelUnavailable(f"There is no file '{path}'.")
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as problem:  # torch raises what pickle and zip raise
+    except Exception as problem:  # torch passes on any exception of pickle and zip
         raise ModelUnavailable(_damaged(path, problem)) from problem
 
 
 def from_cache(what: str, name: str) -> dict[str, Any]:
-    """Options with which a library reads a hub's model from this machine and asks nobody; none for
-    a directory. Raises ModelMissing if it has never been downloaded."""
+    """Options that restrict `from_pretrained` to local files, at the downloaded commit of a hub
+    model. Raises ModelMissing if it has never been downloaded."""
     if Path(name).expanduser().exists():
         return {"local_files_only": True}
     if not (folder_of(name) / "snapshots").is_dir():
@@ -117,7 +117,7 @@ def from_cache(what: str, name: str) -> dict[str, Any]:
 
 @contextmanager
 def explained(what: str, name: str, advice: str) -> Iterator[None]:
-    """Whatever a library raises within becomes ModelUnavailable; our own errors pass."""
+    """Convert any exception of a library to ModelUnavailable; our own errors pass unchanged."""
     _disable_prompts()
     try:
         yield
@@ -128,7 +128,7 @@ def explained(what: str, name: str, advice: str) -> Iterator[None]:
             f"{what} '{name}' does not fit into memory. Choose a smaller one, or close other "
             "programs."
         ) from problem
-    except Exception as problem:  # any type: these come from five libraries and from pickle
+    except Exception as problem:  # any type: raised by five libraries and pickle
         if damaged := damaged_weights(Path(name)):
             raise ModelUnavailable(f"{what} cannot be loaded: {damaged}") from problem
         if HUB_NAME.fullmatch(name) and (folder_of(name)).is_dir() and not commit_of(name):
@@ -139,8 +139,8 @@ def explained(what: str, name: str, advice: str) -> Iterator[None]:
 
 
 def damaged_weights(place: Path) -> str:
-    """Which file of weights in a directory (or the file itself) cannot be read, why, and what to
-    do; empty if all can be."""
+    """Which weights file in a directory (or the file itself) cannot be read, why, and what to do;
+    empty if all are readable."""
     if place.is_dir():
         files = sorted(path for pattern in _WEIGHTS for path in place.glob(pattern))
     else:
@@ -173,7 +173,7 @@ def _damaged(path: Path, problem: BaseException) -> str:
 
 
 def _check_place(what: str, name: str, advice: str) -> None:
-    """Raises ModelUnavailable for what cannot be a directory or a hub name."""
+    """Raises ModelUnavailable if `name` can be neither a directory nor a hub name."""
     path = Path(name).expanduser()
     if path.is_file():
         raise ModelUnavailable(
@@ -188,16 +188,16 @@ def _check_place(what: str, name: str, advice: str) -> None:
 
 
 def _disable_prompts() -> None:
-    """transformers asks on standard input before it runs a model's code, where a library between
-    us and it did not forbid that. With no time to answer it refuses instead."""
+    """If an intermediate library does not pass `trust_remote_code=False`, transformers prompts on
+    standard input before running a model's code. With a timeout of 0 it refuses instead."""
     from transformers import dynamic_module_utils
 
     dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
 
 
 def native_bfloat16(device: str) -> bool:
-    """Whether the device computes in bfloat16 itself: CUDA from compute capability 8.0 on. Older
-    cards emulate it, slower than float32."""
+    """Whether the device supports bfloat16 natively: CUDA from compute capability 8.0 on. Older
+    GPUs emulate it, slower than float32."""
     if not device.startswith("cuda"):
         return False
     return torch.cuda.get_device_capability(torch.device(device))[0] >= 8

@@ -1,7 +1,7 @@
-"""Which models of the hub are on this machine: the cache that every program of Hugging Face shares.
+"""Which hub models are on this machine, in the cache shared by all Hugging Face programs.
 
-Nothing here asks the hub anything. A model counts as being here when its configuration and its
-weights are; a download that was interrupted does not.
+Nothing here accesses the network. A model counts as downloaded if both its configuration and its
+weights are present; an interrupted download does not count.
 """
 
 import re
@@ -9,24 +9,24 @@ from pathlib import Path
 
 from backend.engine.presets import pinned
 
-#: The hub's names: NAME or OWNER/NAME. Everything else is a path, or a form of its own.
+#: Hub names: NAME or OWNER/NAME. Everything else is a path or uses a prefix such as open_clip:.
 HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
-#: What weights are stored in, the best form first; of the others none is read.
+#: Supported weights files, in order of preference.
 WEIGHTS = ("model.safetensors", "open_clip_model.safetensors", "pytorch_model.bin")
-#: Left out of a download: other libraries' weights, and what a model's page shows.
+#: Sharded weights. Other libraries' weights and the model page's files are not downloaded.
 _SHARDS = re.compile(r"(model|pytorch_model)-\d+-of-\d+\.(safetensors|bin)")
 _SMALL = (".json", ".txt", ".model", ".jinja")
 
 
 def cache_folder() -> Path:
-    """The hub's cache on this machine (HF_HOME and HF_HUB_CACHE move it)."""
+    """The hub's cache on this machine, as configured by HF_HOME and HF_HUB_CACHE."""
     from huggingface_hub import constants
 
     return Path(constants.HF_HUB_CACHE)
 
 
 def folder_of(name: str) -> Path:
-    """Where the cache keeps a model, whether or not it is there.
+    """A model's folder in the cache, whether or not it exists.
 
     >>> folder_of("openai/clip-vit-base-patch32").name
     'models--openai--clip-vit-base-patch32'
@@ -35,8 +35,8 @@ def folder_of(name: str) -> Path:
 
 
 def commit_of(name: str) -> str:
-    """The commit of the model that is here: the pinned one, else what `main` was when it was
-    downloaded; "" if it is not here."""
+    """The downloaded commit of the model: the pinned one, else what `main` was at download time;
+    "" if it has not been downloaded completely."""
     folder = folder_of(name)
     main = folder / "refs" / "main"
     known = [pinned(name), main.read_text(encoding="utf-8").strip() if main.is_file() else ""]
@@ -50,13 +50,13 @@ def snapshot_of(name: str) -> Path | None:
 
 
 def bytes_of(name: str) -> int:
-    """How much of the disk the model takes, all of its revisions."""
+    """Disk space used by all revisions of the model, in bytes."""
     blobs = folder_of(name) / "blobs"
     return sum(path.stat().st_size for path in blobs.iterdir()) if blobs.is_dir() else 0
 
 
 def _is_whole(snapshot: Path) -> bool:
-    """Whether all that its configuration needs is there; links whose target lacks do not count."""
+    """Whether all files the model needs are present; dangling symlinks do not count."""
     files = {path.name for path in snapshot.iterdir() if path.exists()} if snapshot.is_dir() else ()
     if "model.safetensors.index.json" in files or "pytorch_model.bin.index.json" in files:
         shards = [name for name in files if _SHARDS.fullmatch(name)]
@@ -67,8 +67,8 @@ def _is_whole(snapshot: Path) -> bool:
 
 
 def needed(files: list[str]) -> list[str]:
-    """Of a repository's files those that a model is loaded from: one form of weights, and what is
-    small.
+    """The files of a repository that loading a model requires: weights in one format, and the small
+    files.
 
     >>> needed(["config.json", "model.safetensors", "pytorch_model.bin", "tf_model.h5"])
     ['config.json', 'model.safetensors']

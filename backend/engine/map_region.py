@@ -1,18 +1,19 @@
-"""A region that somebody has drawn on the map, short enough to stand in an address.
+"""A region drawn on the map, encoded compactly enough for a URL.
 
     7:120-340.200-345.180-410       a triangle on the map of run 7
 
-A corner is x-y in thousandths of the map's sides. A hand draws hundreds of corners: the ones that
-change the shape least go first (Visvalingam and Whyatt) until at most `MOST_CORNERS` are left.
+A corner is x-y in thousandths of the map's sides. A freehand line has hundreds of corners; it is
+simplified to at most `MOST_CORNERS` by repeatedly removing the corner that changes the shape least
+(Visvalingam and Whyatt).
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: So many corners stand in the 200 characters that a queue's field may have.
+#: As many corners as fit into the 200 characters of a queue's field.
 MOST_CORNERS = 22
-#: Steps along a side of the map.
+#: Grid resolution along a side of the map.
 STEPS = 1000
 _FORM = re.compile(r"([0-9]{1,10}):([0-9]{1,4}-[0-9]{1,4}(?:\.[0-9]{1,4}-[0-9]{1,4})*)")
 
@@ -21,14 +22,14 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True)
 class Region:
-    """A polygon on the map that the run `run_id` has made; corners in the unit square."""
+    """A polygon on the map computed by run `run_id`; corners are in the unit square."""
 
     run_id: int
     corners: tuple[Point, ...]
 
 
 def drawn_region(run_id: int, line: Sequence[Point]) -> Region:
-    """The region inside a line as a hand has drawn it. Raises ValueError if it encloses nothing."""
+    """The region inside a freehand line. Raises ValueError if it encloses nothing."""
     corners: list[Point] = []
     for x, y in line:
         corner = (_snapped(x), _snapped(y))
@@ -43,7 +44,7 @@ def drawn_region(run_id: int, line: Sequence[Point]) -> Region:
 
 
 def region_text(region: Region) -> str:
-    """As it stands in an address.
+    """The region as encoded in a URL.
 
     >>> region_text(Region(7, ((0.12, 0.34), (0.2, 0.345), (0.18, 0.41))))
     '7:120-340.200-345.180-410'
@@ -53,7 +54,7 @@ def region_text(region: Region) -> str:
 
 
 def parse_region(text: str) -> Region:
-    """Raises ValueError for what is no region."""
+    """The inverse of `region_text`. Raises ValueError for invalid text."""
     match = _FORM.fullmatch(text)
     if match is None:
         raise ValueError(f"'{text}' is not a region of a map")
@@ -69,12 +70,13 @@ def parse_region(text: str) -> Region:
 
 
 def _snapped(value: float) -> float:
-    """To the grid that an address can hold, within the map."""
+    """`value` clipped to the map and rounded to the grid of the encoding."""
     return round(min(1.0, max(0.0, value)) * STEPS) / STEPS
 
 
 def _simplified(corners: list[Point]) -> list[Point]:
-    """Without the corners on a straight line, and at most `MOST_CORNERS`."""
+    """The polygon without collinear corners, reduced to at most `MOST_CORNERS`; empty if it has no
+    area."""
     corners = list(corners)
     while len(corners) > 3:
         areas = [

@@ -14,9 +14,9 @@ from backend.errors import ModelMismatch
 
 #: Words that every caption tokenizer knows.
 _SENTENCE = "a photo of a dog on a red boat"
-#: Tables of embeddings are rounded up, by a few rows (CLIP, BERT) to a few percent (chat models).
+#: Embedding tables are padded, by a few rows (CLIP, BERT) to a few percent (chat models).
 _LEAST_KNOWN = 0.9
-#: Share of the sentence; a model with a small vocabulary need not know every word.
+#: Maximum share of unknown tokens; a model with a small vocabulary need not know every word.
 _MOST_UNKNOWN = 0.7
 #: Normalised pixels are within a few standard deviations; without rescaling they are near 1,000.
 _LARGEST_PIXEL = 30.0
@@ -29,8 +29,10 @@ def check_tokenizer(
     ends: int | None = None,
     begins: int | None = None,
 ) -> None:
-    """`rows`: the size of the model's embedding table. `ends`, `begins`: the ids that the model
-    expects around a text; None: not checked. Raises ModelMismatch."""
+    """Raises ModelMismatch if the tokenizer does not belong to the model.
+
+    `rows`: the size of the model's embedding table. `ends`, `begins`: the ids that the model
+    expects around a text; None: not checked."""
     fault = _tokenizer_fault(tokenizer, rows, ends, begins)
     if fault:
         raise ModelMismatch(
@@ -59,8 +61,9 @@ def _tokenizer_fault(tokenizer: Any, rows: int, ends: int | None, begins: int | 
 
 
 def check_image_processor(name: str, processor: Any, vision: Any) -> None:
-    """`processor`: an image processor of Hugging Face; `vision`: the tower's configuration.
-    Raises ModelMismatch."""
+    """Raises ModelMismatch if the image processor does not belong to the model.
+
+    `processor`: a Hugging Face image processor; `vision`: the image tower's configuration."""
     size, channels = int(vision.image_size), int(getattr(vision, "num_channels", 3))
     for key in ("image_mean", "image_std"):
         values = getattr(processor, key, None)
@@ -70,13 +73,15 @@ def check_image_processor(name: str, processor: Any, vision: Any) -> None:
             )
     try:
         made = processor(images=[probe()], return_tensors="np")["pixel_values"]
-    except Exception as problem:  # numpy's and torchvision's own
+    except Exception as problem:  # any exception of numpy or torchvision
         raise _preparation(name, str(problem).splitlines()[0][:200]) from problem
     check_pixels(name, np.asarray(made), size, channels)
 
 
 def check_pixels(name: str, pixels: np.ndarray, size: int, channels: int = 3) -> None:
-    """`pixels`: a prepared picture, [1, channels, height, width]. Raises ModelMismatch."""
+    """Raises ModelMismatch if the shape or range of a preprocessed picture is wrong.
+
+    `pixels`: the picture, [1, channels, height, width]; `size`: the expected height and width."""
     wanted = (1, channels, size, size)
     if pixels.shape != wanted:
         height, width = pixels.shape[-2:]
@@ -92,7 +97,7 @@ def check_pixels(name: str, pixels: np.ndarray, size: int, channels: int = 3) ->
 
 
 def probe() -> Image.Image:
-    """A non-square picture, from black to white."""
+    """A non-square test picture, a gradient from black to white."""
     ramp = np.linspace(0, 255, 80 * 60, dtype=np.uint8).reshape(60, 80)
     return Image.fromarray(np.stack([ramp, ramp, ramp], axis=-1))
 

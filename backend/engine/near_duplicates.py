@@ -1,14 +1,14 @@
 """Groups of near duplicates: pictures whose vectors are almost the same.
 
-Every picture is compared with the first picture of each group. It joins the group whose first
-picture it is nearest to, if their cosine is high enough; otherwise it opens a group. So all members
-are near duplicates of one picture: where a is like b and b like c, a chain does not join a and c.
+Every picture is compared with the first picture of each group. It joins the group of the nearest
+one if their cosine is high enough; otherwise it starts a new group. All members are thus near
+duplicates of one picture, without chaining: a similar to b and b to c does not join a and c.
 
     threshold 0.98        cosines a-b 0.99, b-c 0.99, a-c 0.96
-    a opens a group, b joins it, c is compared with a alone and opens the next
+    a starts a group, b joins it, c is compared with a alone and starts the next
 
-Memory holds one vector a group and one block of pictures, however many copies there are: a table of
-all similar pairs would be quadratic in them.
+Memory use is one vector per group plus one block of pictures, however many copies there are; a
+table of all similar pairs would be quadratic in their number.
 """
 
 from collections.abc import Iterable
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-#: Below this, pictures that merely look alike fall together; above 1 there is no cosine.
+#: Range of thresholds. Below it, pictures that merely look alike would be grouped.
 LOWEST, HIGHEST = 0.8, 1.0
 
 
@@ -32,11 +32,11 @@ class Group:
 
 
 def near_duplicates(blocks: Iterable[NDArray[np.float32]], threshold: float) -> list[Group]:
-    """Groups of two and more, in the order of their first rows.
+    """Groups of two or more, in the order of their first rows.
 
-    `blocks`: unit vectors [rows, d] in order, together [n, d]. `threshold`: the least cosine with
-    a group's first picture. A row of zeros is like nothing. Raises ValueError for a threshold that
-    is invalid.
+    `blocks`: unit vectors [rows, d] in order, together [n, d]. `threshold`: minimum cosine with a
+    group's first picture. A row of zeros joins no group. Raises ValueError for an invalid
+    threshold.
     """
     if not LOWEST <= threshold <= HIGHEST:
         raise ValueError(f"the threshold is {threshold}, not between {LOWEST} and {HIGHEST}")
@@ -60,7 +60,7 @@ def near_duplicates(blocks: Iterable[NDArray[np.float32]], threshold: float) -> 
                 if within[row, opened[place]] > cosine:
                     group = len(first_of) - len(opened) + place
                     cosine = float(within[row, opened[place]])
-            # float32 sums of equal vectors may end just below 1.
+            # The float32 cosine of equal vectors may be slightly below 1.
             if cosine >= threshold - 1e-6:
                 members.setdefault(group, []).append((min(1.0, cosine), start + row))
             else:
@@ -79,7 +79,7 @@ def _group(first: int, others: list[tuple[float, int]]) -> Group:
 def _nearest(
     index: Any, vectors: NDArray[np.float32]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Of each row the nearest first picture known so far and their cosine, -1 where none is."""
+    """The group whose first picture is nearest to each row, and their cosine; -1 if none exists."""
     if not index.ntotal:
         return np.full(len(vectors), -1), np.full(len(vectors), -1.0)
     cosines, groups = index.search(vectors, 1)

@@ -1,9 +1,9 @@
-"""A map of pictures: vectors laid out in a square so that like lies beside like (t-SNE, openTSNE).
+"""A map of pictures: a 2-D t-SNE layout (openTSNE) in which similar pictures are close together.
 
-Vectors are reduced to their principal components first, which keeps what t-SNE looks at and makes
-neighbours cheap. Of many pictures a random sample is laid out; each of the others goes where the
-most similar of the sample lie. What lies near each other on the map is alike; distances between
-groups, and their sizes, say nothing.
+Vectors are first reduced by PCA, which preserves the neighbourhoods that t-SNE uses and makes them
+cheap to compute. For large datasets, a random sample (the landmarks) is laid out, and every other
+picture is placed among its most similar landmarks. Nearby pictures on the map are similar;
+distances between clusters, and cluster sizes, are not meaningful.
 """
 
 from collections.abc import Callable
@@ -15,33 +15,33 @@ from numpy.typing import NDArray
 from backend.engine import threads
 from backend.progress import Progress, no_progress
 
-#: Pictures that are laid out by t-SNE; the others are placed among them.
+#: Maximum number of pictures laid out by t-SNE; the others are placed among them.
 LANDMARKS = 30_000
-#: About how many pictures count as a picture's neighbours.
+#: t-SNE's perplexity, the effective number of neighbours.
 _PERPLEXITY = 30
-#: Below this there is no neighbourhood to keep: the principal components do.
+#: With fewer pictures, the first two principal components are used instead of t-SNE.
 _FEWEST = 20
 _COMPONENTS = 50
-#: The most similar landmarks between which another picture is placed.
+#: Number of nearest landmarks that determine another picture's place.
 _BETWEEN = 5
-#: Steps of t-SNE with groups drawn together, and then as they are (as published).
+#: t-SNE iterations with early exaggeration, and after it (as published).
 _EARLY, _LATE = 250, 500
-#: Pictures from which on t-SNE is quicker by interpolation, and a second thread pays.
+#: From this many pictures on, FFT interpolation is faster and multithreading pays off.
 _LARGE = 10_000
 _ROWS = 4096
-#: Free space around the map, as a share of its side.
+#: Margin around the map, as a fraction of its side.
 _MARGIN = 0.02
 
-#: Vectors [rows, d] of rows of the dataset.
+#: Returns the vectors [rows, d] of the given rows of the dataset.
 Read = Callable[[NDArray[np.int64]], NDArray[np.float32]]
 
 
 def layout(
     count: int, read: Read, progress: Progress = no_progress, landmarks: int = LANDMARKS
 ) -> NDArray[np.float64]:
-    """Places [count, 2] in the unit square. The same vectors give about the same map.
+    """Positions [count, 2] in the unit square. The same vectors give approximately the same map.
 
-    `read`: unit vectors [rows, d] of the rows that it is given; memory holds `landmarks` of them.
+    `read`: returns unit vectors [rows, d] of the given rows; at most `landmarks` are in memory.
     """
     if count < 2:
         return np.full((count, 2), 0.5)
@@ -72,7 +72,7 @@ def layout(
 def _components(
     vectors: NDArray[np.float32],
 ) -> tuple[NDArray[np.float32], Callable[[NDArray[np.float32]], NDArray[np.float32]]]:
-    """Principal components [n, c] of vectors, and what gives those of other vectors."""
+    """Principal components [n, c] of the vectors, and the projection function for other vectors."""
     from sklearn.decomposition import PCA
 
     width = min(_COMPONENTS, *vectors.shape)
@@ -82,13 +82,13 @@ def _components(
     def project(others: NDArray[np.float32]) -> NDArray[np.float32]:
         return np.ascontiguousarray(model.transform(others), np.float32)
 
-    with np.errstate(invalid="ignore"):  # copies of one picture do not vary
+    with np.errstate(invalid="ignore"):  # copies of one picture have no variance
         model.fit(vectors)
     return project(vectors), project
 
 
 def _laid_out(reduced: NDArray[np.float32], tick: Callable[[int], None]) -> NDArray[np.float64]:
-    """Places [n, 2], of any scale."""
+    """Positions [n, 2] at any scale."""
     spread = float(reduced[:, 0].std())
     if len(reduced) < _FEWEST or spread < 1e-9:
         flat = np.zeros((len(reduced), 2))
@@ -139,7 +139,7 @@ def _neighbours(
     distances = np.zeros((len(reduced), count))
     for first in range(0, len(reduced), _ROWS):
         squares, rows = index.search(reduced[first : first + _ROWS], count + 1)
-        # Among copies a row need not be its own nearest: its place goes to the back, and off.
+        # Among duplicates a row need not be its own nearest: move it to the end, then drop it.
         itself = rows == np.arange(first, first + len(rows))[:, None]
         order = np.argsort(itself, axis=1, kind="stable")[:, :count]
         near[first : first + len(rows)] = np.take_along_axis(rows, order, 1)
@@ -150,7 +150,7 @@ def _neighbours(
 
 
 def _in_square(places: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Moved and scaled into the unit square, the same in both directions."""
+    """Positions shifted and uniformly scaled into the unit square."""
     low, high = places.min(axis=0), places.max(axis=0)
     side = float((high - low).max()) or 1.0
     return 0.5 + (places - (low + high) / 2) / side * (1 - 2 * _MARGIN)

@@ -1,7 +1,7 @@
-"""The published models that this program offers by a short name, and what there is to know of each.
+"""The published models that this program offers by a short name, with their metadata.
 
-Data, not code: parameters, sizes and licences are those of the models' own pages; a revision is the
-commit of the hub that is downloaded, so that two machines score alike.
+Parameter counts, sizes and licences are from the models' own pages. A revision pins the hub commit
+to download, so that two machines produce the same scores.
 """
 
 from collections.abc import Iterator
@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from backend.bundled import MODELS
 
-#: The scorer that comes with the program. It knows drawn scenes only.
+#: The scorer bundled with the program. It was trained on drawn scenes only.
 EMBEDDED = MODELS / "scenes-blip-itm"
 EMBEDDED_CAPTIONER = MODELS / "scenes-blip-captioner"
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """One model: `name` on the hub (or its directory), `download` in bytes, `revision` its commit;
-    "" for what comes with the program."""
+    """One model: `name` on the hub (or its directory), `download` in bytes, `revision` its commit,
+    "" for bundled models."""
 
     name: str
     parameters: int
@@ -27,13 +27,13 @@ class Checkpoint:
 
     @property
     def memory(self) -> int:
-        """Bytes of its weights in float32, as they are computed with on a processor."""
+        """Bytes of its weights in float32, the precision used on a CPU."""
         return 4 * self.parameters
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A scorer by a short name, with the captioner that goes with it, if one does."""
+    """A scorer with a short name, and the captioner that goes with it, if any."""
 
     name: str
     good_for: str
@@ -124,13 +124,13 @@ BY_NAME = {preset.name: preset for preset in PRESETS}
 
 
 def checkpoints() -> Iterator[Checkpoint]:
-    """All of them, in the order of the presets."""
+    """All checkpoints, in the order of the presets."""
     for preset in PRESETS:
         yield from preset.checkpoints
 
 
 def pinned(name: str) -> str:
-    """The commit of a hub name that is downloaded and loaded; "" where none is pinned.
+    """The pinned commit of a hub model; "" if none is pinned.
 
     >>> pinned("openai/clip-vit-base-patch32")[:8], pinned("somebody/else")
     ('3d74acf9', '')
@@ -139,7 +139,7 @@ def pinned(name: str) -> str:
 
 
 def asked_for_as(name: str) -> str:
-    """What to download to have this model: the preset that it is part of, else itself.
+    """What to download to get this model: the preset that contains it, else the model itself.
 
     >>> asked_for_as("Salesforce/blip-image-captioning-base"), asked_for_as("somebody/else")
     ('thorough', 'somebody/else')
@@ -149,5 +149,5 @@ def asked_for_as(name: str) -> str:
 
 
 def preset_of(model: str) -> Preset | None:
-    """The preset whose name or whose scorer this is."""
+    """The preset with this name or this scorer; None if there is none."""
     return BY_NAME.get(model) or next((p for p in PRESETS if p.scorer.name == model), None)

@@ -1,9 +1,9 @@
-"""How many threads compute, and what they do while they wait.
+"""The number of compute threads, and their wait policy.
 
 OpenMP's threads spin while they wait for each other. On an idle machine that saves microseconds;
-next to another busy program they burn the very cores that it needs, and two programs scoring
-concurrently took several times as long as one after the other. So waiting threads sleep, and a
-model too small to gain from a second thread gets one.
+next to another busy program they occupy the cores that it needs, and two programs scoring
+concurrently took several times as long as one after the other. Waiting threads therefore sleep, and
+a model too small to gain from a second thread gets one.
 
 Nothing here imports torch: `let_waiting_threads_sleep` must come first. Environment variables
 override both (`OMP_WAIT_POLICY`, `GOMP_SPINCOUNT`, `KMP_BLOCKTIME`; `OMP_NUM_THREADS`).
@@ -16,19 +16,19 @@ from collections.abc import MutableMapping
 SMALL = 20_000_000
 _WAITING = {
     "OMP_WAIT_POLICY": "PASSIVE",  # any OpenMP
-    "GOMP_SPINCOUNT": "0",  # GNU's, beside torch on Linux
+    "GOMP_SPINCOUNT": "0",  # GNU's, shipped with torch on Linux
     "KMP_BLOCKTIME": "0",  # Intel's and LLVM's, milliseconds
 }
 
 
 def let_waiting_threads_sleep(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Before torch is imported: OpenMP reads these when it is loaded."""
+    """Set the wait policy; call before torch is imported, as OpenMP reads it when loaded."""
     for name, value in _WAITING.items():
         environment.setdefault(name, value)
 
 
 def cores() -> int:
-    """Cores that this process may use."""
+    """The number of cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -43,10 +43,10 @@ def others_load(own_threads: int) -> float:
 
 
 def threads_for(parameters: int, available: int, load: float, chosen: str | None = None) -> int:
-    """Threads for one model's products.
+    """The number of threads for one model's matrix products.
 
-    `available`: cores; `load`: of other programs; `chosen`: OMP_NUM_THREADS, which
-    takes precedence.
+    `available`: cores; `load`: threads of other programs; `chosen`: OMP_NUM_THREADS, which takes
+    precedence.
 
     >>> threads_for(3_500_000, 8, 0.0), threads_for(220_000_000, 8, 0.0)
     (1, 8)

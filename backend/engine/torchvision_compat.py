@@ -18,7 +18,7 @@ import torch
 _SIGNATURE = "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"
 _OPERATORS = ("nms", "qnms")
 
-# torch drops the declarations when the Library object is collected, hence the module-level name.
+# torch drops the declarations when the Library object is garbage-collected, hence the global.
 _library: torch.library.Library | None = None
 
 

@@ -1,7 +1,7 @@
-"""What differs between two captions, word by word: the one comparison behind marks, ranks, figures.
+"""Word-level differences between two captions, used for highlighting, ranking and metrics.
 
-Words are compared as they are given; whoever does not care about letter case gives them in lower
-case (`lower_words`).
+Words are compared as given; for a case-insensitive comparison, pass them in lower case
+(`lower_words`).
 """
 
 import difflib
@@ -12,15 +12,15 @@ from backend.engine.captions import Caption
 
 
 class Run(NamedTuple):
-    """A run of words that both captions have, or that stands in one place of another."""
+    """A run of words that both captions share, or that one has in place of the other's."""
 
     kept: bool
-    old: range  #: numbers of the words before; empty where words were only put in
-    new: range  #: numbers of the words after; empty where words were only left out
+    old: range  #: word indices in the old caption; empty for an insertion
+    new: range  #: word indices in the new caption; empty for a deletion
 
 
 def aligned(old: Sequence[str], new: Sequence[str]) -> list[Run]:
-    """Both captions from left to right, in runs that are kept and runs that are not.
+    """Both captions from left to right, as kept and changed runs.
 
     >>> [run.kept for run in aligned("a red dog".split(), "a brown dog".split())]
     [True, False, True]
@@ -33,20 +33,20 @@ def aligned(old: Sequence[str], new: Sequence[str]) -> list[Run]:
 
 
 def changes(old: Sequence[str], new: Sequence[str]) -> list[Run]:
-    """The runs of words that were left out, put in or exchanged."""
+    """The runs of words that were deleted, inserted or replaced."""
     return [run for run in aligned(old, new) if not run.kept]
 
 
 def kept_words(old: Sequence[str], new: Sequence[str]) -> frozenset[int]:
-    """Numbers of the words of `old` that `new` has as well, in the same order."""
+    """Indices of the words of `old` that are kept in `new`."""
     return frozenset(i for run in aligned(old, new) if run.kept for i in run.old)
 
 
 def new_words(
     old: Sequence[str], new: Sequence[str], function_words: Collection[str]
 ) -> frozenset[int]:
-    """Numbers of the words of `new` that `old` has not; function words only where nothing else
-    differs.
+    """Indices of the words of `new` that are not in `old`; function words count only if nothing
+    else differs.
 
     >>> sorted(new_words("a dog".split(), "an orange dog".split(), {"a", "an"}))
     [1]

@@ -197,7 +197,7 @@ def _sheet(
             return ""
         try:
             return "data:image/jpeg;base64," + b64encode(thumbnail(pair, _SIDE)).decode("ascii")
-        except (ImageError, UnsafePath, OSError):  # one that has gone leaves its place empty
+        except (ImageError, UnsafePath, OSError):  # a missing picture leaves its place empty
             return ""
 
     sources = {row: source(picture.pair) for row, picture in pictures.items()}

@@ -47,7 +47,7 @@ WRONG_FROM = 0.5
 _PAGE = 24
 _CHARACTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 800
 
-#: The phrases of (case, caption) with their attribution; None if it cannot be computed.
+#: Phrases of (case, caption) with their attribution; its `pas` is None if not computable.
 Attribute = Callable[[CorrectionContext, str], Sequence[PhraseScore]]
 
 
@@ -59,7 +59,7 @@ def boost(
     limit: int | None = None,
     progress: Progress = no_progress,
 ) -> BoostReport:
-    """Ask for richer captions of every scored pair that the filter lets through, in its order.
+    """Ask for richer captions of every scored pair that matches the filter, in its order.
 
     Stops early, and reports it, if the budget is spent. Raises ModelUnavailable if a model is
     unreachable and SettingsError if specificity has not been measured; finished work is kept.
@@ -120,8 +120,8 @@ def dry_run(
 
 @dataclass(frozen=True)
 class Considered:
-    """A proposal and its outcome. `offer` None: refused by the guard; `reason`: why a proposal that
-    passed is not offered either; `ranks`: of its picture, (before, after, of)."""
+    """A proposal and its outcome. `suggestion` None: refused by the guard; `reason`: why a proposal
+    that passed the guard is not offered either; `ranks`: (before, after, of) of its picture."""
 
     boost: Boost
     guarded: Guarded
@@ -170,8 +170,8 @@ class BoostWork:
             after = page.next_cursor
 
     def captions(self, row: QueueRow) -> list[str]:
-        """The human captions of the pair's picture, its own first: with corrections applied, and
-        without those that were dropped or look wrong."""
+        """The human captions of the pair's picture, the pair's own first: with corrections applied,
+        and without captions that were dropped or look wrong."""
         with self.store.reading() as session:
             others = pair_queries.of_picture(session, self.dataset_id, row.image_path)
         of_pair = [other for other in others if other.id == row.pair_id]
@@ -236,7 +236,7 @@ class BoostWork:
             return boosting.guard(boost, captions, self.doubts_of(context), read)
 
     def doubts_of(self, context: CorrectionContext) -> Doubts:
-        """The phrases of a caption, judged against the picture of the case."""
+        """A function that judges phrases of a caption against the picture of `context`."""
         return lambda text, phrases: doubts(
             self.engine, self.corrector, context, text, phrases, self._attribute, self.judge.scale
         )
@@ -284,8 +284,9 @@ def doubts(
     attribute: Attribute,
     scale: float,
 ) -> list[Doubt]:
-    """Evidence against these phrases from the picture: their attribution in logits (`scale`: of s),
-    the suspicion of their words, and the drop in probability of error without each."""
+    """Evidence from the picture against these phrases: their attribution in logits (`scale`: logits
+    per unit of s), the suspect scores of their words, and the drop in the probability of error
+    when each phrase is removed."""
     if not phrases:
         return []
     support = {

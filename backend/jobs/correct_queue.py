@@ -90,7 +90,7 @@ def correct(
     at_once: int = 1,
     progress: Progress = no_progress,
 ) -> CorrectionReport:
-    """Ask for a correction of every scored pair that the filter lets through, in its order.
+    """Ask for a correction of every scored pair that matches the filter, in its order.
 
     `corrector` None: the proposers without a vision-language model. `limit`: maximum number of
     pairs. `at_once`: concurrent requests; more than one only for models behind a server. Stops

@@ -22,12 +22,13 @@ from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import settings as setting_queries
 
-#: Settings that a dataset remembers; the first ones belong to one model and go with it.
+#: Settings that a dataset remembers. The first group belongs to the model: another model has its
+#: own.
 _OF_THE_MODEL = ("model", "kind", "captioner", "precision", "lemon")
 _OF_EXPLORING = ("explorer", "unit", "direction", "steps", "top", "candidates", "whole_words",
                  "seed")  # fmt: skip
 REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING)
-#: Whether pictures are scored that the model does not know.
+#: Whether pictures of a kind that the model does not know are scored as well.
 ANYWAY = "anyway"
 _DEFAULT = "default_model"
 
@@ -51,7 +52,7 @@ class DatasetEngines:
         return self.of_session.beside(settings)
 
     def of_dataset_or_session(self, dataset_id: int | None, model: str | None = None) -> Engine:
-        """The same where there may be no dataset."""
+        """Like `of_dataset`; the session's engine if `dataset_id` is None."""
         if model:
             return self.of_session.beside(self.of_session.settings.chosen(model))
         return self.of_session if dataset_id is None else self.of_dataset(dataset_id)
@@ -100,7 +101,7 @@ def with_models(settings: Settings, stored: Mapping[str, Any]) -> Settings:
 
 
 def remember(store: Store, engine: Engine, dataset_id: int, anyway: bool) -> None:
-    """From now on the dataset is scored with this engine's models."""
+    """Store this engine's models as the dataset's own, used for scoring from now on."""
     settings = engine.settings
     stored = {key: getattr(settings, key) for key in REMEMBERED}
     stored |= {"model": model_name(settings.model)}
@@ -112,7 +113,7 @@ def remember(store: Store, engine: Engine, dataset_id: int, anyway: bool) -> Non
 
 
 def was_scored_anyway(session: Session, dataset_id: int, settings: Settings) -> bool:
-    """Whether somebody has had the dataset's pictures scored by this model, known to it or not."""
+    """Whether the dataset was scored by this model with `anyway`: known pictures or not."""
     stored = dataset_queries.get_dataset(session, dataset_id).models
     return bool(stored.get(ANYWAY)) and stored.get("model") == model_name(settings.model)
 

@@ -1,7 +1,7 @@
 """All pairs of a dataset, for a scorer that compares pairs with each other (LEMoN).
 
-Vectors are kept beside the store in parts, so that a kill costs one part at most and a second run
-none.
+Vectors are stored in parts in the data folder, so that a kill loses at most one part and a second
+run computes nothing.
 """
 
 import zipfile
@@ -29,7 +29,7 @@ Part = tuple[list[int], FloatArray, FloatArray]
 def prepare_scorer(
     store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
 ) -> None:
-    """Make the session's scorer ready for pairs of this dataset: nothing to do for most.
+    """Prepare the session's scorer for pairs of this dataset; a no-op for most scorers.
 
     With the setting `lemon = "opt"` LEMoN's weights are fitted to the pairs that have verdicts,
     which raises TrainingError if there are too few.
@@ -101,4 +101,4 @@ def _read(path: Path) -> Part | None:
         with np.load(path, allow_pickle=False) as part:
             return part["keys"].tolist(), part["images"], part["captions"]
     except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        return None  # not there, or written by halves
+        return None  # missing or incomplete

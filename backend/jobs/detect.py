@@ -37,17 +37,18 @@ from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 
-#: Pairs that a cold start trains on; more brings little and costs a score each.
+#: Maximum number of pairs that a cold start trains on: more would cost time and gain little.
 COLD_START_PAIRS = 2000
 
 
 def detect(
     store: Store, engine: Engine, run: RunRow, root: Path, progress: Progress
 ) -> dict[str, object]:
-    """Probability of error and suspect words of every pair.
+    """Compute the missing probabilities of error and suspect words; returns the classifier's
+    report.
 
-    A dataset without a classifier of its own gets one by cold start; later pairs are judged by the
-    classifier in use, so that a curator's adopted one is never replaced behind their back.
+    A dataset without a classifier gets one by cold start. Pairs added later are judged by the
+    classifier in use: one that a curator has adopted is never replaced without being asked.
     """
     dataset_id = run.dataset_id or 0
     with store.reading() as session:
@@ -85,8 +86,8 @@ def detect(
                 report=report,
             )
             classifier_queries.activate(session, row.id)
-            # With the classifier: these are judged by others that had not seen them, and a program
-            # that is killed here could not find out any more by which.
+            # In the same transaction: the training pairs get cross-fitted probabilities, which
+            # could not be recovered if the program were killed in between.
             _judge(
                 session, run, row.id, result.classifier.words, pairs, trajectories,
                 result.p_error.tolist(),
@@ -96,11 +97,11 @@ def detect(
 
 
 def judge_rest(store: Store, run: RunRow) -> None:
-    """Judge, by the classifier in use, what it has not judged yet of this run's trajectories.
+    """Apply the classifier in use to all trajectories of this run that it has not judged yet.
 
-    Somebody may adopt another while this goes on: then it is the other that judges, everything, so
-    that no page ever shows one classifier's name beside another's numbers. Nothing is done if the
-    classifier in use belongs to another run.
+    If another classifier is adopted meanwhile, it judges all of them from the start, so that no
+    page ever shows one classifier's name with another's numbers. Does nothing if the classifier in
+    use belongs to another run.
     """
     dataset_id = run.dataset_id or 0
     used: tuple[int, Classifier] | None = None
@@ -119,7 +120,7 @@ def judge_rest(store: Store, run: RunRow) -> None:
         pairs, trajectories = scored_pairs(store, run, waiting)
         p_errors = probabilities(used[1], trajectories)
         with store.writing() as session:
-            dataset_queries.lock(session, dataset_id)  # nobody adopts another meanwhile
+            dataset_queries.lock(session, dataset_id)  # no other can be adopted meanwhile
             still = classifier_queries.active(session, dataset_id)
             if still is not None and still.id == used[0]:
                 _judge(session, run, used[0], used[1].words, pairs, trajectories, p_errors)
@@ -127,13 +128,13 @@ def judge_rest(store: Store, run: RunRow) -> None:
 
 
 def measure_disagreement(store: Store, dataset_id: int) -> None:
-    """How far the scorers that have scored the dataset differ about each pair; nothing for one."""
+    """Store how much the dataset's scorers disagree about each pair; no-op for a single scorer."""
     with store.reading() as session:
         runs = signal_queries.scoring_runs(session, dataset_id)
         if len(runs) < 2:
             return
         scores = [signal_queries.first_scores(session, run) for run in runs]
-    # Two numbers a pair and scorer: even of many millions all fit into memory.
+    # Two numbers per pair and scorer: even for many millions of pairs, all fit into memory.
     common = reduce(np.intersect1d, (ids for ids, _ in scores))
     if not len(common):
         return
@@ -155,7 +156,7 @@ def _judge(
     trajectories: Sequence[Trajectory],
     p_errors: Sequence[float],
 ) -> None:
-    """Write p_error and suspect words; s_0 and gain as well where another run was shown before."""
+    """Store p_error and suspect words; also s_0 and gain where those of another run were shown."""
     pair_queries.lock_pairs(session, [pair.id for pair in pairs])
     shown = [
         to_row(pair.id, t)
@@ -183,9 +184,9 @@ def _judge(
 
 
 def renew_suspects(store: Store, run: RunRow, classifier_id: int) -> None:
-    """Suspect words of all pairs that this classifier has judged, by its own weights and the
-    probabilities that it has given; what an earlier one had marked is no longer shown. Ends where
-    another is adopted meanwhile. Idempotent: done again after a kill, it changes nothing more."""
+    """Recompute the suspect words of all pairs judged by this classifier, from its own weights and
+    probabilities; those of an earlier classifier are replaced. Stops if another one is adopted
+    meanwhile. Idempotent, so it can be repeated after a kill."""
     _, classifier = stored_classifier(store, classifier_id)
     for pairs, trajectories in scored_batches(store, run):
         with store.writing() as session:
@@ -213,7 +214,7 @@ def _suspects(
 
 
 def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | None]:
-    """The word by which a pair is found beside others, and its kind; None if none is suspect."""
+    """The most suspect word of a pair, in lower case, and its kind; (None, None) if none is."""
     start, end, score = max(row.suspects, key=lambda span: span[2], default=(0, 0, 0.0))
     if score < VISIBLE:
         return None, None

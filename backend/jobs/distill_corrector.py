@@ -1,7 +1,7 @@
-"""Distil a corrector: what people accepted, and if asked a teacher, train a small model.
+"""Distill a corrector: train a small model on accepted corrections and, optionally, on a teacher's.
 
-A share of the accepted corrections is held out, by picture; on it the student is asked before and
-after its training, and the teacher beside it.
+A share of the accepted corrections is held out, by picture. The student is evaluated on it before
+and after training, and so is the teacher.
 """
 
 import dataclasses
@@ -38,14 +38,14 @@ from db.queries import queue as queue_queries
 from db.queries.queue import QueueFilter, QueueRow
 
 FEWEST = 20
-#: For each correction at most so many captions that people found right, to be left as they are.
+#: Maximum number of captions judged correct, to be left unchanged, per correction.
 RIGHT_FOR_EACH = 0.5
 _PAGE = 100
 
 
 @dataclass(frozen=True)
 class _Lesson:
-    """A case, and the caption that it should become."""
+    """A training or test case and its target caption."""
 
     context: CorrectionContext
     wanted: str
@@ -65,8 +65,12 @@ def distill(
     recipe: Recipe = Recipe(),  # noqa: B008  (frozen)
     progress: Progress = no_progress,
 ) -> DistillationReport:
-    """`taught`: so many undecided pairs, most likely wrong first, whose corrections the teacher
-    gives. Raises TrainingError with fewer than FEWEST accepted corrections."""
+    """Train `student` and write the model and its training data to `out`.
+
+    `taught`: number of undecided pairs, most likely wrong first, that the teacher corrects for
+    training. `held_out`: share of the pictures. Raises TrainingError if there are fewer than FEWEST
+    accepted corrections, SettingsError for options that do not go together.
+    """
     if mode == "reasoning":
         raise SettingsError("The student learns answers without reasoning: use another mode.")
     if taught and teacher is None:
@@ -96,7 +100,7 @@ def distill(
     ]
     before = _examined(bench, exam, Corrector(student, mode))
     losses = fine_tune(student, learnt, out, recipe, progress)
-    # Answers that the untrained student has given must not be taken for those of the trained one.
+    # Cached answers of the untrained student must not be used for the trained one.
     kept = dataclasses.replace(student.kept, folder=None)
     trained = LocalVisionLanguageModel(
         str(out / "model"), student.model, student.processor, kept, student.spending
@@ -116,7 +120,7 @@ def distill(
 
 
 def _accepted(bench: PairCorrector, dataset_id: int, held_out: float) -> Iterator[_Lesson]:
-    """Corrections that people accepted, then captions that they found right."""
+    """Corrections accepted by people, then captions that they judged correct."""
     corrected = 0
     for row in _decided(bench.store, dataset_id, "correction"):
         for _, context in bench.contexts([row]):
@@ -132,14 +136,14 @@ def _accepted(bench: PairCorrector, dataset_id: int, held_out: float) -> Iterato
 
 
 def _decided(store: Store, dataset_id: int, decision: str) -> Iterator[QueueRow]:
-    """Pairs with that verdict by a person, in the order of import."""
+    """Pairs with this verdict by a person, in import order."""
     filter = QueueFilter(dataset_id, decision=decision, order="position", descending=False)
     after = None
     while True:
         with store.reading() as session:
             page = queue_queries.page(session, filter, after, _PAGE)
             pairs = pair_queries.pairs_of(session, [row.pair_id for row in page.rows])
-        # What a rule has decided is nobody's judgement, and a boost corrects nothing.
+        # Decisions of rules are not human judgements, and an enrichment corrects nothing.
         left_out = {p.id for p in pairs if is_rule(p.decided_by) or p.judgement != decision}
         yield from (row for row in page.rows if row.pair_id not in left_out)
         if page.next_cursor is None:
@@ -148,7 +152,7 @@ def _decided(store: Store, dataset_id: int, decision: str) -> Iterator[QueueRow]
 
 
 def _is_held_out(row: QueueRow, share: float) -> bool:
-    """By picture, the same every time: no picture is learnt from and examined on."""
+    """Deterministic by picture, so that no picture is in both training and test data."""
     drawn = int.from_bytes(hashlib.blake2b(row.image_path.encode(), digest_size=4).digest(), "big")
     return drawn < share * 2**32
 
@@ -156,7 +160,7 @@ def _is_held_out(row: QueueRow, share: float) -> bool:
 def _taught(
     bench: PairCorrector, dataset_id: int, teacher: Corrector, limit: int
 ) -> Iterator[Example]:
-    """The teacher's own answers about undecided pairs, where it gave one."""
+    """The teacher's answers for undecided pairs, where it gave a readable one."""
     filter = QueueFilter(dataset_id, review="unreviewed", order="p_error")
     with bench.store.reading() as session:
         rows = queue_queries.page(session, filter, None, limit).rows
@@ -174,7 +178,7 @@ def _example(context: CorrectionContext, wanted: str, mode: Mode) -> Example:
 def _examined(
     bench: PairCorrector, lessons: Sequence[_Lesson], corrector: Corrector
 ) -> CorrectorFigures:
-    """What the model makes of captions that people have corrected."""
+    """Evaluate the model on captions that people have corrected."""
     readable = same = 0
     gains: list[float] = []
     changed: list[int] = []

@@ -184,8 +184,8 @@ def _line(fetcher: Fetcher, limits: Limits, out: Path, row: dict[str, Any]) -> d
 
 
 def _kept(out: Path, row: int, data: bytes, ending: str) -> str:
-    """Write the image; returns its path relative to `out`. Raises OSError, which is not the row's
-    fault."""
+    """Write the image; returns its path relative to `out`. Raises OSError, which is a problem of
+    the disk, not of the row."""
     name = f"images/{row // _A_FOLDER:05d}/{row:09d}{ending}"
     target = out / name
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""Before hours of work, what scoring a dataset will take: time, disk and memory, from a few pairs.
+"""Estimate the time, disk space and memory that scoring a dataset will take, from a few pairs.
 
-The stages are measured on pairs of the dataset itself and multiplied by how many there are of them:
-trajectories, what the captioner expects, the texts, and the noisy copies that a first detector is
-trained on. Nothing is stored.
+Each stage is measured on pairs of the dataset itself and extrapolated: trajectories, the
+captioner's expectations, text models, and the noisy copies that a first detector is trained on.
+Nothing is stored.
 """
 
 import random
@@ -35,19 +35,19 @@ from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries.pairs import PairRow
 
-#: Pairs that are measured.
+#: Number of pairs to measure.
 PAIRS = 20
-#: What a row of the database takes beside its values: keys, headers, its place in indexes.
+#: Overhead of a database row in bytes, beyond its values: keys, headers, index entries.
 _ROW = 200
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """What is still to do for a dataset. Seconds, bytes.
+    """The remaining work for a dataset, in seconds and bytes.
 
-    `copies`: noisy copies of captions that a first detector is trained on; 0 where there is one.
-    `seconds` is the sum of the parts; corrections come on top, and are known only when the
-    probabilities are.
+    `copies`: noisy copies of captions that a first detector is trained on; 0 if a detector exists.
+    `seconds` is the sum of the parts. Corrections are not included: how many there will be is
+    unknown until the probabilities are.
     """
 
     model: str
@@ -72,7 +72,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class _Costs:
-    """Of one pair: seconds by stage, bytes of its trajectory and of its picture's vector."""
+    """Costs per pair: seconds by stage, bytes of its trajectory and of its picture's vector."""
 
     trajectory: float
     captioner: float
@@ -108,7 +108,7 @@ def estimate(
     if not pairs:
         raise SettingsError("All pairs of this dataset are scored with this model already.")
     prepare_scorer(store, engine, dataset_id, progress)
-    _measure(engine, root, pairs[:1])  # what a model does once is no pair's time
+    _measure(engine, root, pairs[:1])  # warm-up is not counted
     costs = _measure(engine, root, pairs)
     progress(PAIRS, PAIRS, "Measuring pairs")
     has_detector = active is not None and run is not None and active.report.get("run") == run.id
@@ -130,7 +130,7 @@ def estimate(
 
 
 def copies_of(pairs: int) -> int:
-    """How many noisy copies a cold start scores for a dataset of so many pairs: see `make_copies`.
+    """Number of noisy copies that a cold start scores for this many pairs; see `make_copies`.
 
     >>> copies_of(100), copies_of(785), copies_of(1_000_000), copies_of(3)
     (300, 1570, 2000, 0)
@@ -142,7 +142,7 @@ def copies_of(pairs: int) -> int:
 
 
 def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> _Costs:
-    """What the pairs take, as scoring treats them: in one batch."""
+    """Measure the pairs in one batch, as scoring does. Raises ImageError if none is readable."""
     began = time.monotonic()
     opened = open_pictures(root, [pair.image_path for pair in pairs])
     states, problems = encode_opened(engine, opened)
@@ -179,7 +179,7 @@ def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> _Costs:
 
 
 def bytes_in(value: Any) -> int:
-    """What the arrays, numbers and texts in a record take.
+    """Size in bytes of the arrays, numbers and texts in a record.
 
     >>> bytes_in(("dog", 1, np.zeros(3, np.float32), None))
     23

@@ -1,7 +1,7 @@
-"""Stage of scoring: what the session's captioner expects of every word.
+"""Stage of scoring: the captioner's expectation of every word.
 
-One pass a caption. Committed batch by batch beside the trajectories, so that a kill costs one
-batch; without a captioner there is nothing to do, and what an earlier one said stays.
+One forward pass per caption, stored with the trajectories and committed batch by batch, so that a
+kill loses at most one batch. Without a captioner nothing is done, and earlier results are kept.
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ BATCH = 96
 def remember_expectations(
     store: Store, engine: Engine, run: RunRow, root: Path, total: int, progress: Progress
 ) -> int:
-    """Read every scored caption that the captioner has not read under this run; how many."""
+    """Compute the expectations that this captioner lacks under this run; returns how many."""
     captioner = engine.captioner
     if captioner is None:
         return 0

@@ -146,7 +146,7 @@ def decide_export(
 def _kept(
     choice: ExportChoice, caption: str, generic: bool, enrichment: Enrichment | None
 ) -> ExportDecision:
-    """A caption that nobody called wrong or abstract."""
+    """The decision on a caption that was not judged wrong or abstract."""
     if choice.captions == "enriched" and enrichment is not None and not enrichment.accepted:
         return ExportDecision(enrichment.caption, enrichment.kind)
     if generic and choice.generic == "leave out":

@@ -3,9 +3,9 @@
 Columns: `id` (the dataset's own), `s_0` (higher is a better match), `p_error` (higher is worse),
 `icc` (higher is more concrete), `specificity` (log-probability, at most 0; higher is more
 specific), `suspects` (a list of [start, end, score] in characters of the caption; higher is more
-suspect), `support` (of its phrases by the image; low is hollow), `weakest` (of them), `phrases` (a
-list of start, end, kind and pas: the drop in s if the phrase is replaced by nonsense). Unknown
-values are null.
+suspect), `support` (how strongly the image supports its phrases; low is hollow), `weakest` (the
+lowest support of a phrase), `phrases` (a list of start, end, kind and pas: the drop in s if the
+phrase is replaced by nonsense). Unknown values are null.
 """
 
 import json

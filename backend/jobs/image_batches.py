@@ -33,7 +33,7 @@ def open_ahead(
 ) -> Iterator[tuple[Sequence[PairRow], dict[str, Image.Image | str]]]:
     """(pairs, their pictures by name), batch by batch.
 
-    While a batch is processed, the pictures of the next one are decoded, so that no model waits.
+    While a batch is processed, the pictures of the next one are decoded, so the model never waits.
     """
     with ThreadPoolExecutor(_WORKERS) as pool:
         waiting: deque[tuple[Sequence[PairRow], dict[str, Future[Image.Image | str]]]] = deque()

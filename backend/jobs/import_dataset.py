@@ -97,7 +97,7 @@ def check_source(path: str | Path) -> Path:
     if str(path).startswith(hub.PREFIX):
         return Path(path)
     source = typed_path(path)
-    if not os.path.exists(source):  # nor does too long a name
+    if not os.path.exists(source):  # also False if the name is too long
         raise DatasetNotFound(f"There is no file or folder '{path}'. Give a path that exists.")
     return source
 
@@ -162,7 +162,7 @@ class _Target:
 
 
 class _BadRows:
-    """Invalid rows, written as they are read; they replace those of an earlier import of the
+    """Invalid rows, stored as they are read; they replace those of an earlier import of the
     dataset."""
 
     def __init__(self, target: _Target) -> None:
@@ -179,8 +179,8 @@ class _BadRows:
         if self.count > MOST_PROBLEMS:
             return
         self._waiting.append(NewProblem(*about))
-        # A new dataset is made with its first pairs, or with its first batch of bad rows: memory
-        # does not grow with them.
+        # A new dataset is created with its first pairs or its first full batch of bad rows, so
+        # that memory use is bounded.
         if len(self._waiting) >= BATCH:
             self.save()
 

@@ -158,12 +158,12 @@ class Jobs:
         return _figures(report) | {"seconds": report.seconds}
 
     def _import_job(self, progress: Progress, **arguments: Any) -> dict[str, Any]:
-        """An import, and whether the dataset needs another model than it would be scored with."""
+        """Import, then check whether the model it would be scored with knows its pictures."""
         report = self.import_dataset(progress=progress, **arguments)
         engine = self._engines.of_dataset(report.dataset_id)
         try:
             seen = known_pictures.recognise(self._store, engine, report.dataset_id)
-        except TracedError:  # what is wrong with the model, scoring says
+        except TracedError:  # scoring reports what is wrong with the model
             return _figures(report)
         refusal = known_pictures.refusal(seen) if seen.is_refused else ""
         return _figures(report) | {"asks_for_model": refusal}
@@ -360,7 +360,7 @@ def _uses(kind: str, dataset_id: int | None, arguments: Mapping[str, Any]) -> fr
         return frozenset({f"download of {arguments['model']}"})
     if kind in ("probe", "estimate"):
         return frozenset({"models"})
-    if kind in ("duplicates", "map"):  # by vectors that are there
+    if kind in ("duplicates", "map"):  # they use stored vectors only
         return frozenset({f"{kind} of {dataset_id}"})
     ranking = f"ranking of {dataset_id}"
     return frozenset({ranking} if kind == "adopt" else {ranking, "models"})

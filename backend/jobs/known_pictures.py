@@ -1,5 +1,4 @@
-"""Whether a dataset's model can know its pictures, before hours are spent on numbers that mean
-nothing."""
+"""Check that a model knows the kind of pictures in a dataset before spending hours on scoring."""
 
 import random
 from collections.abc import Iterator
@@ -17,17 +16,17 @@ from backend.store import Store
 from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
 
-#: Pictures looked at.
+#: Number of pictures sampled.
 SAMPLE = 60
-#: A dataset is refused where more of them than this are unknown: one in a hundred of those that the
-#: model does know is taken for another.
+#: A dataset is refused if more than this share is unknown; about one in a hundred of the pictures
+#: that the model does know is misclassified as unknown.
 MOST_UNKNOWN = 0.1
 
 
 @dataclass(frozen=True)
 class Recognition:
-    """`unknown` of the `sampled` pictures that are still to be scored are nothing that `model` was
-    trained on."""
+    """Of the pictures still to be scored, `sampled` were examined and `unknown` are unlike those
+    that `model` was trained on."""
 
     model: str
     sampled: int
@@ -39,10 +38,9 @@ class Recognition:
 
 
 def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> Recognition:
-    """Look at a sample of the pictures that have no trajectory of the run (0: of all).
+    """Examine a sample of the pictures that have no trajectory of the run (0: of all pictures).
 
-    Nothing is looked at for a model that knows any picture, or where somebody has decided to score
-    the dataset anyway.
+    Nothing is examined for a general-purpose model, or if a user chose to score the dataset anyway.
     """
     model = engine.settings.model
     known = Familiarity.of_model(model)
@@ -62,7 +60,7 @@ def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) ->
 
 
 def sampled(names: Iterator[str], size: int = SAMPLE) -> list[str]:
-    """At most `size` of the names at random, each once; equal names follow one another."""
+    """At most `size` distinct names, sampled at random; equal names must be adjacent in `names`."""
     rng = random.Random(0)
     chosen: list[str] = []
     count, last = 0, None
@@ -78,14 +76,14 @@ def sampled(names: Iterator[str], size: int = SAMPLE) -> list[str]:
 
 
 def check_pictures(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> None:
-    """Raises UnknownPictures."""
+    """Raises UnknownPictures if the model does not know the dataset's pictures."""
     seen = recognise(store, engine, dataset_id, run_id)
     if seen.is_refused:
         raise UnknownPictures(refusal(seen))
 
 
 def check_picture(engine: Engine, image: Image.Image) -> None:
-    """One picture, in the playground. Raises UnknownPictures."""
+    """Check one picture, for the playground. Raises UnknownPictures."""
     known = Familiarity.of_model(engine.settings.model)
     if known is None:
         return
@@ -98,7 +96,7 @@ def check_picture(engine: Engine, image: Image.Image) -> None:
 
 
 def refusal(seen: Recognition) -> str:
-    """What was looked at, and what came of it."""
+    """The message for a refused dataset."""
     return (
         f"{seen.unknown} of {seen.sampled} pictures looked at are nothing that "
         f"{_named(seen.model)} was trained on: its scores would mean nothing."

@@ -84,8 +84,8 @@ def rename_dataset(store: Store, dataset_id: int, name: str) -> None:
 
 
 def set_guidelines(store: Store, dataset_id: int, text: str) -> None:
-    """Keep the dataset's guidelines (Markdown). Raises SettingsError if they are too long or cannot
-    be stored, NotFound."""
+    """Store the dataset's guidelines (Markdown). Raises SettingsError if they are too long or
+    cannot be stored, NotFound."""
     text = text.replace("\r\n", "\n").strip()
     if len(text) > LONGEST_GUIDELINES:
         raise SettingsError(
@@ -106,7 +106,7 @@ def _write(path: Path, acts: Iterable[Act]) -> None:
 
 
 def _free(folder: Path, name: str) -> Path:
-    """An unused file name made of the dataset's name and the time."""
+    """An unused file name from the dataset's name and the current time."""
     plain = "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:80]
     stem = f"{plain}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     numbers = (f"-{number}" if number else "" for number in range(10_000))

@@ -42,9 +42,9 @@ class RemoteFile:
 
 
 def repositories_of(model: str) -> tuple[str, ...]:
-    """The hub names behind what `--model` takes: a preset, an open_clip name, a hub name.
+    """The hub names for a value of `--model`: a preset, an open_clip name or a hub name.
 
-    Raises NotFound for what cannot be downloaded.
+    Raises NotFound if there is nothing to download.
 
     >>> repositories_of("thorough")
     ('Salesforce/blip-itm-base-coco', 'Salesforce/blip-image-captioning-base')
@@ -101,7 +101,7 @@ def _download(name: str, progress: Progress) -> int:
             before += file.size
     except TracedError:
         raise
-    except Exception as problem:  # of the hub's client, of HTTP, of the system
+    except Exception as problem:  # from the hub client, HTTP or the OS
         raise ModelUnavailable(_why(name, problem)) from problem
     _point(name, commit, files)
     return came
@@ -129,7 +129,7 @@ def _remote(sibling: Any) -> RemoteFile:
 
 
 def _fetch(name: str, commit: str, file: RemoteFile, tick: Callable[[int], None]) -> int:
-    """Put the file among the blobs; returns the bytes transferred by this call."""
+    """Download the file into the blobs folder; returns the bytes transferred by this call."""
     place = folder_of(name) / "blobs" / file.checksum
     if place.is_file() and place.stat().st_size == file.size:
         tick(file.size)
@@ -198,7 +198,7 @@ def _point(name: str, commit: str, files: Sequence[RemoteFile]) -> None:
         link.unlink(missing_ok=True)
         try:
             link.symlink_to(Path("..") / ".." / "blobs" / file.checksum)
-        except OSError:  # a system without links
+        except OSError:  # a system without symbolic links
             shutil.copyfile(blob, link)
     if not pinned(name):
         (folder / "refs").mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
 """Measure a model's speed on this machine: score a few pairs of the demo like a dataset.
 
-The result belongs to the machine, so it is kept in the data folder and not in the database.
+The result is specific to the machine, so it is stored in the data folder, not in the database.
 """
 
 import json
@@ -45,7 +45,7 @@ class Probe:
 def probe(settings: Settings, model: str, progress: Progress = no_progress) -> Probe:
     """Score `PAIRS` pairs with the models in the settings, and store the result under `model`.
 
-    Raises ModelUnavailable, and ModelMissing for one that is not here.
+    Raises ModelUnavailable, and ModelMissing if the model is not on this machine.
     """
     pairs = demo_pairs(PAIRS)
     before, began = memory.resident(), time.monotonic()
@@ -53,7 +53,7 @@ def probe(settings: Settings, model: str, progress: Progress = no_progress) -> P
     engine = Engine(settings)
     info = engine.scorer.info
     captioner = engine.captioner
-    _score(engine, pairs[:1])  # one-time work of a model is not counted
+    _score(engine, pairs[:1])  # warm-up is not counted
     loaded = time.monotonic()
     done = 0
     for first in range(0, PAIRS, PAIRS // 2):
@@ -83,7 +83,7 @@ def probes(folder: Path) -> dict[str, Probe]:
         stored = json.loads((folder / _FILE).read_text(encoding="utf-8"))
         return {name: Probe(**values) for name, values in stored.items()}
     except (OSError, ValueError, TypeError):
-        return {}  # none yet, or of another version of this program: measure again
+        return {}  # none yet, or written by another version of this program: measure again
 
 
 def demo_pairs(count: int) -> list[tuple[Image.Image, str]]:

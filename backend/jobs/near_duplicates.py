@@ -1,7 +1,7 @@
-"""Find groups of near duplicates in a whole dataset, by the vectors that scoring has kept.
+"""Find groups of near duplicates in a whole dataset, using the vectors stored by scoring.
 
-Minutes for a hundred thousand pictures, and nothing is written before the end: a job that is
-stopped leaves the groups of before.
+Takes minutes for a hundred thousand pictures. Groups are written at the end: a job that is stopped
+leaves the previous ones in place.
 """
 
 from collections.abc import Iterator
@@ -32,9 +32,9 @@ def find_near_duplicates(
     progress: Progress = no_progress,
     threshold: float = NEAR_DUPLICATE,
 ) -> DuplicatesReport:
-    """Group the pictures of a dataset; the groups of before are replaced. `threshold`: the least
-    cosine with a group's first picture. Raises SettingsError for a threshold that is invalid, and
-    where there are no vectors yet."""
+    """Group the near-duplicate pictures of a dataset; replaces the previous groups. `threshold`:
+    the minimum cosine with a group's first picture. Raises SettingsError if the threshold is
+    invalid or if there are no vectors yet."""
     if not LOWEST <= threshold <= HIGHEST:
         raise SettingsError(
             f"A threshold of near duplicates is {LOWEST:g} to {HIGHEST:g}, not {threshold:g}."

@@ -1,8 +1,8 @@
 """Trajectories of captions that are not in the dataset: noisy copies for training.
 
-Copies belong to images of the dataset, so an image is opened and encoded once however many captions
-are tried on it, as long as it fits into the cache. Each batch is committed: after a kill the same
-command goes on behind it, and a retraining finds what the cold start has computed.
+Copies belong to images of the dataset, so an image is opened and encoded once for all of its
+captions in a batch. Each batch is committed: after a kill the same command resumes, and retraining
+reuses what the cold start has computed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,12 @@ from db.queries import copy_trajectories as copy_queries
 from db.queries import expectations as expectation_queries
 from db.queries.copy_trajectories import Copy
 
-#: Captions scored in one go.
+#: Captions scored per batch.
 BATCH = 48
 
 
 class TrajectoryCache:
-    """Scores captions against the images of pairs, given by their position."""
+    """Scores captions against the images of pairs, addressed by position; results are stored."""
 
     def __init__(
         self,
@@ -38,7 +38,7 @@ class TrajectoryCache:
         pairs: Sequence[tuple[int, str]],
         exploring: Exploring,
     ) -> None:
-        """`pairs`: id and image path of each; `run_id`: the run that made their trajectories."""
+        """`pairs`: (id, image path); `run_id`: the run that computed their trajectories."""
         self._store, self._run_id = store, run_id
         self._exploring = exploring
         self._engine = engine
@@ -49,8 +49,8 @@ class TrajectoryCache:
     def score(self, requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
         """One trajectory per (pair position, caption), in order.
 
-        The images were readable when the pairs were scored; one that has gone since raises
-        ImageError with its name.
+        Raises ImageError, with the image's name, if one has become unreadable since the pairs were
+        scored.
         """
         trajectories: list[Trajectory] = []
         for first in range(0, len(requests), BATCH):
@@ -66,8 +66,8 @@ class TrajectoryCache:
         return trajectories
 
     def _computed(self, missing: Mapping[Copy, int]) -> dict[Copy, Trajectory]:
-        """Trajectories of copies that are not in the store yet, saved there; `missing`: the
-        position of each copy's pair."""
+        """Compute and store trajectories of copies that the store does not have; `missing` maps
+        each copy to the position of its pair."""
         if not missing:
             return {}
         copies = list(missing)
@@ -91,8 +91,8 @@ class TrajectoryCache:
     def _read(
         self, positions: Mapping[Copy, int], known: Mapping[Copy, Trajectory]
     ) -> dict[Copy, Trajectory]:
-        """Those that this session's captioner has not read yet, with what it expects, saved; copies
-        of one dataset must be read by whoever has read its own captions."""
+        """Compute and store the missing expectations of this session's captioner. The copies need
+        those of the same captioner as the dataset's own captions."""
         captioner = self._engine.captioner
         if captioner is None:
             return {}

@@ -1,4 +1,4 @@
-"""Nonces of the session's scorer, made once and kept beside the store."""
+"""Nonces of the session's scorer, computed once and stored in the data folder."""
 
 import logging
 import os
@@ -13,9 +13,9 @@ log = logging.getLogger(__name__)
 
 
 def nonce_pools(engine: Engine) -> NoncePools:
-    """The pools of the session's scorer: from their file, or made now (a minute at most).
+    """The pools of the session's scorer: read from file, or computed now (a minute at most).
 
-    A damaged file is made anew, with a warning. Raises SettingsError for LEMoN.
+    A damaged file is replaced, with a warning. Raises SettingsError for LEMoN.
     """
     with engine.lock:
         scorer = engine.scorer

@@ -1,6 +1,6 @@
-"""Lay a dataset's pictures out on a map, by the vectors that scoring has kept.
+"""Lay a dataset's pictures out on a map, using the vectors stored by scoring.
 
-Nothing is written before the end: a job that is stopped leaves the map of before.
+The map is written at the end: a job that is stopped leaves the previous map in place.
 """
 
 from backend.engine.picture_map import layout
@@ -20,8 +20,8 @@ KIND = "map"
 def draw_map(
     store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
 ) -> MapReport:
-    """Give every pair whose picture has a vector a place; the map of before is replaced. Raises
-    SettingsError where there are no vectors yet."""
+    """Compute a position for every pair whose picture has a vector; replaces the previous map.
+    Raises SettingsError if there are no vectors yet."""
     pictures = pictures_of(store, engine, dataset_id)
     places = layout(len(pictures.pairs), pictures.vectors, progress)
     rows = [

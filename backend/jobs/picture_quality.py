@@ -95,7 +95,7 @@ def signals_of(picture: Image.Image) -> dict[str, Any]:
         small.thumbnail((_SIDE, _SIDE))
     measured: dict[str, Any] = {}
     for issue, measure in _manager().image_properties.items():
-        if issue in _NAMES and issue != "light":  # measured with the dark ones
+        if issue in _NAMES and issue != "light":  # measured together with "dark"
             is_of_shape = issue in ("odd_size", "odd_aspect_ratio")
             measured |= measure.calculate(picture if is_of_shape else small)
     numbers = {
@@ -140,7 +140,7 @@ def issues_of(signals: Sequence[tuple[SignalsRow, str]]) -> dict[str, list[int]]
 
 
 def _manager() -> Any:
-    """CleanVision's properties with its default thresholds; its import takes a while."""
+    """CleanVision's properties with its default thresholds; imported late, because it is slow."""
     from cleanvision.issue_managers.image_property_issue_manager import ImagePropertyIssueManager
 
     return ImagePropertyIssueManager()

@@ -1,4 +1,4 @@
-"""The pictures of a dataset and their vectors, as scoring has kept them: no image is opened."""
+"""The pictures of a dataset and their vectors, as stored by scoring: no image is opened."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries.runs import RunRow
 
-#: Vectors that are read at once.
+#: Vectors read at once.
 BLOCK = 1024
 
 
 @dataclass(frozen=True)
 class Pictures:
-    """`pairs`: of each picture that has a vector its pairs, in import order. `without`: how many
-    pictures have none. `scored`: the scoring run whose vectors they are."""
+    """`pairs`: the pairs of each picture that has a vector, in import order. `without`: number of
+    pictures without a vector. `scored`: the scoring run that the vectors come from."""
 
     pairs: Sequence[Sequence[int]]
     without: int
@@ -41,8 +41,8 @@ class Pictures:
 
 
 def pictures_of(store: Store, engine: Engine, dataset_id: int) -> Pictures:
-    """A dataset's pictures by its newest scoring run. Raises SettingsError if there are no vectors
-    of it."""
+    """A dataset's pictures with the vectors of its newest scoring run. Raises SettingsError if
+    there are none."""
     with store.reading() as session:
         run = run_queries.latest_run(session, dataset_id, "score")
         by_picture = pair_queries.ids_by_picture(session, dataset_id)

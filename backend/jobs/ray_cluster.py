@@ -1,4 +1,4 @@
-"""Trajectories by a cluster: `score --engine ray`.
+"""Compute trajectories on a Ray cluster: `score --engine ray`.
 
 Pairs without a trajectory are written to Parquet shards in a shared folder; Ray Data distributes
 them to workers, each with the models loaded; results are written to the store, and next to it as
@@ -40,8 +40,7 @@ class Cluster:
     * `address`: of a running cluster ("auto", "ray://HOST:PORT", "HOST:PORT"); None: this machine.
     * `workers`: how many, each with its own models; None: one per core, or one per accelerator.
     * `folder`: for shards and results; on a cluster it must have the same path on all machines,
-    like
-      the dataset and the model. None: next to the store.
+      like the dataset and the model. None: next to the store.
     """
 
     address: str | None = None
@@ -71,9 +70,9 @@ def trajectories_by_ray(
     started = _connect(ray, cluster)
     try:
         resources = ray.cluster_resources()
-        # One core stays for reading the shards: without it the workers would wait for ever.
+        # One core is reserved for reading the shards; without it the workers would wait forever.
         most = int(resources.get("GPU", 1) if on_accelerator else resources.get("CPU", 2) - 1)
-        # Small blocks, so that all workers have some and a dead one costs little.
+        # Small blocks keep all workers busy, and little is lost if one dies.
         questions = ray.data.read_parquet([str(shard) for shard in shards]).repartition(
             target_num_rows_per_block=2 * BATCH
         )
@@ -108,7 +107,7 @@ def trajectories_by_ray(
 
 def _shards(folder: Path, pairs: Iterable[tuple[int, str, str]]) -> list[Path]:
     shards = folder / "shards"
-    shutil.rmtree(shards, ignore_errors=True)  # of a program that was killed
+    shutil.rmtree(shards, ignore_errors=True)  # left by a killed process
     shards.mkdir(parents=True)
     written: list[Path] = []
     waiting = iter(pairs)
@@ -149,8 +148,8 @@ def _connect(ray: Any, cluster: Cluster) -> bool:
     let_waiting_threads_sleep(quiet)
     environment: dict[str, Any] = {"env_vars": {"PYTHONPATH": str(_ROOT), **quiet}}
     if cluster.address is not None:
-        # Other machines get this program's code; the packages it needs must be installed there.
-        # An installed program is installed there as well.
+        # A checkout is sent to the other machines; its dependencies must be installed there. If
+        # this program is an installed package, it must be installed there as well.
         environment = {"env_vars": quiet}
         if IS_CHECKOUT:
             environment |= {
@@ -168,7 +167,7 @@ def _connect(ray: Any, cluster: Cluster) -> bool:
             logging_level="ERROR",
             runtime_env=environment,
         )
-    except Exception as problem:  # Ray's own, of gRPC, of the network
+    except Exception as problem:  # from Ray, gRPC or the network
         raise SettingsError(
             f"There is no response from a Ray cluster at {cluster.address or 'this machine'}: "
             f"{problem}"

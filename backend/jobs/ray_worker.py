@@ -14,8 +14,8 @@ from backend.jobs.image_batches import encode_images
 from backend.loaded_models import Engine
 from backend.settings import Settings
 
-#: Schemas of inputs and results, one row per pair. A pair whose picture cannot be read comes back
-#: with only the `problem`.
+#: Schemas of inputs and results, one row per pair. If a picture cannot be read, `problem` is set
+#: and the values are null.
 QUESTIONS = pa.schema([("pair_id", pa.int64()), ("image", pa.string()), ("caption", pa.string())])
 _FLOATS = pa.list_(pa.float32())
 RESULTS = pa.schema(
@@ -39,7 +39,7 @@ class ScoringWorker:
         settings: Settings,
         root: str,
         exploring: Exploring,
-        prepared: Any,  #: what `Scorer.prepare` has made in the program that asks
+        prepared: Any,  #: the result of `Scorer.prepare` in the driver
     ) -> None:
         self._engine = Engine(settings)
         self._root = Path(root)
@@ -86,7 +86,7 @@ def _columns(trajectory: Trajectory) -> dict[str, Any]:
 
 
 def trajectory_of(row: Mapping[str, Any]) -> Trajectory:
-    """The trajectory in a row of RESULTS without a problem."""
+    """The trajectory in a row of RESULTS whose `problem` is null."""
 
     def floats(name: str) -> Any:
         return np.array(row[name], np.float32)

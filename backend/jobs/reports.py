@@ -1,4 +1,4 @@
-"""What long work is given and what it reports: plain frozen records."""
+"""Arguments and reports of jobs: plain frozen dataclasses."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class ProblemView:
-    """A row that did not go in: where it is and what to do."""
+    """A row that could not be imported: where it is and what to do."""
 
     file: str
     row: int | None
@@ -25,14 +25,14 @@ class ImportReport:
     already_there: int
     problems: int
     first_problems: tuple[ProblemView, ...] = ()
-    #: What was decided without being asked: an encoding, a column that holds no ids.
+    #: Choices made automatically: an encoding, a column that contains no ids.
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Deletion:
-    """What goes, or has gone, with a dataset. `reviewed` pairs have a verdict; `acts`: all
-    verdicts, undos and redos on its pairs, which are kept in `verdict_file`."""
+    """What is, or would be, deleted with a dataset. `reviewed` pairs have a verdict; `acts`: number
+    of verdicts, undos and redos on its pairs, all of them saved in `verdict_file`."""
 
     dataset_id: int
     name: str
@@ -46,7 +46,7 @@ class Deletion:
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """`scored` pairs got a trajectory now; `skipped` had one; `unreadable` images were reported."""
+    """Pairs `scored` now, `skipped` because they had a trajectory, or with `unreadable` images."""
 
     dataset_id: int
     pairs: int
@@ -57,14 +57,14 @@ class ScoreReport:
     suggestions: int
     seconds: float
     run_id: int
-    #: How the detector was made: figures by name, see `backend.engine.detection.cold_start`.
+    #: Training report of the detector, by name; see `backend.engine.detection.cold_start`.
     detector: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class SupportReport:
-    """`computed` pairs got their phrases now, `phrases` in all, of which `covered` could be tested;
-    `untested`: pairs of the dataset without support. `notes`: what is to be known of it."""
+    """Phrases of `computed` pairs were attributed now: `phrases` in all, of which `covered` could
+    be tested. `untested`: pairs of the dataset without support. `notes`: caveats for the user."""
 
     dataset_id: int
     pairs: int
@@ -80,8 +80,9 @@ class SupportReport:
 @dataclass(frozen=True)
 class SpecificityReport:
     """`measured` of `pairs`; `retrieved`: captions that rank their own image first, among at most
-    `of` similar ones. `likeness`: their mean cosine with the own image; `easy`: so low that the
-    figure says little. `pool` of `pictures` were looked through; `by`: whose vectors judged."""
+    `of` similar ones. `likeness`: mean cosine of these with the caption's own image; `easy`: it is
+    so low that `retrieved` says little. `pool` of `pictures` were searched; `by`: the scorer whose
+    vectors were used."""
 
     dataset_id: int
     run_id: int
@@ -98,8 +99,8 @@ class SpecificityReport:
 
 @dataclass(frozen=True)
 class PictureQualityReport:
-    """`measured` pictures were looked at now; `unreadable` could not be opened; `issues`: pairs by
-    what their picture has, of the whole dataset."""
+    """Pictures `measured` now; `unreadable` ones could not be opened. `issues`: number of pairs by
+    issue of their picture, in the whole dataset."""
 
     dataset_id: int
     pairs: int
@@ -110,8 +111,8 @@ class PictureQualityReport:
 
 @dataclass(frozen=True)
 class DuplicatesReport:
-    """`pictures` were compared, `without` have no vector; `groups` of near duplicates hold
-    `members` pictures. `threshold`: the least cosine with a group's first picture."""
+    """`pictures` were compared, `without` have no vector; the `groups` of near duplicates have
+    `members` pictures in all. `threshold`: the minimum cosine with a group's first picture."""
 
     dataset_id: int
     threshold: float
@@ -123,7 +124,7 @@ class DuplicatesReport:
 
 @dataclass(frozen=True)
 class MapReport:
-    """`pictures` with `pairs` have a place on the map; `without`: pictures without a vector."""
+    """`pictures`, with `pairs`, are on the map; `without`: pictures without a vector."""
 
     dataset_id: int
     run_id: int
@@ -134,7 +135,7 @@ class MapReport:
 
 @dataclass(frozen=True)
 class BagsReport:
-    """`bags`: how many of each size, of so many `pictures`; `struck`: left out as was asked."""
+    """`bags`: number of bags by size; `pictures`: in the dataset; `struck`: left out on request."""
 
     dataset_id: int
     out: Path
@@ -147,7 +148,7 @@ class BagsReport:
 class CorrectionReport:
     """`outcomes`: how many pairs ended as *offered*, *no better*, *unchanged*, *refused*,
     *unreadable*, *asked before*, *not scored*, *image unreadable*. `accepted`: by the rule.
-    `stopped`: why it ended before the queue did."""
+    `stopped`: why it stopped before the end of the queue."""
 
     dataset_id: int
     proposer: str
@@ -166,8 +167,8 @@ class CorrectionReport:
 @dataclass(frozen=True)
 class BoostReport:
     """`outcomes`: how many pairs ended as *offered*, *no better*, *refused by the guard*, *looks
-    wrong*, *nothing to blend*, *unreadable*, *asked before*, …; `struck`: phrases that the guard
-    has taken out. `stopped`: why it ended before the queue did."""
+    wrong*, *nothing to blend*, *unreadable*, *asked before*, …; `struck`: phrases that the
+    guard removed. `stopped`: why it stopped before the end of the queue."""
 
     dataset_id: int
     looked_at: int
@@ -183,7 +184,7 @@ class BoostReport:
 
 @dataclass(frozen=True)
 class DryRunQuestion:
-    """What would be sent for one pair; the picture as its size in bytes."""
+    """The request that would be sent for one pair; of the picture only its size in bytes."""
 
     pair_id: int
     external_id: str
@@ -194,7 +195,7 @@ class DryRunQuestion:
 
 @dataclass(frozen=True)
 class DryRun:
-    """`pairs`: in the queue; `tokens_each`: a rough guess at one question."""
+    """`pairs`: in the queue; `tokens_each`: rough estimate of the tokens per request."""
 
     proposer: str
     pairs: int
@@ -204,8 +205,9 @@ class DryRun:
 
 @dataclass(frozen=True)
 class CorrectorFigures:
-    """Of captions that people have corrected: the share with a readable answer, with a correction,
-    and with the very correction that was accepted; the mean rise of s, words changed."""
+    """Results on captions that people have corrected: shares with a readable answer, with a
+    caption, and with exactly the accepted correction; mean rise of s and number of words changed
+    (None without a caption)."""
 
     model: str
     readable: float
@@ -217,8 +219,8 @@ class CorrectorFigures:
 
 @dataclass(frozen=True)
 class DistillationReport:
-    """`examples` learnt from, of which so many were the teacher's answers; `held_out`: corrections
-    that all three were examined on."""
+    """`examples`: trained on, of which `from_teacher` are the teacher's answers; `held_out`:
+    corrections that the untrained student, the student and the teacher were evaluated on."""
 
     dataset_id: int
     examples: int
@@ -233,7 +235,7 @@ class DistillationReport:
 
 @dataclass(frozen=True)
 class ClassifierView:
-    """A trained classifier; `report` holds its cross-validated figures."""
+    """A trained classifier; `report`: its cross-validated metrics."""
 
     id: int
     name: str
@@ -246,7 +248,7 @@ class ClassifierView:
 
 @dataclass(frozen=True)
 class TrainReport:
-    """A candidate, trained but not yet adopted, beside the classifier in use."""
+    """A candidate classifier, trained but not adopted, compared with the one in use."""
 
     dataset_id: int
     classifier_id: int
@@ -257,7 +259,7 @@ class TrainReport:
 
 @dataclass(frozen=True)
 class Selection:
-    """Some pairs of a dataset, and in words which."""
+    """Some pairs of a dataset, and a description of them in words."""
 
     pair_ids: frozenset[int]
     words: str
@@ -269,8 +271,7 @@ class TwoStage:
     the `keep` share of the whole by `by` (support, worst, alignment, random, specificity).
 
     `least_phrases`: pairs with fewer tested phrases go last in stage two. `split`: only undecided
-    pairs of this split take part, None: all. `tag`: say in the tags what would leave, leave none
-    out.
+    pairs of this split take part, None: all. `tag`: tag the pairs instead of leaving any out.
     """
 
     align: float = 0.7
@@ -283,12 +284,12 @@ class TwoStage:
 
 @dataclass(frozen=True)
 class Lost:
-    """What a selection loses, so that no filter takes a kind of caption away unseen.
+    """What a selection loses, so that no filter removes a kind of caption unnoticed.
 
-    `kinds`: of each kind of word, the share of its occurrences that stays; `short`: the share of
-    captions of at most 4 words that stays; `words`: how many words vanish with every caption that
-    had them; `examples`: five of them; `splits`: of each split the share that stays; `images`:
-    images that lose all their captions."""
+    `kinds`: for each kind of word, the share of its occurrences that stays; `short`: the share of
+    captions of at most 4 words that stays; `words`: how many words occur only in captions that
+    leave; `examples`: five of them; `splits`: the share of each split that stays; `images`: number
+    of images that lose all their captions."""
 
     kinds: dict[str, float]
     short: float | None
@@ -300,10 +301,11 @@ class Lost:
 
 @dataclass(frozen=True)
 class SelectionReport:
-    """`taking_part`: undecided pairs of the split; `pool`, `kept` of them; `decided`: pairs that
-    curators have judged, which count in no quota. Lines: the lowest match and the lowest value
-    that stayed. `refitted`: support was normalised anew for this first stage. `stays`, `goes`:
-    fields of queues that show what stays, and by its name what leaves at each stage."""
+    """`taking_part`: undecided pairs of the split; `pool`, `kept`: those left after stages one and
+    two; `decided`: pairs that curators have judged, which count towards no quota. `align_line`,
+    `keep_line`: the lowest match and the lowest stage-two value that stayed. `refitted`: support
+    was renormalised for this first stage. `stays`, `goes`: fields of queues that show what stays
+    and, by stage, what leaves."""
 
     dataset_id: int
     choice: TwoStage
@@ -323,7 +325,7 @@ class SelectionReport:
 
 @dataclass(frozen=True)
 class ExportChoice:
-    """What stays. Every field is one decision the curator takes."""
+    """What to export. Every field is one choice of the curator."""
 
     #: Undecided pairs with p_error above this leave; None keeps all undecided ones.
     drop_above: float | None = None
@@ -333,7 +335,7 @@ class ExportChoice:
     dropped: str = "leave out"
     #: Pairs with the verdict *unsure*: "keep" or "leave out".
     unsure: str = "keep"
-    #: Captions that stay as they are with a specificity below this are generic; None: no line.
+    #: Captions that stay unchanged and have a specificity below this are generic; None: no limit.
     specificity_below: float | None = None
     #: Generic captions: "tag" (kept, tags column says so) or "leave out".
     generic: str = "tag"
@@ -343,14 +345,14 @@ class ExportChoice:
     only: Selection | None = None
     #: Of undecided pairs only those that a two-stage selection keeps. None: all.
     two_stage: TwoStage | None = None
-    #: "decided": as curators left them; "enriched": and where nobody has decided otherwise, the
-    #: enrichment on offer, which nobody has checked.
+    #: "decided": as curators left them; "enriched": also suggested, unchecked enrichments, unless
+    #: a verdict says otherwise.
     captions: str = "decided"
 
 
 @dataclass(frozen=True)
 class ExportCounts:
-    """What an export would do, pair by pair: `total` is the sum of `kept` and `left_out`."""
+    """Number of pairs by what an export does with them; `total` is `kept` plus all `left_out`."""
 
     total: int
     kept: int
@@ -358,7 +360,7 @@ class ExportCounts:
     tagged: int
     left_out: dict[str, int]
     by_decision: dict[str, int]
-    #: Kept with an enriched caption, accepted or on offer.
+    #: Kept with an enriched caption, accepted or only suggested.
     enriched: int = 0
 
 
@@ -379,8 +381,8 @@ class BackupReport:
 
 @dataclass(frozen=True)
 class JobView:
-    """Long work in the background. `status`: queued, running, done, failed or cancelled.
-    `subject`: what it works on: a dataset's name, or the path that is imported."""
+    """A background job. `status`: queued, running, done, failed or cancelled. `subject`: what it
+    works on: a dataset's name, a model, or the path that is imported."""
 
     id: int
     kind: str

@@ -84,7 +84,7 @@ def train_candidate(
     moved = _compared(store, run, result, [pair.id for pair in pairs], labels)
     report = {**result.report, **moved, "run": run.id, "verdicts": verdicts}
     with store.writing() as session:
-        dataset_queries.lock(session, dataset_id)  # so that no two get the same version
+        dataset_queries.lock(session, dataset_id)  # so that no two get the same number
         number = len(classifier_queries.list_classifiers(session, dataset_id))
         row = classifier_queries.add_classifier(
             session,
@@ -175,7 +175,7 @@ def _decided_by_people(
 def _compared(
     store: Store, run: RunRow, result: Retrained, trained_on: list[int], labels: list[int | None]
 ) -> dict[str, Any]:
-    """What the candidate changes, over all pairs; see `detection.retrain.compare`."""
+    """What the candidate changes, over all pairs; see `detection.retraining.compare`."""
     ids, after, before = _ranked(store, run, result.classifier)
     rows = np.searchsorted(ids, trained_on)
     after[rows] = result.p_error  # by classifiers that had not seen them

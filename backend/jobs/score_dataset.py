@@ -1,6 +1,6 @@
-"""Score a dataset: trajectories, concreteness, what a captioner expects, detection, suggestions.
+"""Score a dataset: trajectories, concreteness, captioner expectations, detection, suggestions.
 
-Each stage reads from the store what it still has to do, and commits batch by batch. So the same
+Each stage queries the store for its remaining work and commits batch by batch, so that the same
 command resumes after a kill, and a second run finds nothing to do and changes nothing.
 """
 
@@ -40,10 +40,10 @@ from db.queries.datasets import NewProblem
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 
-#: Pairs encoded, scored and committed together: what a kill can cost at most.
+#: Pairs encoded, scored and committed together: the most work that a kill can lose.
 BATCH = 48
 
-#: What the list of problems calls an image that scoring could not read.
+#: Problem kind for an image that scoring could not read.
 UNREADABLE = "unreadable image"
 
 
@@ -56,14 +56,14 @@ def score_dataset(
     cluster: Cluster | None = None,
     anyway: bool = False,
 ) -> ScoreReport:
-    """Bring every pair of the dataset to the end of the line.
+    """Run all stages on the pairs that still need them.
 
-    `cluster`: where trajectories are computed, if not by this program itself; `anyway`: pictures of
-    a kind that the model does not know as well, now and from now on. Raises ModelUnavailable,
+    `cluster`: where to compute trajectories, None: in this process; `anyway`: also score pictures
+    of a kind that the model does not know (remembered with the dataset). Raises ModelUnavailable,
     UnknownPictures, NotFound.
     """
     started = time.monotonic()
-    captioner = engine.captioner  # noqa: F841  (one that is missing is missed now, not in an hour)
+    captioner = engine.captioner  # noqa: F841  (fail now, not in an hour, if it is missing)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         total = pair_queries.counts(session, dataset_id).total
@@ -75,7 +75,7 @@ def score_dataset(
     prepare_scorer(store, engine, dataset_id, progress)
     run = _run(store, engine, dataset_id)
     remember(store, engine, dataset_id, anyway)
-    with store.writing() as session:  # every image that has not been scored is tried again
+    with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
     if cluster is None:
         scored, unreadable = _trajectories(store, engine, run, root, total, progress)
@@ -109,7 +109,7 @@ def score_dataset(
 
 
 def what_run(engine: Engine, dataset_id: int) -> dict[str, Any]:
-    """What makes a run by this very model."""
+    """The fields that identify the run of this model with these settings."""
     info = engine.scorer.info
     exploring = replace(engine.exploring, auxiliary=bool(info.auxiliary))
     return {
@@ -129,7 +129,7 @@ def what_run(engine: Engine, dataset_id: int) -> dict[str, Any]:
 
 
 def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
-    """The run under which this very model scores this dataset: an earlier one again, or a new."""
+    """The run of this model and these settings on this dataset: an earlier one, or a new one."""
     what = what_run(engine, dataset_id)
     with store.writing() as session:
         run = run_queries.find_run(session, **what)
@@ -141,7 +141,7 @@ def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
 def _trajectories(
     store: Store, engine: Engine, run: RunRow, root: Path, total: int, progress: Progress
 ) -> tuple[int, int]:
-    """Trajectories of all pairs that have none under this run; (scored, unreadable)."""
+    """Compute the trajectories that this run lacks; returns (scored, unreadable)."""
     scored = unreadable = 0
     reported: set[str] = set()
     vectors = image_file(store, engine, run)
@@ -170,7 +170,7 @@ def _by_cluster(
     cluster: Cluster,
     progress: Progress,
 ) -> tuple[int, int]:
-    """`_trajectories`, computed by Ray's workers."""
+    """Like `_trajectories`, computed by Ray workers."""
     scored = unreadable = 0
     reported: set[str] = set()
     vectors = image_file(store, engine, run)
@@ -204,8 +204,8 @@ def _save(
     broken: Mapping[str, str],
     reported: set[str],
 ) -> None:
-    """`broken`: images that could not be read, and why; each is reported once (`reported`),
-    however many captions it has."""
+    """Store trajectories and problems. `broken`: unreadable images with the reason; each is stored
+    once (`reported`), however many captions it has."""
     rows = [to_row(pair, trajectory) for pair, trajectory in zip(pairs, trajectories, strict=True)]
     problems = [
         NewProblem(name, None, UNREADABLE, message)
@@ -219,9 +219,9 @@ def _save(
 
 
 def _unscored(store: Store, run: RunRow) -> Iterator[list[PairRow]]:
-    """Batches of pairs without a trajectory of this run: all captions of an image in one batch, so
-    that it is decoded and encoded once; about BATCH pairs, more only where one image has more."""
-    ids, ends = array("q"), array("q")  # a few bytes a pair, for datasets of any size
+    """Batches of pairs without a trajectory of this run. All captions of an image are in one batch,
+    so that it is decoded and encoded once; batches therefore may be larger than BATCH."""
+    ids, ends = array("q"), array("q")  # a few bytes per pair, for datasets of any size
     with store.reading() as session:
         waiting = pair_queries.unscored_by_image(session, run.dataset_id or 0, run.id)
         for _, group in groupby(waiting, key=lambda row: row[1]):

@@ -22,7 +22,7 @@ from db.queries import settings as setting_queries
 
 ARCHIVE = ASSETS / "demo-scored.tar.xz"
 _DATABASE, _VECTORS = "traced.db", "vectors"
-#: Settings that determine the scores: with others the demo has to be scored again.
+#: Settings that determine the scores: with other values the demo has to be scored again.
 _SCORING = ("model", "kind", "captioner", "concreteness", "precision", "detector", "explorer",
             "unit", "direction", "steps", "top", "candidates", "whole_words", "seed")  # fmt: skip
 
@@ -39,7 +39,7 @@ def unpack(settings: Settings) -> bool:
     """Start with the scored demo dataset if `applies_to` allows it; returns whether it did.
 
     The database is put in place last, atomically: a process killed before that leaves nothing
-    behind, and of two that start at once one wins.
+    behind, and if two start at once, one of them wins.
     """
     if not applies_to(settings):
         return False

@@ -78,7 +78,7 @@ def measure_specificity(
 def picture_vectors(store: Store, engine: Engine, dataset_id: int) -> StoredVectors:
     """The vectors of a dataset's pictures by this session's model.
 
-    Raises TrainingError if the dataset is not scored by it, SettingsError if it keeps no vectors.
+    Raises TrainingError if the dataset is not scored by it, SettingsError if it stores no vectors.
     """
     scored = scored_by_this_model(store, engine, dataset_id)
     if engine.scorer.info.compares_pairs:
@@ -97,7 +97,7 @@ def texts_of(engine: Engine, captions: Sequence[str]) -> NDArray[np.float32]:
 
 @dataclass(frozen=True)
 class _Pool:
-    """Pictures that neighbours come from: a pair of each, its name, its unit vector [n, d]."""
+    """The pictures searched for neighbours: a pair of each, its name, its unit vector [n, d]."""
 
     pairs: NDArray[np.int64]
     names: NDArray[np.object_]

@@ -1,11 +1,11 @@
-"""Expectations between engine and store."""
+"""Convert expectations between engine and store rows."""
 
 from backend.engine.expectation import Expectation
 from db.queries.expectations import ExpectationRow
 
 
 def to_row(expectation: Expectation, alternatives: bool = True) -> ExpectationRow:
-    """`alternatives`: whether somebody may ever look at them."""
+    """`alternatives`: whether to store them; only needed if they may be shown."""
     kept = expectation.alternatives if alternatives else ()
     return ExpectationRow(expectation.log_p, expectation.distance, kept, expectation.captioner)
 

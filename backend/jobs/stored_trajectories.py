@@ -22,7 +22,7 @@ AT_ONCE = 500
 
 
 def exploring_of(run: RunRow) -> Exploring:
-    """How the run computed its trajectories; anything compared with them must be computed alike."""
+    """How the run computed its trajectories; only those computed the same way are comparable."""
     return Exploring.recorded(run.explorer, run.parameters)
 
 

@@ -33,9 +33,9 @@ from db.queries.suggestions import Attempt
 
 #: Corrections are prepared for pairs at least this likely to be wrong.
 SUGGEST_ABOVE = 0.5
-#: … so many together, committed together …
+#: Pairs processed and committed together.
 TOGETHER = 8
-#: … and at most for so many, the most suspect first; the others get theirs when they are opened.
+#: Maximum number of pairs, most likely wrong first; the others get theirs when they are opened.
 SUGGEST_AT_MOST = 1000
 
 
@@ -47,7 +47,7 @@ def suggest_likely(
     classifier = classifier_in_use(store, dataset_id)
     with store.reading() as session:
         likely = pair_queries.most_likely_wrong(session, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
-    # Only where it is needed: it loads the captioner.
+    # Only if needed, because it loads the captioner.
     proposer = _prepared_by(engine, classifier) if likely else ""
     suggested = 0
     for done in range(0, len(likely), TOGETHER):
@@ -72,8 +72,8 @@ def _contexts(
     weights: WordWeights,
     proposer: str,
 ) -> dict[int, CorrectionContext]:
-    """By pair: those that have a trajectory, an image that can be read and no suggestions yet, and
-    for which `proposer` has not already failed to find any."""
+    """Contexts by pair, of pairs that have a trajectory, a readable image and no suggestions yet,
+    and for which `proposer` has not already failed to find any."""
     with store.reading() as session:
         known = suggestion_queries.attempted(session, [pair.id for pair in pairs], proposer, run.id)
         stored = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])

@@ -53,9 +53,9 @@ _SAMPLE = 1000
 def measure_support(
     store: Store, engine: Engine, dataset_id: int, progress: Progress = no_progress
 ) -> SupportReport:
-    """Attributions of all scored pairs that have none under this run, then every pair's support.
+    """Compute the missing attributions of all scored pairs, then every pair's support.
 
-    Raises SettingsError for LEMoN and for a dataset that is not scored, ModelUnavailable.
+    Raises SettingsError for LEMoN and if the dataset is not scored, ModelUnavailable.
     """
     started = time.monotonic()
     with store.reading() as session:
@@ -108,7 +108,7 @@ def to_rows(scores: Sequence[PhraseScore]) -> list[PhraseRow]:
 
 
 def _pools_for(store: Store, engine: Engine, dataset_id: int) -> tuple[NoncePools, tuple[str, ...]]:
-    """The scorer's nonces without words that the dataset uses, and notes for the user."""
+    """The scorer's nonces, except words that occur in the dataset, and notes for the user."""
     pools = nonce_pools(engine)
     words = pools.words()
     used: set[str] = set()

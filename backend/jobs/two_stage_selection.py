@@ -1,7 +1,7 @@
 """Two-stage selection of a dataset's pairs for training, and what it loses.
 
-Verdicts beat selection: only undecided pairs take part, and what a curator has decided counts in no
-quota, so that work done makes no other pair fall out. Nothing is written here.
+Verdicts override the selection: only undecided pairs take part, and decided pairs count towards no
+quota, so that reviewing a pair never removes another one. Nothing is written here.
 """
 
 import re
@@ -28,7 +28,7 @@ from db.queries import runs as run_queries
 from db.queries.phrase_scores import SelectionColumns
 from db.queries.runs import RunRow
 
-#: The column behind each way of the second stage.
+#: The column for each criterion of the second stage.
 COLUMN_OF = {
     "support": "support", "worst": "weakest", "alignment": "s_0", "random": "random_key",
     "specificity": "specificity",
@@ -38,8 +38,8 @@ _BATCH = 5000
 
 @dataclass(frozen=True)
 class Chosen:
-    """Arrays [pairs of the dataset] in order of id. `values`: what the second stage goes by, not a
-    number where unknown. `reasons`: why a pair that took part leaves."""
+    """Arrays of shape [pairs of the dataset], in order of id. `values`: the criterion of the second
+    stage, NaN where unknown. `reasons`: why a pair leaves at stage one or two."""
 
     columns: SelectionColumns
     values: NDArray[np.float64]
@@ -49,7 +49,7 @@ class Chosen:
     reasons: tuple[str, str]
 
     def reason_of(self, pair_id: int) -> str:
-        """Why the pair leaves; "" if it stays or takes no part."""
+        """Why the pair leaves; "" if it stays or does not take part."""
         row = int(np.searchsorted(self.columns.ids, pair_id))
         if row >= len(self.columns.ids) or self.columns.ids[row] != pair_id:
             return ""
@@ -59,7 +59,7 @@ class Chosen:
 
 
 def check_two_stage(choice: TwoStage) -> None:
-    """Raise SettingsError for a choice that is invalid."""
+    """Raise SettingsError if the choice is invalid."""
     check_shares(choice.align, choice.keep)
     if choice.by not in COLUMN_OF:
         raise SettingsError(f"There is no selection by '{choice.by}'; use {', '.join(COLUMN_OF)}.")
@@ -68,7 +68,8 @@ def check_two_stage(choice: TwoStage) -> None:
 
 
 def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
-    """Raises SettingsError: what the choice needs is not measured, or too few pairs take part."""
+    """Select in two stages. Raises SettingsError if a required number has not been measured, or
+    if too few pairs take part."""
     check_two_stage(choice)
     column = COLUMN_OF[choice.by]
     with store.reading(scanning=True) as session:
@@ -102,7 +103,7 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
     if choice.least_phrases and run is not None:
         few = phrase_counts(store, run.id, columns.ids) < choice.least_phrases
         values = np.where(few, np.nan, values)
-    align = 1.0 if choice.by == "random" else choice.align  # random is a draw from all
+    align = 1.0 if choice.by == "random" else choice.align  # random samples from all pairs
     selection = select(columns.s_0, values, takes_part, align, choice.keep)
     rest = 1 - choice.keep / align
     second = {
@@ -117,7 +118,7 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
 
 
 def _no_value(choice: TwoStage, run: RunRow | None, advice: str) -> str:
-    """Why no pair that takes part has a value of the second stage, and what to do."""
+    """Why no participating pair has a value for the second stage, and what to do."""
     if choice.by not in ("support", "worst"):
         return advice
     if run is not None and run.status == "running":
@@ -131,7 +132,7 @@ def _no_value(choice: TwoStage, run: RunRow | None, advice: str) -> str:
 def report_on(
     store: Store, dataset_id: int, choice: TwoStage, progress: Progress = no_progress
 ) -> SelectionReport:
-    """Counts, lines and losses of a selection."""
+    """Counts, thresholds and losses of a selection."""
     chosen = choose(store, dataset_id, choice)
     selection = chosen.selection
     notes = []
@@ -164,7 +165,8 @@ def report_on(
 def _queues(
     choice: TwoStage, align_line: float | None, keep_line: float | None
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Both lines are ranges of the queue: what stays, and what leaves at each stage."""
+    """Queue fields that show what stays and, by name, what leaves at each stage: both thresholds
+    are ranges of a queue."""
     column = COLUMN_OF[choice.by]
     where = {"split": choice.split} if choice.split else {}
     stays = {"review": "all", **where}
@@ -190,7 +192,7 @@ _BETWEEN_WORDS = str.maketrans(dict.fromkeys(set(map(chr, range(128))) - set(asc
 
 
 def _words(text: str) -> list[str]:
-    """Runs of letters; by the faster way where the text is ASCII, which gives the same.
+    """Runs of letters; ASCII texts take a faster path with the same result.
 
     >>> _words("a man's t-shirt, no. 7"), _words("un café_noir")
     (['a', 'man', 's', 't', 'shirt', 'no'], ['un', 'café', 'noir'])
@@ -199,10 +201,10 @@ def _words(text: str) -> list[str]:
 
 
 def lost(store: Store, dataset_id: int, chosen: Chosen, progress: Progress = no_progress) -> Lost:
-    """From all captions that took part, a few at a time; shares are of the words' occurrences."""
+    """What the selection loses, from all captions that took part, read in batches."""
     after: Counter[str] = Counter()
     gone: Counter[str] = Counter()
-    short = np.zeros(2, np.int64)  # those that leave, those that stay
+    short = np.zeros(2, np.int64)  # [leaving, staying]
     ids = chosen.columns.ids
     images = np.zeros(len(ids), np.int64)
     last = done = 0
@@ -213,7 +215,7 @@ def lost(store: Store, dataset_id: int, chosen: Chosen, progress: Progress = no_
             break
         listed, captions, names = zip(*batch, strict=True)
         last = listed[-1]
-        # A pair that came in meanwhile is none of the selection's.
+        # Pairs added in the meantime are not part of the selection.
         listed_ids = np.array(listed, np.int64)
         rows = np.minimum(np.searchsorted(ids, listed_ids), len(ids) - 1)
         known = ids[rows] == listed_ids
@@ -224,7 +226,7 @@ def lost(store: Store, dataset_id: int, chosen: Chosen, progress: Progress = no_
             (gone, takes_part & ~chosen.selection.kept[rows], 0),
         ):
             texts = list(compress(captions, mask.tolist()))
-            # All captions of a batch at once: word by word this is what a selection waits for.
+            # All captions of a batch at once: caption by caption, this would be the bottleneck.
             words.update(_words("\n".join(texts).lower()))
             short[place] += sum(text.count(" ") < SHORT for text in texts)
         done += len(batch)

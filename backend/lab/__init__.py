@@ -1,3 +1,5 @@
-"""Not needed to run the product: the drawn world and the training of the embedded models
-(`scenes`), figures with known truth (`evaluation`), speed (`bench`), noisy copies of datasets.
+"""Research code that the product does not need at run time.
+
+The drawn world and the training of the embedded models (`scenes`), evaluation against ground truth
+(`evaluation`), benchmarks (`bench`), and noisy copies of datasets.
 """

@@ -1,4 +1,4 @@
-"""A real HTTP server that speaks the chat part of the OpenAI protocol."""
+"""A real HTTP server that implements the chat completions part of the OpenAI API."""
 
 import json
 import threading
@@ -8,15 +8,16 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-#: From the request's JSON: (status, text of the answer). A text that ends with CUT is sent as one
-#: that reached its longest length.
+#: Maps the request's JSON to (status, answer text). A text that ends with CUT is sent as one that
+#: was truncated at the maximum length.
 Respond = Callable[[dict[str, Any]], tuple[int, str]]
 CUT = "[cut]"
 
 
 @dataclass
 class Served:
-    """`asked`: every request that came in, in order."""
+    """A running server. `asked`: the bodies of all requests received, in order; `keys`: their
+    Authorization headers."""
 
     url: str
     asked: list[dict[str, Any]] = field(default_factory=list)
@@ -25,11 +26,11 @@ class Served:
 
 @contextmanager
 def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
-    """Answers on this machine alone until the block ends. `port` 0: any that is free."""
+    """Serve on the loopback interface until the block ends. `port` 0: any free port."""
     served = Served("")
 
     class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:  # the name that http.server calls
+        def do_POST(self) -> None:  # the name that http.server requires
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             served.asked.append(body)
             served.keys.append(self.headers.get("Authorization", ""))

@@ -1,9 +1,9 @@
-"""A noisy copy of a dataset: captions taken for right, a share of them made wrong, all recorded.
+"""A noisy copy of a dataset: all captions are assumed correct and a share of them is corrupted.
 
-The copy is a dataset like any other. Each row says whether its caption was made wrong, how, and
-which characters were changed; `noise.json` and the card say where it all comes from. `evaluate`
-takes such a dataset with `--noise recorded`; image paths are the source's, so that every format
-but imagefolder is read with `--image-root` of the source.
+The copy is an ordinary dataset. Each row records whether its caption was corrupted, how, and which
+characters were changed; `noise.json` and the card record the provenance. `evaluate` reads such a
+dataset with `--noise recorded`. Image paths are those of the source, so every format except
+imagefolder must be read with the source's `--image-root`.
 """
 
 import json
@@ -24,13 +24,13 @@ from backend.errors import DatasetFormatError, SettingsError
 from backend.progress import Progress, no_progress
 from backend.version import VERSION
 
-#: The column of a noisy dataset that holds what was done to a caption.
+#: The column of a noisy dataset that records what was done to the caption.
 COLUMN = "noise"
 
 
 @dataclass(frozen=True)
 class NoiseReport:
-    """`by_kind`: how many of each; `rows_left_out`: rows of the source that could not be read."""
+    """`by_kind`: corrupted captions by kind; `rows_left_out`: unreadable rows of the source."""
 
     out: Path
     pairs: int
@@ -54,10 +54,10 @@ def add_noise(
     limit: int | None = None,
     progress: Progress = no_progress,
 ) -> NoiseReport:
-    """Read the dataset at `path`, make `rate` of its captions wrong, write it to the folder `out`.
+    """Read the dataset at `path`, corrupt `rate` of its captions, write it to the folder `out`.
 
-    `source`: what makes fine-grained errors (None: rules). Raises DatasetError, ExportError,
-    SettingsError for an impossible rate or kind, and what a language model raises.
+    `source`: what generates fine-grained errors (None: rules). Raises DatasetError, ExportError,
+    SettingsError for an invalid rate or kind, and the errors of the language model, if one is used.
     """
     if not 0 < rate <= 1:
         raise SettingsError(f"The noise rate must lie above 0 and at most at 1, not {rate:g}.")
@@ -102,12 +102,12 @@ def add_noise(
 
 
 def recorded(pair: SourcePair) -> dict[str, Any] | None:
-    """What the noise column of a pair says; None if the dataset has none.
+    """The contents of a pair's noise column; None if the dataset has none.
 
-    {"wrong": bool} and, where wrong, "kind", "kinds" and "changed" (spans of characters).
+    {"wrong": bool} and, if wrong, "kind", "kinds" and "changed" (character spans).
     """
     extra = pair.extra
-    if COLUMN not in extra and isinstance(extra.get("extra"), str):  # of a table's one column
+    if COLUMN not in extra and isinstance(extra.get("extra"), str):  # tables have one column
         try:
             extra = json.loads(extra["extra"])
         except ValueError:

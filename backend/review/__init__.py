@@ -1,6 +1,6 @@
 """Interactive operations, in milliseconds: store reads and single queries to the models.
 
-pair, suggestions   one pair with everything a page shows of it
+pair, suggestions   one pair with everything that a page shows about it
 ask_models          suggestions, checks of an edit, the playground
 queue_form          a queue as text fields: in the form, in a link, in a saved view
 search, nearest     pairs by meaning and by picture

@@ -48,7 +48,7 @@ from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries.queue import QueueFilter
 
-#: Seconds that a page waits for busy models before it goes on without them.
+#: Seconds that a page waits for busy models before it continues without them.
 PATIENCE = 5.0
 
 
@@ -179,8 +179,8 @@ def play(
 
 
 def _phrases(engine: Engine, state: ImageState, caption: str) -> tuple[PhraseView, ...] | None:
-    """The caption's phrases; None with a scorer that compares pairs. A model's first question makes
-    its words without meaning, which takes some seconds."""
+    """The caption's phrases with their support; None with a scorer that compares pairs. A model's
+    nonsense words are generated on first use, which takes a few seconds."""
     try:
         pools = nonce_pools(engine)
     except SettingsError:

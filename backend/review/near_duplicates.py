@@ -22,7 +22,7 @@ from db.queries.near_duplicates import MemberRow
 #: Which picture of a group stays: the first that was imported, the sharpest, or the one whose
 #: caption is least likely wrong.
 WAYS = ("first", "sharpest", "best")
-#: Verdicts that take a pair out of the dataset.
+#: Verdicts that exclude a pair from the dataset.
 _LEAVING = ("drop", "abstract")
 _AT_ONCE = 500
 
@@ -174,5 +174,5 @@ def _doubt(picture: DuplicatePicture) -> float:
 
 
 def _blur(picture: DuplicatePicture) -> tuple[float, float, int]:
-    """Smaller is sharper; ties by the larger picture, then by import."""
+    """Sort key, sharpest first; ties are broken by picture size, then by import order."""
     return -(picture.sharpness or 0.0), -(picture.rows[0].size or 0.0), min(picture.pair_ids)

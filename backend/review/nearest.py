@@ -1,4 +1,4 @@
-"""Nearest vectors of a dataset, held in memory at one byte a number."""
+"""Nearest-neighbour search over a dataset's vectors, in memory, with one byte per dimension."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Everything about one pair as pages show it, from the store alone: fast, no model is asked."""
+"""Everything about one pair as pages show it, from the store alone: fast, no model is queried."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,10 +40,10 @@ from db.queries.suggestions import SuggestionRow
 def view_of(
     store: Store, pair_id: int, reader: str | None = None, corrector: str | None = None
 ) -> PairView:
-    """Everything about one pair, from the store alone: fast, no model is asked.
+    """Everything about one pair, from the store alone: fast, no model is queried.
 
     For a `reader` whose independent opinion is still pending, the others' verdicts are hidden.
-    `corrector`: the vision-language model that may be asked, if there is one.
+    `corrector`: the vision-language model that may be queried, if there is one.
     """
     with store.reading() as session:
         pair, dataset = dataset_queries.pair_and_dataset(session, pair_id)
@@ -122,8 +122,8 @@ def view_of(
 
 
 def suspects_of(store: Store, pair_ids: Sequence[int]) -> dict[int, tuple[SuspectWord, ...]]:
-    """The suspect words of each of these pairs, in one query; pairs that have not been
-    judged are left out."""
+    """The suspect words of each of these pairs, read in one session; pairs that have not been
+    scored are omitted."""
     with store.reading() as session:
         detections = {
             pair_id: detection_queries.get_detection(session, pair_id) for pair_id in pair_ids

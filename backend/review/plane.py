@@ -16,12 +16,13 @@ from db.queries.queue import QueueFilter, Range
 CELLS, POINTS = 40, 2000
 
 
-#: Below this a caption gives its own picture less than all the similar ones together.
+#: Captions with a log share below this are generic: their own picture gets a smaller share than all
+#: similar ones together.
 GENERIC_BELOW = math.log(0.5)
 
 
 def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
-    """`up`: the y axis, icc or specificity."""
+    """The plane of a dataset. `up`: the y axis, icc or specificity."""
     with store.reading() as session:
         cells = plane_queries.grid(session, dataset_id, CELLS, up)
         points = plane_queries.sample(session, dataset_id, POINTS)

@@ -1,4 +1,4 @@
-"""The review queue as curators and programs walk through it, and the views saved of it."""
+"""The review queue, as used by curators and programs, and its saved views."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,8 @@ from db.queries.saved_views import ViewRow
 LONGEST_NAME = 80
 #: Pages stop counting a queue here and report only that there are more.
 MOST_COUNTED = 10_000
-#: From this size on, a dataset's total is not recounted at every key press but cached (s).
+#: From this many pairs on, a dataset's total is cached for this many seconds, because every key
+#: press needs it.
 LARGE, TOTALS_HOLD = 50_000, 3.0
 
 

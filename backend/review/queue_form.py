@@ -47,8 +47,8 @@ _ID_DIGITS = 10
 _YES_NO = {"yes": True, "no": False}
 #: Columns that lie between 0 and 1.
 _SHARES = ("p_error", "icc", "disagreement")
-#: Only captions that are neither wrong nor abstract can be generic: these bounds hold in the order
-#: *generic first* for each column that has none of its own.
+#: Only captions that are neither wrong nor abstract can be generic: in the order *generic first*
+#: these bounds apply to each column without explicit bounds.
 GENERIC_BOUNDS = {
     "p_error": Range("p_error", None, 0.5),
     "icc": Range("icc", ABSTRACT_THRESHOLD, None),

@@ -25,10 +25,10 @@ from db.queries.suggestions import SuggestionRow
 class Review(Queue, Verdicts):
     """The queue, single pairs, verdicts, and interactive model queries.
 
-    Bound here, documented there: `edit_captions` in `backend.review.bulk_edits`, `suggest`,
-    `check_caption` and `why_abstract` in `backend.review.ask_models`, `progress` and
-    `plane` in the modules of that name, `map` and `map_region` in `picture_map`, `duplicates`,
-    `keep_one` and `keep_in_all` in `near_duplicates`.
+    Bound here, documented elsewhere: `edit_captions` in `backend.review.bulk_edits`, `suggest`,
+    `check_caption` and `why_abstract` in `backend.review.ask_models`, `progress` and `plane` in the
+    modules of the same name, `map` and `map_region` in `picture_map`, `duplicates`, `keep_one` and
+    `keep_in_all` in `near_duplicates`.
     """
 
     def __init__(self, store: Store, engines: DatasetEngines, settings: Settings) -> None:
@@ -55,13 +55,13 @@ class Review(Queue, Verdicts):
         anyway: bool = False,
         model: str | None = None,
     ) -> PlaygroundResult:
-        """See `backend.review.ask_models.play`; with `model`, in the form that `--model` takes, or
-        else with the dataset's or the session's models."""
+        """See `backend.review.ask_models.play`. `model`: as in `--model`; by default the dataset's
+        or the session's models."""
         engine = self._engines.of_dataset_or_session(dataset_id, model)
         return ask_models.play(self._store, engine, image, caption, anyway)
 
     def open_pair(self, pair_id: int, reader: str | None = None) -> PairView:
-        """Everything about one pair, from the store alone: fast, no model is asked.
+        """Everything about one pair, from the store alone: fast, no model is queried.
 
         For a `reader` whose independent opinion is still pending, the others' verdicts are hidden.
         """

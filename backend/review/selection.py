@@ -42,7 +42,7 @@ def select(
     splits: Sequence[str] = (),
     ids: Sequence[str] | None = None,
 ) -> Selection | None:
-    """Pairs that satisfy all given criteria; None if there are none given. `fields`: queue fields,
+    """Pairs that satisfy all given criteria; None if none are given. `fields`: queue fields,
     `splits`: "" for pairs without a split. Raises SettingsError for splits and ids that the
     dataset does not have."""
     chosen: list[tuple[set[int], str]] = []

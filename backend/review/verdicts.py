@@ -25,7 +25,7 @@ LONGEST_NOTE = 2_000
 
 
 class Verdicts:
-    """What curators decide. `author`: by default the one of the settings."""
+    """The verdicts of curators. `author` defaults to the one in the settings."""
 
     def __init__(self, store: Store, settings: Settings) -> None:
         self._store = store

@@ -64,7 +64,7 @@ class SuggestionView:
 
 @dataclass(frozen=True)
 class VerdictView:
-    """One row of a pair's history. `decision` None: the verdict before it was undone."""
+    """One row of a pair's history. `decision` None: the preceding verdict was undone."""
 
     decision: str | None
     corrected_caption: str | None
@@ -197,7 +197,7 @@ class SuspectsHit:
 
 @dataclass(frozen=True)
 class Retraining:
-    """A classifier and its AUC on the verdicts of its time, with that of its predecessor."""
+    """A classifier and its AUC on the verdicts at training time, with that of its predecessor."""
 
     name: str
     created_at: datetime
@@ -236,10 +236,10 @@ class EditedCaption:
 
 @dataclass(frozen=True)
 class EditView:
-    """What a bulk edit does, or has done, to `looked_at` pairs: `changed` get another text,
-    `unchanged` do not; `left_alone`: decided drop, abstract or unsure; `refused`: nothing would be
-    left, or the very caption that a person has called wrong; `passed_over`: somebody else was
-    faster. `examples`: the first that change."""
+    """What a bulk edit does, or has done, to `looked_at` pairs: `changed` get a new text,
+    `unchanged` do not; `left_alone`: decided drop, abstract or unsure; `refused`: the text would be
+    empty, or the same caption that a person has called wrong; `passed_over`: somebody else was
+    faster. `examples`: the first ones that change."""
 
     dataset_id: int
     looked_at: int
@@ -278,7 +278,7 @@ class DuplicatePicture:
 
 @dataclass(frozen=True)
 class DuplicateGroup:
-    """`pictures`: the first one is what the others are near duplicates of, nearest first."""
+    """`pictures`: the reference picture, then its near duplicates, nearest first."""
 
     id: int
     pictures: tuple[DuplicatePicture, ...]
@@ -286,8 +286,8 @@ class DuplicateGroup:
 
 @dataclass(frozen=True)
 class DuplicatesView:
-    """Some groups, and how many there are: `open_count` in which something is left to choose.
-    `threshold`: the least cosine with a group's first picture."""
+    """A page of groups, and the counts of all. `open_count`: groups with undecided pairs to choose
+    from. `threshold`: minimum cosine to a group's first picture."""
 
     groups: tuple[DuplicateGroup, ...]
     threshold: float
@@ -299,8 +299,8 @@ class DuplicatesView:
 
 @dataclass(frozen=True)
 class KeptView:
-    """In `groups` groups one picture stays: `dropped` pairs of the others; `left_alone` were
-    already decided otherwise; `passed_over`: another curator was faster."""
+    """In `groups` groups one picture is kept. `dropped`: pairs of the other pictures that were
+    dropped; `left_alone`: already decided otherwise; `passed_over`: another curator was faster."""
 
     groups: int
     dropped: int
@@ -364,7 +364,7 @@ class DatasetsView:
 
 @dataclass(frozen=True)
 class PlaneCell:
-    """Pairs in a cell of the plane; cells count from 0 at probability 0 and at ICC (or share) 0."""
+    """Pairs in a cell of the plane; cell 0 is at probability 0 and at ICC (or share) 0."""
 
     p_error: int
     up: int

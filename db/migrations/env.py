@@ -1,4 +1,4 @@
-"""Alembic's entry. Uses the connection it is given (`db.upgrade`), else `-x url=…`."""
+"""Alembic's entry point. Uses the connection it is given (`db.upgrade`), else `-x url=…`."""
 
 from alembic import context
 from sqlalchemy import Connection

@@ -1,5 +1,5 @@
-"""Claims: pairs on a curator's screen, or ready to come onto it, are not given to others until the
-claim expires."""
+"""Claims: a pair on a curator's screen, or preloaded for it, is not given to others until its claim
+expires."""
 
 from collections.abc import Collection, Sequence
 from datetime import timedelta
@@ -13,7 +13,7 @@ from db.queries import queue
 from db.queries.queue import QueueFilter
 from db.queries.statements import insert_for
 
-#: A curator who takes a break may lose the pair to others, but none of their verdicts.
+#: A curator who takes a longer break may lose the pair to others, but none of their verdicts.
 CLAIM_HOLDS = timedelta(minutes=10)
 
 
@@ -23,12 +23,12 @@ def claim(session: Session, pair_id: int, curator: str) -> bool:
 
 
 def claim_each(session: Session, pair_ids: Sequence[int], curator: str) -> list[int]:
-    """Claim several pairs or renew their claims; those that no other curator has claimed, in the
-    order given."""
+    """Claim several pairs or renew their claims; returns those that no other curator has claimed,
+    in the order given."""
     if not pair_ids:
         return []
     moment = now()
-    # In the order of their ids, so that two curators cannot wait for each other.
+    # In order of id, so that two curators cannot deadlock.
     statement = insert_for(session, Claim).values(
         [
             {"pair_id": pair_id, "curator": curator, "expires_at": moment + CLAIM_HOLDS}

@@ -15,7 +15,7 @@ from db.queries.statements import record
 
 @dataclass(frozen=True)
 class ClassifierRow:
-    """All but the payload. `basis` says what it was trained on, `report` how well it does."""
+    """All columns but the payload. `basis`: what it was trained on; `report`: its metrics."""
 
     id: int
     dataset_id: int
@@ -96,7 +96,7 @@ def amend_report(session: Session, classifier_id: int, **figures: Any) -> None:
 
 
 def list_classifiers(session: Session, dataset_id: int) -> list[ClassifierRow]:
-    """Newest first."""
+    """All classifiers of a dataset, newest first."""
     query = select(*_COLUMNS).where(Classifier.dataset_id == dataset_id)
     rows = session.execute(query.order_by(Classifier.id.desc()))
     return [record(ClassifierRow, row) for row in rows]

@@ -1,6 +1,6 @@
 """Trajectories of noisy copies of captions, stored so that training resumes after a kill.
 
-A copy is identified by its pair and its text: noise with the same seed makes the same copies.
+A copy is identified by its pair and its text: noise with the same seed gives the same copies.
 """
 
 import hashlib
@@ -25,9 +25,9 @@ _COLUMNS = tuple(
 def save_copies(
     session: Session, run_id: int, captions: Sequence[str], batch: Sequence[TrajectoryRow]
 ) -> None:
-    """Save one trajectory for each caption; one that is there stays as it is.
+    """Save one trajectory for each caption; existing ones are not changed.
 
-    Raises ValueError as `save_trajectories`.
+    Raises ValueError like `save_trajectories`.
     """
     if not batch:
         return
@@ -41,7 +41,7 @@ def save_copies(
 
 
 def copies_of(session: Session, run_id: int, copies: Sequence[Copy]) -> dict[Copy, TrajectoryRow]:
-    """The copies that have a trajectory under the run."""
+    """Those of the copies that have a trajectory under the run, with it."""
     wanted = {(pair_id, digest(text)): (pair_id, text) for pair_id, text in copies}
     kept: dict[Copy, TrajectoryRow] = {}
     for pair_ids in chunks(sorted({pair_id for pair_id, _ in wanted}), _AT_ONCE):

@@ -37,7 +37,7 @@ _COLUMNS = (
 
 
 def add_curator(session: Session, name: str, password_hash: str, role: str) -> CuratorRow:
-    """Raises `AlreadyExists` if the name is taken, ValueError for a role that does not exist."""
+    """Raises `AlreadyExists` if the name is taken, ValueError for an unknown role."""
     check_text(name, "The curator's name", 255)
     if role not in ROLES:
         raise ValueError(f"'{role}' is not a role; the roles are {', '.join(ROLES)}")
@@ -70,7 +70,7 @@ def get_curator(session: Session, name: str) -> CuratorRow:
 
 
 def is_adjudicator(session: Session, name: str) -> bool:
-    """Whether there is an account of that name that may settle disagreements."""
+    """Whether the account of this name exists and may settle disagreements."""
     query = select(Curator.id).where(Curator.name == name, Curator.role == "adjudicator")
     return session.execute(query).one_or_none() is not None
 
@@ -97,7 +97,7 @@ def count_active(session: Session) -> int:
 
 
 def add_login(session: Session, curator_id: int, token_digest: bytes, expires_at: datetime) -> None:
-    """Add a login of a browser; expired logins are deleted."""
+    """Add a browser's login and delete expired ones."""
     session.execute(delete(Login).where(Login.expires_at <= now()))
     session.execute(
         insert(Login).values(

@@ -192,7 +192,7 @@ def add_problems(session: Session, dataset_id: int, problems: Sequence[NewProble
 def list_problems(
     session: Session, dataset_id: int, offset: int = 0, limit: int = 100
 ) -> list[NewProblem]:
-    """In the order in which they were found."""
+    """Problems of a dataset in the order in which they were found."""
     rows = session.execute(
         select(
             ImportProblem.file,

@@ -25,7 +25,7 @@ class DetectionRow:
 
 
 def save_detections(session: Session, batch: Sequence[DetectionRow]) -> None:
-    """Save the newest detections, one a pair, and set p_error of their pairs."""
+    """Save the newest detections, one per pair, and set p_error of their pairs."""
     if not batch:
         return
     for detection in batch:
@@ -58,8 +58,8 @@ def save_detections(session: Session, batch: Sequence[DetectionRow]) -> None:
 def save_probabilities(
     session: Session, classifier_id: int | None, probabilities: Mapping[int, float]
 ) -> None:
-    """Give pairs that have a detection a new p_error, as when another classifier is adopted;
-    suspect words stay as they are."""
+    """Update p_error of pairs that have a detection, for example when another classifier is
+    adopted; suspect words are not changed."""
     if not probabilities:
         return
     for pair_id, p_error in probabilities.items():
@@ -81,7 +81,7 @@ def get_detection(session: Session, pair_id: int) -> DetectionRow | None:
 
 
 def detections_of(session: Session, pair_ids: Sequence[int]) -> dict[int, DetectionRow]:
-    """By pair; pairs that have not been judged yet are left out."""
+    """Detections by pair; pairs that have not been judged yet are left out."""
     rows = session.execute(
         select(
             Detection.pair_id,
@@ -106,8 +106,8 @@ def detections_of(session: Session, pair_ids: Sequence[int]) -> dict[int, Detect
 def unjudged(
     session: Session, run_id: int, classifier_id: int, after: int, limit: int
 ) -> list[int]:
-    """The next pairs behind `after` whose trajectory under the run this classifier has not judged,
-    in import order."""
+    """The next pairs with an id above `after` whose trajectory under the run this classifier has
+    not judged, in import order."""
     done = exists().where(
         Detection.pair_id == Trajectory.pair_id,
         Detection.run_id == run_id,

@@ -1,7 +1,7 @@
-"""What a captioner expects of a caption's words: packed beside the caption's trajectory.
+"""A captioner's expectations of a caption's words, packed in the row of the caption's trajectory.
 
-A word takes 8 bytes, and its alternatives about as much again, compressed. They come with every
-trajectory that is read (`queries/trajectories.py`) and cost no statement of their own.
+A word takes 8 bytes, and its alternatives about as much again, compressed. They are read together
+with the trajectory (`queries/trajectories.py`), without a statement of their own.
 """
 
 import json
@@ -26,8 +26,8 @@ _DIGITS = 3
 @dataclass(frozen=True)
 class ExpectationRow:
     """`log_p`, `distance`: of each word that was read, shape [words], float32; `alternatives`: for
-    each word the likeliest words with their probabilities, kept to three digits, or nothing for
-    all of them; `captioner`: who said so."""
+    each word the most probable words with their probabilities, rounded to three digits, or empty;
+    `captioner`: identity of the captioner."""
 
     log_p: FloatArray
     distance: FloatArray
@@ -36,8 +36,8 @@ class ExpectationRow:
 
 
 def unexpected(session: Session, run_id: int, captioner: str, after: int, limit: int) -> list[int]:
-    """The next pairs behind `after` with a trajectory under the run that this captioner has not
-    read, in import order."""
+    """The next pairs after `after` whose trajectory under the run has no expectations of this
+    captioner, in import order."""
     unread = session.execute(
         select(Trajectory.pair_id)
         .where(
@@ -52,8 +52,8 @@ def unexpected(session: Session, run_id: int, captioner: str, after: int, limit:
 
 
 def save_expectations(session: Session, run_id: int, rows: Mapping[int, ExpectationRow]) -> None:
-    """Keep them beside the trajectories of pairs under a run, in place of another captioner's.
-    Numbers must be finite (ValueError otherwise, nothing is written)."""
+    """Save expectations with the trajectories of a run, by pair; replaces those of another
+    captioner. Raises ValueError, with nothing written, if a number is not finite."""
     if not rows:
         return
     table = table_of(Trajectory)
@@ -69,7 +69,7 @@ def save_expectations(session: Session, run_id: int, rows: Mapping[int, Expectat
 def save_copy_expectations(
     session: Session, run_id: int, rows: Mapping[tuple[int, bytes], ExpectationRow]
 ) -> None:
-    """The same for noisy copies, by pair and digest of the caption."""
+    """Like `save_expectations`, for noisy copies, by pair and digest of the caption."""
     if not rows:
         return
     table = table_of(CopyTrajectory)
@@ -102,7 +102,7 @@ def _values(row: ExpectationRow) -> dict[str, bytes | str]:
 
 
 def pack(row: ExpectationRow) -> bytes:
-    """A count, the numbers, and the alternatives as compressed JSON, if there are any."""
+    """Pack as word count, numbers, and alternatives as compressed JSON, if there are any."""
     packed = b""
     if any(row.alternatives):
         rounded = [[[word, round(p, _DIGITS)] for word, p in words] for words in row.alternatives]
@@ -112,7 +112,7 @@ def pack(row: ExpectationRow) -> bytes:
 
 
 def unpack(blob: bytes | None, captioner: str | None) -> ExpectationRow | None:
-    """The inverse of `pack`; None where nothing is kept."""
+    """The inverse of `pack`; None if nothing is stored."""
     if blob is None or captioner is None:
         return None
     (count,) = struct.unpack_from("<H", blob)

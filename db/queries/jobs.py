@@ -1,4 +1,4 @@
-"""Long work in the background: where it is, and what became of it."""
+"""Background jobs: their progress and results."""
 
 import os
 import secrets
@@ -19,17 +19,18 @@ from db.queries.statements import record
 
 UNFINISHED = ("queued", "running")
 
-#: This process, unmistakably: process ids are given again, most of all in containers.
+#: Unique identity of this process: process ids are reused, above all in containers.
 PROCESS = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
 
-#: A job whose process we cannot see (another machine) counts as dead after this silence.
+#: A job on another machine, whose process cannot be checked, counts as dead if not updated for
+#: this long.
 SILENCE = timedelta(minutes=10)
 
 
 @dataclass(frozen=True)
 class JobRow:
-    """`status`: queued, running, done, failed or cancelled. `done` of `total` steps. `result`:
-    figures once it is done; until then what is needed to start it again (see `arguments`)."""
+    """`status`: queued, running, done, failed or cancelled. `done` of `total` steps. `result`: the
+    job's results once it is done; until then what is needed to restart it (see `arguments`)."""
 
     id: int
     kind: str
@@ -45,17 +46,17 @@ class JobRow:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the job was started with; empty once it is done."""
+        """The arguments that the job was started with; empty once it is done."""
         return dict(self.result.get(_ARGUMENTS, {})) if self.status != "done" else {}
 
     @property
     def attempts(self) -> int:
-        """How often it was started again after an interruption."""
+        """How often the job was restarted after an interruption; 0 once it is done."""
         return int(self.result.get(_ATTEMPTS, 0)) if self.status != "done" else 0
 
     @property
     def is_cancelling(self) -> bool:
-        """Somebody has cancelled the job, and it has not come to its next step yet."""
+        """Whether the job has been cancelled but has not reached its next step yet."""
         return self.status in UNFINISHED and bool(self.result.get(_CANCEL))
 
 
@@ -83,8 +84,8 @@ def create_job(
     arguments: Mapping[str, Any] | None = None,
     attempts: int = 0,
 ) -> JobRow:
-    """A job of this process with the status 'queued'. `arguments`: anything that JSON can hold,
-    kept so that a job that is interrupted can be started again."""
+    """A job of this process with the status 'queued'. `arguments`: JSON-serialisable, stored so
+    that an interrupted job can be restarted."""
     kept = {_ARGUMENTS: dict(arguments or {}), _ATTEMPTS: attempts}
     job_id = session.execute(
         insert(Job)
@@ -111,7 +112,7 @@ def update_job(
     message: str | None = None,
     result: dict[str, Any] | None = None,
 ) -> JobRow:
-    """Set what is given; what is None stays. Raises `MissingRow`."""
+    """Update the given fields; None leaves a field unchanged. Raises `MissingRow`."""
     given = {
         "status": status,
         "done": done,
@@ -139,7 +140,7 @@ def running_jobs(session: Session) -> list[JobRow]:
 
 
 def recent_jobs(session: Session, limit: int) -> list[JobRow]:
-    """The newest `limit` jobs and all that have not ended, newest first."""
+    """The newest `limit` jobs and all unfinished ones, newest first."""
     unfinished = select(Job.id).where(Job.status.in_(UNFINISHED))
     newest = select(Job.id).order_by(Job.id.desc()).limit(limit)
     query = (
@@ -149,8 +150,8 @@ def recent_jobs(session: Session, limit: int) -> list[JobRow]:
 
 
 def request_cancel(session: Session, job_id: int) -> JobRow:
-    """Ask whichever process does the job to end it; nothing changes for a job that has ended.
-    Raises `MissingRow`."""
+    """Ask the process that runs the job to cancel it; a finished job is not changed. Raises
+    `MissingRow`."""
     job = get_job(session, job_id)
     if job.status not in UNFINISHED:
         return job
@@ -158,10 +159,10 @@ def request_cancel(session: Session, job_id: int) -> JobRow:
 
 
 def fail_stale_jobs(session: Session) -> list[JobRow]:
-    """Mark jobs whose process is gone as failed, and say so in their message.
+    """Mark jobs whose process no longer exists as failed, with a message saying so.
 
-    Call when a program starts. Jobs of other living processes, also of a second server on the
-    same database, are left alone. Returns the jobs that were marked.
+    Call at program start. Jobs of other running processes, such as a second server on the same
+    database, are not changed. Returns the jobs that were marked.
     """
     marked = []
     for job in running_jobs(session):
@@ -177,12 +178,12 @@ def fail_stale_jobs(session: Session) -> list[JobRow]:
 
 
 def forget_all(session: Session) -> None:
-    """Delete every job, whatever became of it."""
+    """Delete all jobs, whatever their status."""
     session.execute(delete(Job))
 
 
 def _is_alive(job: JobRow) -> bool:
-    """Whether the job's process lives, as far as can be told from here."""
+    """Whether the job's process is running, as far as this machine can tell."""
     if job.owner == PROCESS:
         return True
     host, _, rest = job.owner.partition(":")
@@ -190,5 +191,5 @@ def _is_alive(job: JobRow) -> bool:
     if host != socket.gethostname() or not process_id.isdigit():
         return now() - job.updated_at < SILENCE
     if int(process_id) == os.getpid():
-        return False  # the id was given again, to us
+        return False  # the process id was reused, by us
     return is_running(int(process_id))

@@ -1,4 +1,4 @@
-"""Groups of pictures that show the same, and what is said of their pairs."""
+"""Groups of near-duplicate pictures, and their pairs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session, aliased
 from db.models import NearDuplicate, Pair, PictureSignals
 from db.queries.statements import check_number, chunks, record, table_of
 
-#: Verdicts that take a pair out of the dataset.
+#: Verdicts that remove a pair from the dataset.
 _LEAVING = ("drop", "abstract")
 _AT_ONCE = 5000
 
@@ -25,8 +25,8 @@ class DuplicateRow:
 
 @dataclass(frozen=True)
 class MemberRow:
-    """A pair of a group. `has_same_pixels`: as the group's first picture, None where pictures have
-    not been looked at; `sharpness`: higher is sharper; `size`: square root of the pixels."""
+    """A pair of a group. `has_same_pixels`: as the group's first picture, None if the signals have
+    not been measured; `sharpness`: higher is sharper; `size`: square root of the pixel count."""
 
     group_id: int
     pair_id: int
@@ -44,8 +44,8 @@ class MemberRow:
 
 @dataclass(frozen=True)
 class DuplicateCounts:
-    """`groups`, of which so many are `open`: they have an undecided pair, and at least two of their
-    pictures stay. `pictures`: in all groups."""
+    """`groups`, of which `open` ones have an undecided pair and at least two pictures that stay.
+    `pictures`: in all groups."""
 
     groups: int
     open: int
@@ -53,7 +53,7 @@ class DuplicateCounts:
 
 
 def replace_groups(session: Session, dataset_id: int, rows: Sequence[DuplicateRow]) -> None:
-    """The dataset's groups; those before are forgotten."""
+    """Store the dataset's groups; replaces the previous ones."""
     for row in rows:
         check_number(row.similarity, "the similarity")
     pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
@@ -69,7 +69,7 @@ def group_ids(
     after: int | None = None,
     limit: int | None = None,
 ) -> list[int]:
-    """Groups in the order of import of their first pictures, behind the group `after`."""
+    """Ids of groups in import order of their first pictures, following the group `after`."""
     query = _groups(dataset_id, only_open).order_by(NearDuplicate.group_id).limit(limit)
     if after is not None:
         query = query.where(NearDuplicate.group_id > after)
@@ -120,7 +120,7 @@ def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
 
 
 def counts(session: Session, dataset_id: int) -> DuplicateCounts:
-    """How many groups and pictures there are."""
+    """Counts of the dataset's groups and their pictures."""
     every = _groups(dataset_id).subquery()
     left = _groups(dataset_id, only_open=True).subquery()
     pictures = (
@@ -136,7 +136,7 @@ def counts(session: Session, dataset_id: int) -> DuplicateCounts:
 
 
 def is_duplicate() -> ColumnElement[bool]:
-    """That a pair's picture belongs to a group."""
+    """Condition: the pair's picture belongs to a group."""
     return exists().where(NearDuplicate.pair_id == Pair.id)
 
 

@@ -1,6 +1,6 @@
-"""What each curator says about a pair: who agrees with whom, and what has to be settled.
+"""Each curator's own opinion on a pair, for agreement and for disagreements to be settled.
 
-Opinions follow from the verdicts and are kept in the same transaction (`keep`).
+Opinions are derived from the verdicts and updated in the same transaction (`keep`).
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from db.queries.statements import insert_for, record
 
 @dataclass(frozen=True)
 class OpinionRow:
-    """`settles`: said by an adjudicator to end a disagreement."""
+    """`settles`: given by an adjudicator to end a disagreement."""
 
     pair_id: int
     author: str
@@ -29,7 +29,7 @@ class OpinionRow:
 
     @property
     def judgement(self) -> str | None:
-        """What is said of the caption as it was; see `statements.judgement`."""
+        """What the opinion says about the original caption; see `db.decisions.judgement`."""
         return judgement(self.decision, self.enriches)
 
 
@@ -51,12 +51,12 @@ _COLUMNS = (
     Opinion.enriches,
 )
 
-#: PostgreSQL has no maximum of booleans.
+#: PostgreSQL has no max() of booleans.
 _SETTLES = case((Opinion.settles, 1), else_=0)
 
 
 def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> None:
-    """Bring the author's opinion on the pair up to what their acts leave standing."""
+    """Update the author's opinion on the pair to the newest of their acts that is not undone."""
     acts = session.execute(
         select(
             Verdict.version,
@@ -98,13 +98,13 @@ def keep(session: Session, pair_id: int, author: str, settles: bool = False) -> 
 
 
 def of_pair(session: Session, pair_id: int) -> list[OpinionRow]:
-    """Oldest first."""
+    """All opinions on a pair, oldest first."""
     query = select(*_COLUMNS).where(Opinion.pair_id == pair_id).order_by(Opinion.decided_at)
     return [record(OpinionRow, row) for row in session.execute(query)]
 
 
 def shared(session: Session, dataset_id: int) -> Iterator[list[OpinionRow]]:
-    """For each pair that several curators have judged, their opinions; settlements are left out."""
+    """The opinions on each pair that several curators have judged, without settling ones."""
     several = (
         select(Opinion.pair_id)
         .join(Pair, Pair.id == Opinion.pair_id)
@@ -131,8 +131,8 @@ def shared(session: Session, dataset_id: int) -> Iterator[list[OpinionRow]]:
 
 
 def disputed_ids(dataset_id: int) -> Select[int]:
-    """Pairs about which curators differ, in verdict or in corrected caption, and that nobody has
-    settled."""
+    """Ids of pairs on which curators disagree, in verdict or in corrected caption, and which no one
+    has settled."""
     differ = (func.count(Opinion.decision.distinct()) > 1) | (
         func.count(Opinion.corrected_caption.distinct()) > 1
     )
@@ -151,7 +151,7 @@ def count_disputed(session: Session, dataset_id: int) -> int:
 
 
 def disputed(session: Session, dataset_id: int, limit: int = 100) -> list[DisputedPair]:
-    """What waits for an adjudicator, in the order of the dataset."""
+    """Unsettled disagreements for an adjudicator, in import order."""
     ids = disputed_ids(dataset_id).order_by(Opinion.pair_id).limit(limit).subquery()
     rows = session.execute(
         select(*_COLUMNS, Pair.external_id, Pair.caption)

@@ -1,4 +1,4 @@
-"""Pairs: adding many, finding one, walking through all, counting."""
+"""Pairs: add, look up, iterate, count."""
 
 import hashlib
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,8 @@ from db.queries.statements import check_text, chunks, insert_for, judged, record
 
 @dataclass(frozen=True)
 class NewPair:
-    """A pair to add. `external_id` is the reader's own id, unique in its dataset;
-    `image_path` is relative to the dataset's root; `extra` holds the source's other columns."""
+    """A pair to add. `external_id` is the source's own id, unique in its dataset; `image_path` is
+    relative to the dataset's root; `extra` contains the source's other columns."""
 
     external_id: str
     image_path: str
@@ -37,9 +37,10 @@ class AddedPairs:
 
 @dataclass(frozen=True)
 class PairRow:
-    """A pair as it stands. `s_0`: higher is a better match; `gain` (max s_t - s_0), `p_error`:
-    higher is worse; `icc`: higher is more concrete; `support`, `weakest`: higher is better borne
-    out by the image. Each is None until known."""
+    """The current state of a pair. `s_0`: higher is a better match; `gain` (max s_t - s_0),
+    `p_error`: higher is worse; `icc`: higher is more concrete; `support`, `weakest`: higher is
+    better supported by the image; `specificity`: higher is more specific. Each is None until
+    known."""
 
     id: int
     dataset_id: int
@@ -68,18 +69,18 @@ class PairRow:
     weakest: float | None
     specificity: float | None
     enriches: bool = False
-    #: The note of the verdict that holds; "": none.
+    #: The note of the verdict in effect; "": none.
     note: str = ""
 
     @property
     def judgement(self) -> str | None:
-        """What the verdict says of the caption as it was; see `statements.judgement`."""
+        """What the verdict says about the original caption; see `db.decisions.judgement`."""
         return judgement(self.decision, self.enriches, self.decided_by)
 
 
 @dataclass(frozen=True)
 class DatasetCounts:
-    """`scored`: have s_0. `errors_found`: verdicts that say the caption was wrong."""
+    """`scored`: pairs with s_0. `errors_found`: verdicts that say the caption was wrong."""
 
     total: int
     scored: int
@@ -90,7 +91,7 @@ class DatasetCounts:
 
 @dataclass(frozen=True)
 class ReviewCounts:
-    """How far a review is. `errors_found`: verdicts that say the caption was wrong."""
+    """Progress of a review. `errors_found`: verdicts that say the caption was wrong."""
 
     dataset_id: int
     total: int
@@ -98,7 +99,7 @@ class ReviewCounts:
     errors_found: int
 
 
-#: The columns behind a `PairRow`, in its order.
+#: The columns of a `PairRow`, in order of its fields.
 PAIR_COLUMNS = (
     Pair.id,
     Pair.dataset_id,
@@ -134,10 +135,10 @@ _INSERT_AT_ONCE = 5000
 
 
 def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> AddedPairs:
-    """Add pairs; those whose external id is there already are left as they are.
+    """Add pairs; those whose external id exists already are not changed.
 
-    So an interrupted import is simply run again. All rows are checked before any is written:
-    raises `UnstorableText` naming the first that cannot be kept byte for byte.
+    An interrupted import can therefore simply be run again. All rows are checked before any is
+    written: raises `UnstorableText` naming the first that cannot be stored byte for byte.
     """
     for row in rows:
         where = row.source_file or "the source"
@@ -147,7 +148,7 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
         check_text(row.image_path, f"The image path in {where}")
         check_text(row.split or "", f"The split in {where}", 255)
     added = 0
-    # Counted by what comes back: the drivers do not agree on the row count of a bulk insert.
+    # Returned rows are counted: drivers do not agree on the row count of a bulk insert.
     statement = (
         insert_for(session, Pair)
         .on_conflict_do_nothing(index_elements=["dataset_id", "external_id"])
@@ -178,8 +179,8 @@ def add_pairs(session: Session, dataset_id: int, rows: Sequence[NewPair]) -> Add
 
 
 def random_key(dataset_id: int, external_id: str) -> float:
-    """The pair's place in the random order, in [0, 1): a hash of its id, so that nothing else
-    influences it."""
+    """The pair's position in the random order, in [0, 1): a hash of dataset and external id, so
+    that nothing else influences it."""
     digest = hashlib.sha256(f"{dataset_id}:{external_id}".encode("utf-8", "replace")).digest()
     return int.from_bytes(digest[:6], "big") / 2**48
 
@@ -199,10 +200,10 @@ def pairs_after(
     limit: int = 1000,
     only_unscored_by_run: int | None = None,
 ) -> list[PairRow]:
-    """The next `limit` pairs in import order behind `after_id`; empty at the end.
+    """The next `limit` pairs after `after_id` in import order; empty at the end.
 
-    For long work: one short session a batch, so that no transaction stays open for hours. With
-    `only_unscored_by_run`, only pairs that have no trajectory of that run.
+    For long jobs: one short session per batch, so that no transaction stays open for hours.
+    `only_unscored_by_run`: only pairs without a trajectory of that run.
     """
     query = select(*PAIR_COLUMNS).where(Pair.dataset_id == dataset_id, Pair.id > after_id)
     if only_unscored_by_run is not None:
@@ -216,8 +217,8 @@ def pairs_after(
 
 
 def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterator[tuple[int, str]]:
-    """(id, image's path) of the pairs without a trajectory of that run, those of one image one
-    after the other, in import order otherwise within it. Streamed."""
+    """(id, image's path) of the pairs without a trajectory of that run, ordered by path, then in
+    import order, so that pairs of one image are adjacent. Streamed."""
     query = (
         select(Pair.id, Pair.image_path)
         .where(
@@ -232,7 +233,7 @@ def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterato
 
 
 def has_split(session: Session, dataset_id: int, name: str) -> bool:
-    """Whether a pair of the dataset is of this split."""
+    """Whether the dataset has pairs in this split."""
     query = select(Pair.id).where(Pair.dataset_id == dataset_id, Pair.split == name).limit(1)
     return session.execute(query).first() is not None
 
@@ -247,7 +248,7 @@ def captions_after(
 
 
 def pairs_of(session: Session, pair_ids: Sequence[int]) -> list[PairRow]:
-    """The pairs of these ids, in import order."""
+    """The pairs with these ids, in import order."""
     rows = session.execute(select(*PAIR_COLUMNS).where(Pair.id.in_(pair_ids)).order_by(Pair.id))
     return [record(PairRow, row) for row in rows]
 
@@ -263,11 +264,11 @@ def of_picture(session: Session, dataset_id: int, image_path: str) -> list[PairR
 
 
 def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
-    """Let others who write these pairs wait until this transaction ends.
+    """Lock these pairs until this transaction ends; other writers wait.
 
-    For transactions that write several pairs in another order than that of their ids, or more than
-    once: without it two of them can wait for each other crosswise, and PostgreSQL ends one. On
-    SQLite, which has one writer, there is nothing to do.
+    For transactions that write several pairs in an order other than that of their ids, or more than
+    once: without it two of them can deadlock, and PostgreSQL aborts one. A no-op on SQLite, which
+    has a single writer.
     """
     if session.get_bind().dialect.name != "postgresql":
         return
@@ -279,7 +280,7 @@ def lock_pairs(session: Session, pair_ids: Sequence[int]) -> None:
 def most_likely_wrong(
     session: Session, dataset_id: int, above: float, at_most: int
 ) -> list[PairRow]:
-    """Pairs at least so likely to be wrong, the likeliest first."""
+    """At most `at_most` pairs with a p_error of at least `above`, most likely wrong first."""
     rows = session.execute(
         select(*PAIR_COLUMNS)
         .where(Pair.dataset_id == dataset_id, Pair.p_error >= above)
@@ -305,8 +306,8 @@ def iterate_pairs(
     only_unscored_by_run: int | None = None,
     batch: int = 1000,
 ) -> Iterator[PairRow]:
-    """All pairs in import order, `batch` at a time in memory. The session stays open meanwhile;
-    see `pairs_after` for work that takes long."""
+    """All pairs in import order, `batch` at a time in memory. The session stays open meanwhile; use
+    `pairs_after` for long jobs."""
     after_id = 0
     while rows := pairs_after(session, dataset_id, after_id, batch, only_unscored_by_run):
         yield from rows
@@ -314,7 +315,7 @@ def iterate_pairs(
 
 
 def ids_by_picture(session: Session, dataset_id: int) -> dict[str, list[int]]:
-    """The pairs of every picture, pictures and pairs in import order."""
+    """Pair ids by picture; pictures and pairs are in import order."""
     rows = session.execute(
         select(Pair.image_path, Pair.id)
         .where(Pair.dataset_id == dataset_id)
@@ -334,7 +335,7 @@ def splits(session: Session, dataset_id: int) -> set[str]:
 
 
 def ids_of_splits(session: Session, dataset_id: int, names: Sequence[str]) -> list[int]:
-    """Ids of the pairs of these splits; "" stands for none."""
+    """Ids of the pairs in these splits; "" stands for no split."""
     split = func.coalesce(Pair.split, "")
     rows = session.execute(select(Pair.id).where(Pair.dataset_id == dataset_id, split.in_(names)))
     return list(rows.scalars())
@@ -343,7 +344,7 @@ def ids_of_splits(session: Session, dataset_id: int, names: Sequence[str]) -> li
 def ids_by_external_id(
     session: Session, dataset_id: int, external_ids: Sequence[str]
 ) -> dict[str, int]:
-    """The pairs' ids by the reader's own; those that do not exist are left out."""
+    """Pair ids by external id; those that do not exist are left out."""
     known: dict[str, int] = {}
     for part in chunks(external_ids, 1000):
         rows = session.execute(
@@ -356,8 +357,8 @@ def ids_by_external_id(
 
 
 def has_images_below(session: Session, dataset_id: int, folder: str) -> bool:
-    """Whether images of the dataset lie in the folder, a path relative to its root ("": anywhere
-    in the root)."""
+    """Whether the dataset has images in or below this folder, a path relative to its root ("": the
+    root itself)."""
     query = select(Pair.id).where(Pair.dataset_id == dataset_id)
     if folder:
         query = query.where(Pair.image_path.startswith(f"{folder}/", autoescape=True))
@@ -365,7 +366,7 @@ def has_images_below(session: Session, dataset_id: int, folder: str) -> bool:
 
 
 def sample_images(session: Session, dataset_id: int, size: int) -> list[str]:
-    """Names of images of pairs sampled at random, each once."""
+    """Distinct image names of `size` pairs sampled at random."""
     rows = session.execute(
         select(Pair.image_path)
         .where(Pair.dataset_id == dataset_id)
@@ -376,7 +377,7 @@ def sample_images(session: Session, dataset_id: int, size: int) -> list[str]:
 
 
 def totals(session: Session, dataset_id: int) -> tuple[int, int]:
-    """Pairs of the dataset, and how many of them are scored: 60 ms for a million pairs."""
+    """(pairs, scored pairs) of the dataset; takes 60 ms for a million pairs."""
     in_dataset = Pair.dataset_id == dataset_id
     total = session.execute(select(func.count()).where(in_dataset)).scalar_one()
     unscored = session.execute(
@@ -386,13 +387,14 @@ def totals(session: Session, dataset_id: int) -> tuple[int, int]:
 
 
 def count_truncated(session: Session, dataset_id: int) -> int:
-    """Pairs of whose captions the scorer has not read the end."""
+    """Number of pairs whose captions the scorer truncated."""
     query = select(func.count()).select_from(Pair)
     return session.execute(query.where(Pair.dataset_id == dataset_id, Pair.truncated)).scalar_one()
 
 
 def review_counts(session: Session, dataset_id: int, total: int | None = None) -> ReviewCounts:
-    """What a page says of a review at every key. `total`: the pairs, if their number is known."""
+    """Counts shown on the review page, queried at every key press. `total`: the number of pairs, if
+    known."""
     query: Select[Any, int] | CompoundSelect[Any, int] = _decided(dataset_id)
     if total is None:
         in_dataset = Pair.dataset_id == dataset_id
@@ -404,7 +406,7 @@ def review_counts(session: Session, dataset_id: int, total: int | None = None) -
 
 
 def _decided(dataset_id: int) -> Select[str | None, int]:
-    """How many pairs have each judgement."""
+    """A query for the number of pairs by judgement."""
     return (
         select(judged(), func.count())
         .where(Pair.dataset_id == dataset_id, Pair.decision.is_not(None))

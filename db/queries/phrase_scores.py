@@ -1,7 +1,7 @@
-"""What each phrase of a pair adds to its match: packed on the way in, unpacked on the way out.
+"""The contribution of each phrase to a pair's match, stored packed.
 
 A phrase takes 21 bytes: its characters and those of its head, its kind, and three attributions,
-which are not a number where no nonce fitted the phrase.
+which are NaN if no nonce fitted the phrase.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,9 +24,9 @@ _RECORD = np.dtype(
         ("kind", "u1"), ("pas", "<f4"), ("spread", "<f4"), ("basis", "<f4"),
     ]
 )  # fmt: skip
-#: Rows read at a time.
+#: Rows read per batch.
 _TOGETHER = 5000
-#: Characters of a caption whose phrases can be kept.
+#: Phrases that end beyond this character of a caption cannot be stored.
 LONGEST = 2**16 - 1
 
 
@@ -51,7 +51,7 @@ def save_phrase_scores(
 ) -> None:
     """Save the phrases of pairs; a pair without one gets an empty row, so that it counts as done.
 
-    Idempotent: what was saved before is overwritten by the same."""
+    Idempotent: existing rows are overwritten."""
     if not phrases_by_pair:
         return
     insert = insert_for(session, PhraseScore)
@@ -68,7 +68,7 @@ def save_phrase_scores(
 
 
 def phrases_of(session: Session, pair_id: int, run_id: int | None = None) -> list[PhraseRow] | None:
-    """The pair's phrases under a run, or under the one worked on last; None: not computed yet."""
+    """The pair's phrases under a run, by default the latest; None if not computed yet."""
     query = select(PhraseScore.phrases).join(Run, Run.id == PhraseScore.run_id)
     query = query.where(PhraseScore.pair_id == pair_id)
     if run_id is not None:
@@ -80,7 +80,7 @@ def phrases_of(session: Session, pair_id: int, run_id: int | None = None) -> lis
 def phrases_of_many(
     session: Session, dataset_id: int, pair_ids: Sequence[int]
 ) -> dict[int, list[PhraseRow]]:
-    """By pair, under the dataset's run that was worked on last; those that have some."""
+    """Phrases by pair under the dataset's latest run; pairs not computed yet are left out."""
     run = latest_run(session, dataset_id, "support")
     if run is None:
         return {}
@@ -95,7 +95,7 @@ def phrases_of_many(
 def pairs_without_phrases(
     session: Session, dataset_id: int, run_id: int, after_id: int, limit: int
 ) -> list[int]:
-    """The next scored pairs behind `after_id` that have no row of this run, in import order."""
+    """The next scored pairs after `after_id` that have no row of this run, in import order."""
     known = exists().where(PhraseScore.pair_id == Pair.id, PhraseScore.run_id == run_id)
     query = select(Pair.id).where(
         Pair.dataset_id == dataset_id, Pair.id > after_id, Pair.s_0.is_not(None), ~known
@@ -106,8 +106,8 @@ def pairs_without_phrases(
 def iterate(
     session: Session, run_id: int, batch: int = 2000
 ) -> Iterator[tuple[int, NDArray[np.uint8], NDArray[np.float32]]]:
-    """(pair, kinds, attributions that support is made of) of all pairs of a run in order of pair
-    id; phrases that could not be tested are left out."""
+    """(pair, kinds, attributions that support is computed from) of all pairs of a run, in order of
+    pair id; phrases that could not be tested are left out."""
     after = 0
     while rows := session.execute(
         select(PhraseScore.pair_id, PhraseScore.phrases)
@@ -125,7 +125,7 @@ def iterate(
 def save_support(
     session: Session, support_by_pair: Mapping[int, tuple[float | None, float | None]]
 ) -> None:
-    """(support, weakest) of pairs; None: nothing to test."""
+    """Save (support, weakest) of pairs; None: no phrase could be tested."""
     if support_by_pair:
         pairs = table_of(Pair)
         session.connection().execute(
@@ -141,9 +141,9 @@ def save_support(
 
 @dataclass(frozen=True)
 class SelectionColumns:
-    """What a selection is made from: arrays [pairs] in order of id, not a number where unknown.
+    """The input of a selection: arrays of shape [pairs] in order of id, NaN where unknown.
 
-    `verdicts`: 0 none, 1 right or corrected, 2 any other. `splits`: numbers into `split_names`.
+    `verdicts`: 0 none, 1 right or corrected, 2 any other. `splits`: indices into `split_names`.
     """
 
     ids: NDArray[np.int64]
@@ -155,10 +155,10 @@ class SelectionColumns:
 
 
 def selection_columns(session: Session, dataset_id: int, by: str | None) -> SelectionColumns:
-    """Of all pairs of a dataset; `by`: support, weakest or another column, None for none."""
+    """Columns of all pairs of a dataset. `by`: column of `value`, such as support; None: s_0."""
     pairs = table_of(Pair).c
     names: dict[str, int] = {}
-    # The table itself, as in all that reads a million rows: mapped rows take twice as long.
+    # The table instead of the mapped class: for a million rows, ORM rows take twice as long.
     rows = session.connection().execute(
         select(pairs.id, pairs.s_0, pairs[by or "s_0"].label("value"), pairs.decision, pairs.split)
         .where(pairs.dataset_id == dataset_id)
@@ -174,7 +174,7 @@ def selection_columns(session: Session, dataset_id: int, by: str | None) -> Sele
         parts.append(
             (
                 np.fromiter(ids, np.int64, count),
-                np.array(s_0, np.float64),  # None: not a number
+                np.array(s_0, np.float64),  # None becomes NaN
                 np.array(value, np.float64),
                 np.fromiter(map(_verdict, decisions), np.uint8, count),
                 np.fromiter((names[split or ""] for split in splits), np.int32, count),
@@ -196,7 +196,7 @@ def _verdict(decision: str | None) -> int:
 
 
 def pack(rows: Sequence[PhraseRow]) -> bytes:
-    """Raises ValueError for characters behind LONGEST."""
+    """Pack phrases into bytes. Raises ValueError if one ends beyond LONGEST."""
     if any(row.end > LONGEST for row in rows):
         raise ValueError(f"phrases behind character {LONGEST} cannot be kept")
     records = np.zeros(len(rows), _RECORD)
@@ -224,7 +224,7 @@ def unpack(blob: bytes) -> list[PhraseRow]:
 
 
 def has_column(name: str) -> bool:
-    """Whether pairs have such a number."""
+    """Whether pairs have a column of this name."""
     return name in table_of(Pair).c
 
 

@@ -1,4 +1,4 @@
-"""Where pictures lie on the map of their dataset, and which lie in a region of it."""
+"""Positions of pictures on the map of their dataset, and queries by region."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class PlaceRow:
 
 
 def replace_places(session: Session, dataset_id: int, rows: Sequence[PlaceRow]) -> None:
-    """The dataset's map; the one before is forgotten."""
+    """Store the dataset's map; replaces the previous one."""
     for row in rows:
         check_number(row.x, "a place on the map")
         check_number(row.y, "a place on the map")
@@ -37,7 +37,7 @@ def replace_places(session: Session, dataset_id: int, rows: Sequence[PlaceRow]) 
 def points(
     session: Session, dataset_id: int
 ) -> Iterator[tuple[int, float, float, float | None, float | None, str | None]]:
-    """(pair, x, y, p_error, icc, judgement) of every pair that has a place, in import order."""
+    """(pair, x, y, p_error, icc, judgement) of every pair on the map, in import order."""
     rows = session.execute(
         select(MapPlace.pair_id, MapPlace.x, MapPlace.y, Pair.p_error, Pair.icc, judged())
         .join(Pair, Pair.id == MapPlace.pair_id)
@@ -50,18 +50,18 @@ def points(
 
 
 def count_places(session: Session, dataset_id: int) -> int:
-    """How many pairs have a place."""
+    """The number of pairs on the map."""
     query = select(func.count()).select_from(MapPlace).join(Pair, Pair.id == MapPlace.pair_id)
     return session.execute(query.where(Pair.dataset_id == dataset_id)).scalar_one()
 
 
 def is_inside(corners: Corners) -> ColumnElement[bool]:
-    """That a pair's place lies inside a polygon: a ray from it to the right crosses the border an
-    odd number of times."""
+    """Condition: a pair's position is inside a polygon (ray casting: a ray to the right crosses the
+    border an odd number of times). Raises ValueError if all corners have the same height."""
     crossings: ColumnElement[int] | None = None
     for (x1, y1), (x2, y2) in zip(corners, (*corners[1:], corners[0]), strict=True):
         if y1 == y2:
-            continue  # a ray runs along this side and does not cross it
+            continue  # parallel to the ray: no crossing
         border = x1 + (MapPlace.y - y1) * ((x2 - x1) / (y2 - y1))
         crosses = and_(MapPlace.y >= min(y1, y2), MapPlace.y < max(y1, y2), MapPlace.x < border)
         term = case((crosses, 1), else_=0)

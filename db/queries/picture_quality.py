@@ -1,4 +1,4 @@
-"""Signals of pictures, and what follows from them."""
+"""Signals of pictures, and the issues derived from them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -42,7 +42,7 @@ _COLUMNS = tuple(getattr(PictureSignals, name) for name in SignalsRow.__dataclas
 
 
 def unmeasured(session: Session, dataset_id: int, after_id: int, limit: int) -> list[PairRow]:
-    """The next pairs behind `after_id`, in import order, whose picture has no signals yet."""
+    """The next pairs after `after_id`, in import order, whose picture has no signals yet."""
     rows = session.execute(
         select(*PAIR_COLUMNS)
         .where(
@@ -57,7 +57,7 @@ def unmeasured(session: Session, dataset_id: int, after_id: int, limit: int) -> 
 
 
 def save_signals(session: Session, rows: Sequence[SignalsRow]) -> None:
-    """Keep them; a picture that is there already stays as it is."""
+    """Save signals; existing ones are not changed."""
     for row in rows:
         for name, value in asdict(row).items():
             check_number(value if isinstance(value, float) else None, name)
@@ -69,7 +69,7 @@ def save_signals(session: Session, rows: Sequence[SignalsRow]) -> None:
 
 
 def signals_of(session: Session, dataset_id: int) -> list[tuple[SignalsRow, str]]:
-    """All signals of a dataset with the picture's name, in import order."""
+    """All signals of a dataset, each with the picture's name, in import order."""
     rows = session.execute(
         select(*_COLUMNS, Pair.image_path)
         .join(Pair, Pair.id == PictureSignals.pair_id)
@@ -80,7 +80,7 @@ def signals_of(session: Session, dataset_id: int) -> list[tuple[SignalsRow, str]
 
 
 def replace_issues(session: Session, dataset_id: int, issues: Mapping[str, Iterable[int]]) -> None:
-    """Pairs by issue: what was said before is forgotten."""
+    """Store the pairs of each issue; replaces all earlier issues of the dataset."""
     pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).scalar_subquery()
     session.execute(delete(PictureIssue).where(PictureIssue.pair_id.in_(pairs)))
     values = [
@@ -95,8 +95,8 @@ def replace_issues(session: Session, dataset_id: int, issues: Mapping[str, Itera
 def marks_and_issues(
     session: Session, pair_id: int
 ) -> tuple[list[tuple[int, int]], tuple[str, ...]]:
-    """What a page shows of both in one question: words that curators have called wrong (characters
-    start, end; in the caption's order), and what the pair's picture has."""
+    """Both in one statement: the words that curators marked as wrong (characters start, end; in
+    caption order), and the issues of the pair's picture."""
     marks = select(WordMark.start, WordMark.end, cast(null(), String)).where(
         WordMark.pair_id == pair_id
     )
@@ -109,7 +109,7 @@ def marks_and_issues(
 
 
 def all_issues(session: Session, dataset_id: int) -> dict[int, tuple[str, ...]]:
-    """Every pair of the dataset whose picture has something, and what."""
+    """The issues of all pairs of the dataset whose picture has any."""
     issues: dict[int, list[str]] = {}
     rows = session.execute(
         select(PictureIssue.pair_id, PictureIssue.issue)

@@ -1,4 +1,4 @@
-"""Pairs by two numbers at once: probability of error, and concreteness or specificity."""
+"""Pairs by two scores at once: probability of error, and concreteness or specificity."""
 
 import math
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from db.queries.statements import by_a_person, judged
 
 @dataclass(frozen=True)
 class Cell:
-    """How many pairs lie in a cell; cells are counted from 0 in both directions."""
+    """Number of pairs in a grid cell; cell indices start at 0 in both directions."""
 
     p_error: int
     up: int
@@ -22,12 +22,13 @@ class Cell:
 
 
 def grid(session: Session, dataset_id: int, cells: int, up: str = "icc") -> list[Cell]:
-    """Cells that hold a pair, of a square of so many by so many over [0, 1].
+    """The non-empty cells of a `cells` x `cells` grid over the unit square.
 
-    `up`: what runs upwards, icc or specificity; of the latter, a log-probability, the probability.
+    `up`: the vertical axis, icc or specificity. Specificity, a log-probability, is shown as a
+    probability.
     """
 
-    # SQLite cuts where PostgreSQL rounds, and only the latter is sure to have floor().
+    # A cast truncates on SQLite and rounds on PostgreSQL; only the latter always has floor().
     cut = (lambda n: n) if session.get_bind().dialect.name == "sqlite" else func.floor
 
     def cell_of(column: InstrumentedAttribute[float | None]) -> ColumnElement[int]:
@@ -38,12 +39,12 @@ def grid(session: Session, dataset_id: int, cells: int, up: str = "icc") -> list
     column = Pair.specificity if up == "specificity" else Pair.icc
     upwards = cell_of(column)
     if up == "specificity":
-        # Not every SQLite knows exp(): the borders are taken to the logarithm instead.
+        # Not every SQLite has exp(): the cell borders are converted to logarithms instead.
         borders = [(math.log(n / cells), n - 1) for n in range(1, cells)]
         upwards = case(*((column < edge, cell) for edge, cell in borders), else_=cells - 1)
     pairs, decided_pairs = func.count(Pair.id), func.count(Pair.decision)
     known = (Pair.dataset_id == dataset_id, Pair.p_error.is_not(None), column.is_not(None))
-    # Grouped by their places: PostgreSQL takes equal expressions with parameters for different.
+    # Grouped by position: PostgreSQL treats equal expressions with parameters as different.
     rows = session.execute(
         select(across, upwards, pairs, pairs - decided_pairs)
         .where(*known)
@@ -55,8 +56,8 @@ def grid(session: Session, dataset_id: int, cells: int, up: str = "icc") -> list
 def sample(
     session: Session, dataset_id: int, limit: int
 ) -> list[tuple[int, float, float, float | None, str | None]]:
-    """(pair, p_error, icc, specificity, decision) of pairs sampled at random, the same
-    ones every time."""
+    """(pair, p_error, icc, specificity, judgement) of pairs sampled at random, the same ones every
+    time."""
     rows = session.execute(
         select(Pair.id, Pair.p_error, Pair.icc, Pair.specificity, judged())
         .where(Pair.dataset_id == dataset_id, Pair.p_error.is_not(None), Pair.icc.is_not(None))
@@ -70,7 +71,7 @@ def sample(
 
 
 def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, float | None, str]]:
-    """(p_error, icc, decision) of every pair that a person has decided."""
+    """(p_error, icc, judgement) of every pair that a person has decided."""
     rows = session.execute(
         select(Pair.p_error, Pair.icc, judged())
         .where(

@@ -1,4 +1,4 @@
-"""How far a dataset's review has come: by whom, when, and up to which point of the queue."""
+"""Progress of a dataset's review: by curator, by day, and along the queue."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from db.queries.statements import by_a_person, judged
 
 @dataclass(frozen=True)
 class Pace:
-    """Acts that gave a decision and are not taken back, of one curator on one day (UTC, ISO)."""
+    """Number of verdicts, without undone ones, of one curator on one day (UTC, ISO 8601)."""
 
     author: str
     day: str
@@ -22,9 +22,9 @@ class Pace:
 
 @dataclass(frozen=True)
 class Reached:
-    """`point`: the highest probability that is undecided (None: no such pair); `below`: pairs at or
-    below it or without a probability; `errors_found`: errors known among those; `sample` of
-    them decided in random-audit order without a gap, `wrong_in_sample` of these errors. Pairs
+    """`point`: the highest p_error of an undecided pair (None: no such pair); `below`: number of
+    pairs at or below it or without a p_error; `errors_found`: known errors among those; `sample`:
+    those decided without a gap in random-audit order, of which `wrong_in_sample` are errors. Pairs
     decided *unsure* are excluded from the sample: they carry no information."""
 
     point: float | None
@@ -35,13 +35,13 @@ class Reached:
 
 
 def pace(session: Session, dataset_id: int) -> list[Pace]:
-    """Every curator's days, in order."""
+    """Verdicts by curator and day, in order of days."""
     if session.get_bind().dialect.name == "sqlite":
         day: ColumnElement[str] = func.date(Verdict.created_at)
     else:
         day = func.to_char(cast(func.timezone("UTC", Verdict.created_at), Date), "YYYY-MM-DD")
     later = aliased(Verdict)
-    # Each act is taken back and given again in turns.
+    # Undos and redos of an act alternate: it is in effect if there are as many redos as undos.
     taken_back, given_again = (
         select(func.count(later.id))
         .where(later.pair_id == Verdict.pair_id, act == Verdict.version)
@@ -65,8 +65,8 @@ def pace(session: Session, dataset_id: int) -> list[Pace]:
 
 
 def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, str]]:
-    """(probability of error, decision) of every pair that a person has decided, in the order of
-    the decisions: a rule that decides by the probability tells nothing about it."""
+    """(probability of error, judgement) of every pair that a person has decided, in the order of
+    the decisions. Rules are excluded: one that decides by the probability says nothing about it."""
     rows = session.execute(
         select(Pair.p_error, judged())
         .where(
@@ -82,7 +82,7 @@ def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, s
 
 
 def reached(session: Session, dataset_id: int) -> Reached:
-    """Up to where the queue and the random audit are decided without a gap."""
+    """How far the queue and the random audit are decided without a gap."""
     in_dataset = Pair.dataset_id == dataset_id
     open_pairs = (in_dataset, Pair.decision.is_(None))
     point = session.scalar(select(func.max(Pair.p_error)).where(*open_pairs))

@@ -1,19 +1,19 @@
 """The queue: pairs in the order in which a curator sees them, page by page and one by one.
 
-Pages are found by *keyset*: not "skip 480,000 rows" but "what follows this value and this id",
-which an index answers at once and which stays right while rows are decided under the reader's
-hands. Pairs without a value come last in either direction. To let the index do all the work, an
-order is cut into segments, each a plain range of one index:
+Pagination is by *keyset*: not "skip 480,000 rows" but "what follows this value and this id", which
+an index answers at once and which stays correct while rows are being decided. Pairs without a value
+come last in either direction. So that the index does all the work, an order is split into segments,
+each a plain range of one index:
 
     after (p = 0.7, id 12), most likely wrong first:
         p = 0.7 and id > 12   by id          the rest of the ties
         p < 0.7               by p, id       what follows
         p unknown             by id          the unscored ones
 
-Ties run in the direction of the index (`_TIES_ASCEND`).
+Ties follow the direction of the index (`_TIES_ASCEND_WHEN_DESCENDING`).
 
-*Most uncertain* is the order of |p - 0.5|. It is read from the index of p on both sides of 0.5 at
-once, and the two sides are merged.
+*Most uncertain* is the order of |p - 0.5|. The index of p is read on both sides of 0.5, and the two
+sides are merged.
 """
 
 import heapq
@@ -49,7 +49,7 @@ from db.queries.opinions import disputed_ids
 from db.queries.picture_map import Corners, is_inside
 from db.queries.statements import check_text, record
 
-#: The column behind each order; 'position' is the order of import.
+#: The column of each order; 'position' is the order of import.
 _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
     "p_error": Pair.p_error,
     "s_0": Pair.s_0,
@@ -63,10 +63,10 @@ _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
     "uncertainty": Pair.p_error,
     "position": None,
 }
-#: Columns that a filter may bound.
+#: Columns that a filter may restrict to a range.
 RANGES = ("p_error", "s_0", "gain", "icc", "disagreement", "support", "weakest", "specificity")
 
-#: Whether ids ascend where the values descend, as the order's index was made (`models.py`).
+#: Whether ids ascend where the values descend, as in the order's index (`models.py`).
 _TIES_ASCEND_WHEN_DESCENDING = {
     "p_error": True,
     "gain": True,
@@ -78,13 +78,13 @@ _TIES_ASCEND_WHEN_DESCENDING = {
     "specificity": False,
     "random": False,
 }
-#: Distances are told apart exactly; the index is asked for a little more than that.
+#: Distances are compared exactly; the range read from the index is wider by this much.
 _SLACK = 1e-9
 
 
 @dataclass(frozen=True)
 class Range:
-    """Both ends are inclusive, None is open; pairs without a value are left out."""
+    """A closed interval, None: unbounded. Pairs without a value are excluded."""
 
     column: str
     minimum: float | None = None
@@ -97,22 +97,22 @@ class Range:
 
 @dataclass(frozen=True)
 class QueueFilter:
-    """What is in the queue and in which order.
+    """Which pairs are in the queue, and in which order.
 
-    `decided_by`: the curator whose verdict holds. `text` is looked for in captions, case aside.
+    `decided_by`: author of the verdict in effect. `text`: substring of the caption, ignoring case.
     `external_id`: part of the dataset's own id. `extra`: a column of the source and its value.
-    `suspect_word`, `suspect_kind`: of the most suspect word. `note` is looked for in the notes of
-    the verdicts that hold; `noted`: whether there is one. `picture`: one of PICTURE_ISSUES,
-    which the picture has. `duplicates`: whether it belongs to a group of near duplicates.
-    `region`: corners of a polygon on the map, in which it lies. `among`: only these pairs, in
-    this very order, whatever `order` says (what a search by meaning or by image has found).
-    Worst first: p_error, gain, disagreement descending; s_0, icc, support, weakest, specificity
-    ascending. `random` is a random order, the same every time; `uncertainty` has the probabilities
-    nearest to 0.5 first, whichever the direction.
+    `suspect_word`, `suspect_kind`: of the most suspect word. `note`: substring of the note of the
+    verdict in effect; `noted`: whether there is one. `picture`: an issue of the picture, one of
+    PICTURE_ISSUES. `duplicates`: whether it belongs to a group of near duplicates. `region`:
+    corners of a polygon on the map that contains it. `among`: only these pairs, in exactly this
+    order, regardless of `order` (results of a search by meaning or by image). Worst first: p_error,
+    gain, disagreement descending; s_0, icc, support, weakest, specificity ascending. `random` is a
+    random order, the same every time; `uncertainty` has the probabilities nearest to 0.5 first,
+    whatever the direction.
 
-    `reader`: the curator whom the queue is handed to. Pairs that lie on another's screen are left
-    out, and *unreviewed* has also those of the overlap, a share of all pairs that so many people
-    judge, which wait for this reader's opinion.
+    `reader`: the curator who sees the queue. Pairs claimed by others are left out, and *unreviewed*
+    also includes pairs of the overlap (`overlap_share` of all pairs, each judged by
+    `overlap_people`) that need this reader's opinion.
     """
 
     dataset_id: int
@@ -154,7 +154,7 @@ class QueueFilter:
 
 @dataclass(frozen=True)
 class Cursor:
-    """A place in an order: behind this pair. Only meaningful with the filter it came from."""
+    """A position in an order: after this pair. Only meaningful with the filter it came from."""
 
     value: float | None
     pair_id: int
@@ -162,7 +162,7 @@ class Cursor:
 
 @dataclass(frozen=True)
 class QueueRow:
-    """What the queue shows of a pair; see `PairRow` for which way is worse."""
+    """What the queue shows of a pair; see `PairRow` for the directions of scores."""
 
     pair_id: int
     external_id: str
@@ -221,7 +221,7 @@ _COLUMNS = (
 def page(
     session: Session, filter: QueueFilter, after: Cursor | None = None, limit: int = 24
 ) -> QueuePage:
-    """The next `limit` pairs behind `after`, or the first ones."""
+    """The next `limit` pairs after `after`, or the first ones."""
     stored = _rows(session, filter, after, limit + 1)
     rows = [record(QueueRow, row) for row in stored]
     more = len(rows) > limit
@@ -230,7 +230,7 @@ def page(
 
 
 def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> int:
-    """How many pairs the filter lets through; counting ends at `at_most`."""
+    """Number of pairs that match the filter; counting stops at `at_most`."""
     pairs = select(Pair.id).where(*_conditions(session, filter))
     if at_most is not None:
         pairs = pairs.limit(at_most)
@@ -238,15 +238,15 @@ def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> 
 
 
 def first_pair(session: Session, filter: QueueFilter) -> int | None:
-    """The pair at the head of the queue."""
+    """The first pair of the queue; None if it is empty."""
     return _first_id(session, filter, None)
 
 
 def next_pair(session: Session, filter: QueueFilter, after_pair_id: int) -> int | None:
     """The pair that follows in the queue; None at the end.
 
-    The given pair itself need not be in the queue (any more): a pair just decided still tells
-    where the curator is. Raises `MissingRow` if it does not exist.
+    The given pair need not be in the queue (any more): a pair that was just decided still marks the
+    curator's position. Raises `MissingRow` if it does not exist.
     """
     return _first_id(session, filter, _place(session, filter, after_pair_id))
 
@@ -254,18 +254,18 @@ def next_pair(session: Session, filter: QueueFilter, after_pair_id: int) -> int 
 def following(
     session: Session, filter: QueueFilter, after_pair_id: int, limit: int
 ) -> tuple[QueueRow, ...]:
-    """At most `limit` pairs that follow in the queue. Otherwise as `next_pair`."""
+    """At most `limit` pairs that follow in the queue. Otherwise like `next_pair`."""
     place = _place(session, filter, after_pair_id)
     return tuple(record(QueueRow, row) for row in _rows(session, filter, place, limit))
 
 
 def previous_pair(session: Session, filter: QueueFilter, before_pair_id: int) -> int | None:
-    """The pair that precedes in the queue; None at the head. Otherwise as `next_pair`."""
+    """The pair that precedes in the queue; None at the start. Otherwise like `next_pair`."""
     return _first_id(session, filter, _place(session, filter, before_pair_id), backwards=True)
 
 
 def waits_for(session: Session, pair_id: int, reader: str, share: float, people: int) -> bool:
-    """Whether others have decided the pair and it still waits for this reader's own opinion."""
+    """Whether others have decided the pair and it still needs this reader's own opinion."""
     if share <= 0:
         return False
     query = select(Pair.id).where(
@@ -283,7 +283,7 @@ class _Segment:
 def _segments(
     filter: QueueFilter, place: Cursor | None, backwards: bool = False
 ) -> Iterator[_Segment]:
-    """The ranges that follow (or, backwards, precede) a place, nearest first."""
+    """The ranges that follow (or, backwards, precede) a position, nearest first."""
     column = _COLUMN_OF[filter.order]
     if column is None:
         yield _by_id((), (not filter.descending) != backwards, place)
@@ -292,7 +292,7 @@ def _segments(
     ties_ascend = values_descend == _TIES_ASCEND_WHEN_DESCENDING[filter.order]
     unknown_ascend = not backwards
     known = (column.is_not(None),)
-    # A range over the ordering column lets no unknown value through: nothing to look for there.
+    # A range over the ordering column excludes unknown values: skip their segment.
     bounded = _bounded(filter, column)
     by_value = (
         column.desc() if values_descend else column.asc(),
@@ -394,26 +394,26 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
 
 
 def _holds(session: Session, text: str) -> ColumnElement[bool]:
-    """Captions that hold the text, letter case aside, by the trigram index."""
+    """Condition: the caption contains the text, ignoring case, by the trigram index."""
     if session.get_bind().dialect.name == "postgresql":
         escaped = text.replace("\\", "\\\\").replace("%", r"\%").replace("_", r"\_")
         return Pair.caption.ilike(f"%{escaped}%")
     if len(text) < SHORTEST:
         return Pair.caption.icontains(text, autoescape=True)
     captions = table("pair_captions", column("rowid"))
-    phrase = '"' + text.replace('"', '""') + '"'  # a phrase knows no operators
+    phrase = '"' + text.replace('"', '""') + '"'  # a quoted phrase has no operators
     return Pair.id.in_(
         select(captions.c.rowid).where(literal_column("pair_captions").match(phrase))
     )
 
 
 def in_overlap(share: float) -> ColumnElement[bool]:
-    """Whether a pair is one of those that several people judge: a fixed draw of that share."""
+    """Condition: the pair is in the overlap, a fixed share of pairs judged by several people."""
     return (Pair.id * 7919) % 10_000 < round(share * 10_000)
 
 
 def _waiting(filter: QueueFilter) -> ColumnElement[bool]:
-    """Undecided, or of the overlap and waiting for the reader."""
+    """Condition: undecided, or in the overlap and in need of the reader's opinion."""
     undecided = Pair.decision.is_(None)
     if filter.reader is None or filter.overlap_share <= 0:
         return undecided
@@ -421,7 +421,7 @@ def _waiting(filter: QueueFilter) -> ColumnElement[bool]:
 
 
 def _wanted_from(reader: str, share: float, people: int) -> ColumnElement[bool]:
-    """Pairs of the overlap with too few opinions and none by the reader."""
+    """Condition: in the overlap, with too few opinions and none by the reader."""
     judged = exists().where(Opinion.pair_id == Pair.id, Opinion.author == reader)
     opinions = (
         select(func.count())
@@ -447,7 +447,7 @@ def _rows(
     limit: int,
     backwards: bool = False,
 ) -> list[Row[Any]]:
-    """At most `limit` rows behind (or, backwards, before) a place, nearest first."""
+    """At most `limit` rows after (or, backwards, before) a position, nearest first."""
     if filter.among is not None:
         return _listed_rows(session, filter, place, limit, backwards)
     streams: list[list[Any]] = []
@@ -472,7 +472,7 @@ def _rows(
 def _listed_rows(
     session: Session, filter: QueueFilter, place: Cursor | None, limit: int, backwards: bool
 ) -> list[Row[Any]]:
-    """The same for a list of pairs in an order of its own: few enough to be read whole."""
+    """Like `_rows`, for the listed pairs of `filter.among`, which are few enough to read all."""
     assert filter.among is not None
     rank = {pair_id: number for number, pair_id in enumerate(filter.among)}
     rows: Sequence[Any] = session.execute(
@@ -497,7 +497,7 @@ def _by_distance(row: Row[Any]) -> tuple[float, int]:
 def _streams(
     filter: QueueFilter, place: Cursor | None, backwards: bool = False
 ) -> list[Iterator[_Segment]]:
-    """What has to be merged: one stream, or for uncertainty the two sides and the unknown."""
+    """The streams to merge: one, or for uncertainty the two sides of 0.5 and the unknown values."""
     if filter.order != "uncertainty":
         return [_segments(filter, place, backwards)]
     distance = func.abs(Pair.p_error - 0.5)

@@ -1,4 +1,4 @@
-"""Runs: what produced which numbers."""
+"""Runs: which model with which parameters produced which numbers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ from db.queries.statements import record
 
 @dataclass(frozen=True)
 class RunRow:
-    """`status`: running, done or failed. A run killed in the middle stays 'running' and is
-    continued by whoever finds it with `find_run`."""
+    """`status`: running, done or failed. A killed run stays 'running'; the next call of `find_run`
+    with the same parameters finds it and work resumes."""
 
     id: int
     kind: str
@@ -61,7 +61,7 @@ def start_run(
     parameters: dict[str, Any],
     code_version: str,
 ) -> RunRow:
-    """A new run with the status 'running'."""
+    """Insert a new run with the status 'running'."""
     result = session.execute(
         insert(Run)
         .values(
@@ -88,7 +88,7 @@ def get_run(session: Session, run_id: int) -> RunRow:
     return record(RunRow, row)
 
 
-#: By when a run was last worked on.
+#: Order of runs by when they were last worked on.
 NEWEST_FIRST = (func.coalesce(Run.finished_at, Run.started_at).desc(), Run.id.desc())
 
 
@@ -111,7 +111,7 @@ def find_run(
     parameters: dict[str, Any],
     code_version: str | None = None,
 ) -> RunRow | None:
-    """The newest run that would give the same numbers, whatever its status: so work resumes.
+    """The newest run that would give the same numbers, whatever its status, so that work resumes.
 
     `code_version` None: of any version of the program.
     """
@@ -132,8 +132,8 @@ def find_run(
 
 
 def latest_run(session: Session, dataset_id: int, kind: str) -> RunRow | None:
-    """The run of a kind over a dataset that was worked on last: an old one that was asked for
-    again counts as new."""
+    """The run of this kind on a dataset that was worked on last: an old run that was resumed counts
+    as new."""
     query = select(*_COLUMNS).where(Run.dataset_id == dataset_id, Run.kind == kind)
     row = session.execute(query.order_by(*NEWEST_FIRST).limit(1)).one_or_none()
     return None if row is None else record(RunRow, row)

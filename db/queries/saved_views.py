@@ -19,7 +19,7 @@ class ViewRow:
 
 
 def list_views(session: Session, dataset_id: int) -> list[ViewRow]:
-    """By name."""
+    """All views of a dataset, by name."""
     rows = session.execute(
         select(View.name, View.fields, View.author)
         .where(View.dataset_id == dataset_id)
@@ -31,7 +31,7 @@ def list_views(session: Session, dataset_id: int) -> list[ViewRow]:
 def save_view(
     session: Session, dataset_id: int, name: str, fields: dict[str, Any], author: str
 ) -> None:
-    """Store the view; one of that name is replaced."""
+    """Save a view; replaces one of the same name."""
     check_text(name, "The view's name", 255)
     insert = insert_for(session, View)
     session.execute(
@@ -45,5 +45,5 @@ def save_view(
 
 
 def delete_view(session: Session, dataset_id: int, name: str) -> None:
-    """Gone, if it was there."""
+    """Delete a view, if it exists."""
     session.execute(delete(View).where(View.dataset_id == dataset_id, View.name == name))

@@ -1,4 +1,4 @@
-"""Values by name, for what belongs to the database and not to a machine."""
+"""Key-value settings of the database, as opposed to the machine."""
 
 import secrets
 import uuid
@@ -21,7 +21,7 @@ def get_setting(session: Session, key: str, default: Any = None) -> Any:
 
 
 def set_setting(session: Session, key: str, value: Any) -> None:
-    """Store `value`, anything that JSON holds, under `key`."""
+    """Store `value`, which must be JSON-serialisable, under `key`."""
     insert = insert_for(session, Setting).values(key=key, value=value)
     session.execute(
         insert.on_conflict_do_update(index_elements=[Setting.key], set_={"value": value})
@@ -29,25 +29,25 @@ def set_setting(session: Session, key: str, value: Any) -> None:
 
 
 def identity(session: Session) -> str:
-    """A name that no other database has, given at the first call; needs a `writing()` session.
+    """A unique name of this database, created at the first call; needs a `writing()` session.
 
-    What is kept beside the database under its datasets' ids is kept under this name.
+    Files outside the database that belong to its dataset ids are stored under this name.
     """
     return _kept(session, _IDENTITY, uuid.uuid4().hex)
 
 
 def device_secret(session: Session) -> bytes:
-    """What device cookies are signed with, made at the first call; needs a `writing()` session."""
+    """The key that signs device cookies, created at the first call; needs a `writing()` session."""
     return bytes.fromhex(_kept(session, _DEVICE_SECRET, secrets.token_hex(32)))
 
 
 def forget_all(session: Session) -> None:
-    """Begin anew, as another database: with a name and secrets of its own."""
+    """Delete all settings, so that the database gets a new identity and a new secret."""
     session.execute(delete(Setting))
 
 
 def _kept(session: Session, key: str, value: str) -> str:
-    """The value under `key`; `value` becomes it if there is none."""
+    """The value stored under `key`; `value` is stored first if there is none."""
     insert = insert_for(session, Setting)
     session.execute(insert.values(key=key, value=value).on_conflict_do_nothing())
     return str(get_setting(session, key))

@@ -1,4 +1,4 @@
-"""Signals that pairs carry beside their scores: the most suspect word, ICC, disagreement."""
+"""Signals of pairs besides their scores: the most suspect word, ICC, disagreement."""
 
 from array import array
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from db.blobs import decode_floats
 from db.models import Pair, Run, Trajectory
 from db.queries.statements import check_number, table_of
 
-#: "1000 or more" says enough about pairs that have something in common.
+#: Counts of similar pairs stop here: "1000 or more" is precise enough.
 MOST_COUNTED = 1000
 
 
 def save_suspect_words(
     session: Session, words_by_pair: Mapping[int, tuple[str | None, str | None]]
 ) -> None:
-    """Of each pair the most suspect word and its kind; None, None if no word is suspect."""
+    """Save each pair's most suspect word and its kind; (None, None) if no word is suspect."""
     if words_by_pair:
         pairs = table_of(Pair)
         session.connection().execute(
@@ -34,7 +34,7 @@ def save_suspect_words(
 
 
 def save_icc(session: Session, icc_of_pair: Mapping[int, float]) -> None:
-    """Set the ICC of pairs by their id; higher is more concrete."""
+    """Save the ICC of pairs, by id; higher is more concrete."""
     if not icc_of_pair:
         return
     for pair_id, icc in icc_of_pair.items():
@@ -89,7 +89,7 @@ def suspects_like(
     session: Session, dataset_id: int, word: str | None, kind: str | None
 ) -> tuple[int, int]:
     """How many pairs of the dataset have this most suspect word, and how many one of this kind;
-    counting ends at `MOST_COUNTED`."""
+    counting stops at `MOST_COUNTED`."""
     if word is None and kind is None:
         return 0, 0
     counts = []

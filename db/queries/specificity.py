@@ -1,4 +1,4 @@
-"""How specific captions are: the column of the pairs, and what stands behind it."""
+"""Specificity of captions: the column of `pairs`, and the retrievals that it is computed from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from db.queries.statements import check_number, insert_for, table_of
 
 @dataclass(frozen=True)
 class RetrievalRow:
-    """`specificity`: log-probability, at most 0, higher is better; `rank`: 1 is best, of `of`
-    pictures; `likeness`: mean cosine of the others with the own one; `better`: pairs whose pictures
-    the caption fits as well or better, best first."""
+    """`specificity`: log-probability, at most 0, higher is better; `rank`: of the pair's own
+    picture among `of` pictures, 1 is best; `likeness`: mean cosine of the others with it; `better`:
+    pairs whose pictures match the caption as well or better, best first."""
 
     pair_id: int
     run_id: int
@@ -29,7 +29,7 @@ class RetrievalRow:
 
 @dataclass(frozen=True)
 class Caption:
-    """A pair that is to be looked at."""
+    """A pair to be measured."""
 
     pair_id: int
     image_path: str
@@ -37,7 +37,7 @@ class Caption:
 
 
 def save_retrievals(session: Session, rows: Sequence[RetrievalRow]) -> None:
-    """Write the column and what stands behind it; an older run's numbers are replaced."""
+    """Save retrievals and the specificity of their pairs; replaces the numbers of older runs."""
     if not rows:
         return
     for row in rows:
@@ -70,7 +70,7 @@ def save_retrievals(session: Session, rows: Sequence[RetrievalRow]) -> None:
 
 
 def get_retrieval(session: Session, pair_id: int) -> RetrievalRow | None:
-    """What stands behind a pair's specificity; None if it was not measured."""
+    """The retrieval behind a pair's specificity; None if it has not been measured."""
     row = session.execute(
         select(
             Retrieval.pair_id, Retrieval.run_id, Pair.specificity, Retrieval.rank, Retrieval.of,
@@ -87,7 +87,7 @@ def get_retrieval(session: Session, pair_id: int) -> RetrievalRow | None:
 def unmeasured(
     session: Session, dataset_id: int, run_id: int, after_id: int, limit: int
 ) -> list[Caption]:
-    """The next pairs behind `after_id`, in import order, that this run has not measured."""
+    """The next pairs after `after_id`, in import order, that this run has not measured."""
     rows = session.execute(
         select(Pair.id, Pair.image_path, Pair.caption)
         .where(
@@ -102,7 +102,7 @@ def unmeasured(
 
 
 def keep_only(session: Session, dataset_id: int, run_id: int) -> None:
-    """Take back the dataset's numbers of all other runs: those of two do not compare."""
+    """Delete the dataset's numbers of all other runs: different runs are not comparable."""
     pairs = select(Pair.id).where(Pair.dataset_id == dataset_id)
     others = select(Retrieval.pair_id).where(
         Retrieval.run_id != run_id, Retrieval.pair_id.in_(pairs.scalar_subquery())
@@ -121,7 +121,7 @@ def keep_only(session: Session, dataset_id: int, run_id: int) -> None:
 
 
 def pictures(session: Session, dataset_id: int, at_most: int) -> list[tuple[int, str]]:
-    """(a pair, its picture) of distinct pictures sampled at random, the same every time."""
+    """(pair, picture's name) of distinct pictures sampled at random, the same every time."""
     rows = session.execute(
         select(Pair.id, Pair.image_path)
         .where(Pair.dataset_id == dataset_id)
@@ -138,20 +138,20 @@ def pictures(session: Session, dataset_id: int, at_most: int) -> list[tuple[int,
 
 
 def count_pictures(session: Session, dataset_id: int) -> int:
-    """How many different pictures the dataset has."""
+    """The number of distinct pictures in the dataset."""
     query = select(func.count(Pair.image_path.distinct())).where(Pair.dataset_id == dataset_id)
     return session.execute(query).scalar_one()
 
 
 def is_measured(session: Session, dataset_id: int) -> bool:
-    """Whether any pair of the dataset has a number."""
+    """Whether any pair of the dataset has a specificity."""
     query = select(Pair.id).where(Pair.dataset_id == dataset_id, Pair.specificity.is_not(None))
     return session.execute(query.limit(1)).one_or_none() is not None
 
 
 def summary(session: Session, run_id: int) -> tuple[int, int, float | None, int]:
-    """(pairs measured by the run, those that find their own picture first, the mean likeness of
-    neighbours, the most pictures that one was compared with)."""
+    """(number of pairs measured by the run, number of those that rank their own picture first, mean
+    likeness, maximum number of pictures that a caption was compared with)."""
     count, first, likeness, most = session.execute(
         select(
             func.count(Retrieval.pair_id),

@@ -1,4 +1,4 @@
-"""Small helpers that the query files share."""
+"""Small helpers shared by the query modules."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ Record = TypeVar("Record")
 
 
 def insert_for(session: Session, table: type[DeclarativeBase]) -> SqliteInsert | PostgresqlInsert:
-    """An INSERT of the session's own dialect, which knows ON CONFLICT."""
+    """An INSERT of the session's dialect, which supports ON CONFLICT."""
     if session.get_bind().dialect.name == "sqlite":
         return sqlite_insert(table)
     return postgresql_insert(table)
@@ -41,12 +41,12 @@ def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 
 def record(kind: type[Record], row: Row[*tuple[Any, ...]]) -> Record:
-    """`kind` from a row whose columns bear the names of its fields."""
+    """An instance of `kind` from a row whose columns are named like its fields."""
     return kind(**row._mapping)
 
 
 def check_text(value: str, what: str, longest: int | None = None) -> None:
-    """Refuse what one of the two databases would refuse or change silently."""
+    """Raise UnstorableText for what one of the two databases would reject or silently change."""
     if "\x00" in value:
         raise UnstorableText(f"{what} holds a NUL character. Remove it and try again.")
     if not value.isascii():
@@ -64,18 +64,18 @@ def check_text(value: str, what: str, longest: int | None = None) -> None:
 
 
 def check_number(value: float | None, what: str) -> None:
-    """Refuse NaN and infinities: they have no place in an order."""
+    """Raise ValueError for NaN and infinities, which would break the orders of the queue."""
     if value is not None and not math.isfinite(value):
         raise ValueError(f"{what} must be a finite number, not {value}")
 
 
 def by_a_person() -> ColumnElement[bool]:
-    """That no rule has decided the pair (see `db.authors`)."""
+    """Condition: the pair was not decided by a rule (see `db.authors`)."""
     return or_(Pair.decided_by.is_(None), ~Pair.decided_by.startswith(RULE, autoescape=True))
 
 
 def judged() -> ColumnElement[str | None]:
-    """`judgement` of the verdict that holds for a pair, as a column."""
+    """The `judgement` of a pair's verdict in effect, as an SQL expression."""
     is_copy = Pair.decided_by.startswith(DUPLICATE, autoescape=True)
     return case(
         (Pair.enriches & (Pair.decision == "correction"), ENRICHED),

@@ -1,4 +1,4 @@
-"""Suggestions: corrected captions on offer, with their scores before and after."""
+"""Suggestions: corrected or enriched captions, with their scores before and after."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -115,9 +115,10 @@ def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
 def list_suggestions(
     session: Session, pair_id: int, run_id: int | None = None, kind: str | None = "correction"
 ) -> list[SuggestionRow]:
-    """What is on offer for a pair, best score after first; of this kind (None: of any).
+    """The suggestions for a pair, highest `s_after` first; of this kind (None: of any).
 
-    `run_id`: only what was scored under that run, or under none: scores of two runs do not compare.
+    `run_id`: only those scored under that run, or under none: scores of different runs are not
+    comparable.
     """
     of_kind = [Suggestion.kind == kind] if kind is not None else []
     of_run = or_(Suggestion.run_id == run_id, Suggestion.run_id.is_(None))
@@ -130,7 +131,7 @@ def list_suggestions(
 
 
 def open_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int, SuggestionRow]:
-    """Of each pair the enrichment that its page shows first, by pair."""
+    """The best suggested enrichment of each pair, which its page shows first, by pair."""
     rows = session.execute(
         select(*_COLUMNS)
         .where(Suggestion.pair_id.in_(pair_ids), Suggestion.kind == "boost")
@@ -143,7 +144,7 @@ def open_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int, Sug
 
 
 def accepted_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int, dict[str, Any]]:
-    """Where the enrichment came from that the verdict which holds has accepted, by pair."""
+    """The provenance of the enrichment that the verdict in effect accepted, by pair."""
     rows = session.execute(
         select(Pair.id, Suggestion.provenance)
         .join(Verdict, (Verdict.pair_id == Pair.id) & (Verdict.version == Pair.standing_version))
@@ -154,7 +155,7 @@ def accepted_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int,
 
 
 def save_attempt(session: Session, attempt: Attempt) -> None:
-    """Keep what came of asking; asked again, the newer outcome stands."""
+    """Save the outcome of an attempt; replaces that of an earlier one."""
     values = asdict(attempt) | {"created_at": now()}
     values["detail"] = values["detail"][:255]
     insert = insert_for(session, CorrectionAttempt)
@@ -169,7 +170,7 @@ def save_attempt(session: Session, attempt: Attempt) -> None:
 def attempted(
     session: Session, pair_ids: Sequence[int], proposer: str, run_id: int
 ) -> dict[int, str]:
-    """Outcome by pair, of those that this proposer was asked about under this run."""
+    """Outcome by pair, of those that this proposer has attempted under this run."""
     rows = session.execute(
         select(CorrectionAttempt.pair_id, CorrectionAttempt.outcome).where(
             CorrectionAttempt.pair_id.in_(pair_ids),

@@ -1,4 +1,4 @@
-"""Trajectories, packed on the way in and unpacked on the way out."""
+"""Trajectories, stored packed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,9 +32,9 @@ class TrajectoryRow:
     * `scores`, `similarities`: s_0 … s_T and c_0 … c_T, shape [T + 1], float32.
     * `removed`: word indices in the order of removal, length T.
     * `first_step_scores`: shape [words read]; the score without word i.
-    * `captions`: x_1 … x_T where they do not follow from `removed`.
-    * `second`: another score's values of x_0 … x_T and of x_0 without word i, where there is one.
-    * `expectation`: what a captioner expects of the words of x_0; read with the trajectory, saved
+    * `captions`: x_1 … x_T if they do not follow from `removed`.
+    * `auxiliary`: the auxiliary score, if any, of x_0 … x_T and of x_0 without word i.
+    * `expectation`: a captioner's expectations of the words of x_0; read with the trajectory, saved
       by `queries/expectations.py`.
     """
 
@@ -71,13 +71,13 @@ _COLUMNS = (
 def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryRow]) -> None:
     """Save trajectories and set s_0, gain, words_read and truncated of their pairs.
 
-    Idempotent: what a batch saved before is overwritten by the same. Every trajectory needs at
-    least s_0; scores must be finite (ValueError otherwise, nothing is written).
+    Idempotent: existing rows are overwritten. Every trajectory needs at least s_0, and scores must
+    be finite; otherwise raises ValueError and writes nothing.
     """
     if not batch:
         return
     check_finite(batch)
-    # In order of id, so that two programs never wait for each other crosswise.
+    # In order of id, so that two processes cannot deadlock.
     ordered = sorted(batch, key=lambda trajectory: trajectory.pair_id)
     insert = insert_for(session, Trajectory)
     upsert = insert.on_conflict_do_update(
@@ -122,7 +122,7 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
 def get_trajectory(
     session: Session, pair_id: int, run_id: int | None = None
 ) -> TrajectoryRow | None:
-    """The trajectory under `run_id`, or of the run worked on last; None if there is none."""
+    """The trajectory under `run_id`, by default the latest run; None if there is none."""
     query = select(*_COLUMNS).join(Run, Run.id == Trajectory.run_id)
     query = query.where(Trajectory.pair_id == pair_id)
     if run_id is not None:
@@ -134,7 +134,7 @@ def get_trajectory(
 def trajectories_of(
     session: Session, run_id: int, pair_ids: Sequence[int]
 ) -> dict[int, TrajectoryRow]:
-    """Those of the pairs that have one under the run, by pair."""
+    """Trajectories under the run by pair; pairs without one are left out."""
     rows = session.execute(
         select(*_COLUMNS).where(Trajectory.run_id == run_id, Trajectory.pair_id.in_(pair_ids))
     )
@@ -142,7 +142,7 @@ def trajectories_of(
 
 
 def draw_scored(session: Session, run_id: int, dataset_id: int, size: int) -> list[int]:
-    """Pairs with a trajectory under the run: all, or so many sampled at random; in import order."""
+    """At most `size` pairs with a trajectory under the run, sampled at random; in import order."""
     drawn = session.execute(
         select(Pair.id)
         .where(
@@ -156,7 +156,7 @@ def draw_scored(session: Session, run_id: int, dataset_id: int, size: int) -> li
 
 
 def is_all_judged(session: Session, run_id: int) -> bool:
-    """Whether each trajectory of the run has a detection that was made from it."""
+    """Whether every trajectory of the run has a detection computed from it."""
     waiting = exists().where(
         Trajectory.run_id == run_id,
         ~exists().where(Detection.pair_id == Trajectory.pair_id, Detection.run_id == run_id),
@@ -165,14 +165,14 @@ def is_all_judged(session: Session, run_id: int) -> bool:
 
 
 def check_finite(batch: Sequence[TrajectoryRow]) -> None:
-    """Raises ValueError where a trajectory has no scores, or one that is no number."""
+    """Raise ValueError if the scores of a trajectory are empty or not finite."""
     for trajectory in batch:
         if not len(trajectory.scores) or not np.isfinite(trajectory.scores).all():
             raise ValueError(f"the scores of pair {trajectory.pair_id} are empty or not finite")
 
 
 def packed(trajectory: TrajectoryRow) -> dict[str, Any]:
-    """The values as columns hold them, by name."""
+    """Column values by name."""
     captions = trajectory.captions
     return {
         "scores": encode_floats(trajectory.scores),
@@ -191,7 +191,7 @@ def _packed(auxiliary: tuple[FloatArray, FloatArray] | None, which: int) -> byte
 
 
 def unpacked(row: Row[*tuple[Any, ...]]) -> TrajectoryRow:
-    """From a row with `pair_id`, the columns that `packed` names, `expectation`, `captioner`."""
+    """The inverse of `packed`; the row also has `pair_id`, `expectation` and `captioner`."""
     auxiliary = None
     if row.second_scores is not None and row.second_first_step_scores is not None:
         auxiliary = (decode_floats(row.second_scores), decode_floats(row.second_first_step_scores))

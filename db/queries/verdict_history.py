@@ -1,4 +1,4 @@
-"""The whole history of a dataset's verdicts, as it is kept when the dataset goes."""
+"""The complete verdict history of a dataset, as saved when the dataset is deleted."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from db.models import Pair, Verdict
 
 @dataclass(frozen=True)
 class Act:
-    """A verdict, an undo or a redo, with the pair that it is about; see `db.models.Verdict`."""
+    """A verdict, an undo or a redo, with its pair; see `db.models.Verdict`."""
 
     external_id: str
     image_path: str
@@ -29,8 +29,8 @@ class Act:
 
 
 def lock_dataset_pairs(session: Session, dataset_id: int) -> None:
-    """Let nobody decide a pair of the dataset until this transaction ends. On SQLite, which has one
-    writer, there is nothing to do."""
+    """Block verdicts on the dataset's pairs until this transaction ends. A no-op on SQLite, which
+    has a single writer."""
     if session.get_bind().dialect.name == "postgresql":
         pairs = select(Pair.id).where(Pair.dataset_id == dataset_id).order_by(Pair.id)
         locked = pairs.with_for_update().subquery()
@@ -38,13 +38,13 @@ def lock_dataset_pairs(session: Session, dataset_id: int) -> None:
 
 
 def count_acts(session: Session, dataset_id: int) -> int:
-    """How many acts there are on the dataset's pairs."""
+    """The number of acts on the dataset's pairs."""
     query = select(func.count()).select_from(Verdict).join(Pair, Pair.id == Verdict.pair_id)
     return session.execute(query.where(Pair.dataset_id == dataset_id)).scalar_one()
 
 
 def iterate_acts(session: Session, dataset_id: int, batch: int = 1000) -> Iterator[Act]:
-    """Every act in the order in which they were given, `batch` at a time in memory."""
+    """All acts in chronological order, `batch` at a time in memory."""
     after = 0
     while rows := session.execute(
         select(

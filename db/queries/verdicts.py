@@ -1,17 +1,17 @@
-"""Verdicts: what curators decide, one act after the other, never changed and never lost.
+"""Verdicts: the decisions of curators, as an append-only history of acts.
 
-Each act is a row of `verdicts`; the pair's row carries what holds now. Both are written in one
+Each act is a row of `verdicts`; the pair's row holds the current state. Both are written in one
 transaction, guarded by the version that the curator saw:
 
     UPDATE pairs SET …, verdict_version = 4 WHERE id = 7 AND verdict_version = 3
 
-If somebody else was faster, no row matches and nothing is written. `add_verdict`, `undo_last` and
-`redo_last` commit before they return: what they return is on the disk.
+If someone else was faster, no row matches and nothing is written. `add_verdict`, `undo_last` and
+`redo_last` commit before they return: what they return is on disk.
 
-Verdicts given together carry the name of their batch; one undo takes all of it back that still
-holds, one redo gives it again.
+Verdicts given together share a batch id: one undo reverts all of them that are still in effect,
+one redo restores them.
 
-Undo walks back along the versions that hold. A pair decided *correct* (1), then *drop* (2):
+Undo walks back along the versions in effect. A pair decided *correct* (1), then *drop* (2):
 
     version  act           decision  replaces  standing_version
     1        correct       correct   0         1
@@ -20,9 +20,9 @@ Undo walks back along the versions that hold. A pair decided *correct* (1), then
     4        undo of 1     NULL      1         0        undecided again
     5        redo of 1     correct   0         1
 
-A bulk edit (`rewrite`) says nothing of the picture, so it is no verdict: an undecided pair stays
-undecided, with the text that it is to have in `corrected_caption`; a pair that a person has called
-correct, or corrected, keeps what they said of it and their name.
+A bulk edit (`rewrite`) says nothing about the picture, so it is not a verdict: an undecided pair
+stays undecided, with the edited text in `corrected_caption`; a pair that a person has judged
+correct, or corrected, keeps that decision and its author.
 """
 
 import uuid
@@ -46,8 +46,8 @@ from db.queries.statements import check_text, chunks, record, table_of
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """One act. `decision` is what holds after it (None: undecided). `undoes` and `redoes` name
-    the version that an undo takes back or a redo gives again."""
+    """One act. `decision` is the one in effect after it (None: undecided). `undoes` and `redoes`
+    are the versions that an undo reverts and a redo restores."""
 
     id: int
     pair_id: int
@@ -62,17 +62,18 @@ class VerdictRow:
     undoes: int | None
     redoes: int | None
     batch: str | None = None
-    #: A boost was accepted: the caption as it was is no error.
+    #: A boost was accepted: the original caption is not an error.
     enriches: bool = False
-    #: What the curator wrote beside the decision that holds after it.
+    #: The curator's note on the decision in effect after this act.
     note: str = ""
-    #: How many acts an undo or a redo comprised: those of a batch go together.
+    #: Number of acts in an undo or a redo: those of a batch are reverted or restored together.
     together: int = 1
 
 
 @dataclass(frozen=True)
 class Decided:
-    """What became of verdicts given together: pairs written, and pairs that had moved on."""
+    """The result of verdicts given together: pairs written, and pairs skipped because their version
+    had changed."""
 
     written: tuple[int, ...]
     passed_over: tuple[int, ...]
@@ -80,7 +81,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Rewrite:
-    """The text that a pair is to have, as edited from what it had at `version`."""
+    """The new text of a pair, edited from its text at `version`."""
 
     pair_id: int
     version: int
@@ -89,7 +90,7 @@ class Rewrite:
 
 @dataclass(frozen=True)
 class DecidedPair:
-    """A pair and the verdict that holds for it."""
+    """A pair and its verdict in effect."""
 
     pair_id: int
     external_id: str
@@ -118,15 +119,15 @@ _COLUMNS = (
     Verdict.note,
 )
 
-#: Pairs that a bulk edit looks up at once.
+#: Pairs that a bulk edit reads per statement.
 _AT_ONCE = 1000
-#: On PostgreSQL another curator may come between finding and undoing; then we look again.
+#: On PostgreSQL another curator may intervene between finding an act and undoing it; then retry.
 _ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """A verdict that may have been written already, its answer lost on the way."""
+    """A requested verdict. An earlier request may have written it and lost its response."""
 
     decision: str
     corrected_caption: str | None
@@ -135,7 +136,7 @@ class _Asked:
     note: str
 
     def is_answered_by(self, act: VerdictRow) -> bool:
-        """Whether the act is what such a verdict writes."""
+        """Whether the act is the one that this request writes."""
         if act.undoes is not None or act.redoes is not None:
             return False
         if (act.author, act.note, act.suggestion_id) != (
@@ -162,13 +163,13 @@ def add_verdict(
 ) -> VerdictRow:
     """Decide a pair as seen at `expected_version`. Commits; needs a `writing()` session.
 
-    `settles`: an adjudicator ends a disagreement with it. To call an undecided pair *correct* whose
+    `settles`: an adjudicator ends a disagreement with it. Judging an undecided pair *correct* whose
     caption has been edited in bulk accepts the edit: a *correction* that enriches.
 
-    Safe to repeat: the same verdict by the same author on the same version gives the row that is
-    already there. Raises `VersionConflict` with the current state if the pair has moved on,
-    `MissingRow` for an unknown pair or a suggestion of another pair, ValueError for a decision
-    that is invalid. In all these cases nothing is written.
+    Idempotent: the same verdict by the same author on the same version returns the existing row.
+    Raises `VersionConflict` with the current state if the pair's version has changed, `MissingRow`
+    for an unknown pair or a suggestion of another pair, ValueError for an invalid decision. In all
+    these cases nothing is written.
     """
     _check(decision, corrected_caption, author, note)
     pair = _pair(session, pair_id)
@@ -217,8 +218,8 @@ def add_verdicts(
 ) -> Decided:
     """Decide many pairs, each as seen at its version: (pair, version). One transaction, one undo.
 
-    A pair that has moved on is passed over. Raises MissingRow for an unknown pair and ValueError
-    for a decision that is invalid, with nothing written. Commits.
+    Pairs whose version has changed are skipped. Raises MissingRow for an unknown pair and
+    ValueError for an invalid decision; then nothing is written. Commits.
     """
     _check(decision, None, author, note)
     batch, when = uuid.uuid4().hex, now()
@@ -253,8 +254,8 @@ def add_verdicts(
 
 def rewrite(session: Session, edits: Sequence[Rewrite], *, author: str) -> Decided:
     """Edit the captions of many pairs, each as seen at its version. One transaction, one undo by
-    `author`; commits. Pairs that have moved on are passed over, and so are those with another
-    verdict than *correct* or *correction*. Raises ValueError for an empty text.
+    `author`; commits. Pairs whose version has changed are skipped, and so are those with a verdict
+    other than *correct* or *correction*. Raises ValueError for an empty text.
     """
     batch, when, who = uuid.uuid4().hex, now(), edit_author(author)
     check_text(who, "The author's name", 255)
@@ -297,7 +298,7 @@ def rewrite(session: Session, edits: Sequence[Rewrite], *, author: str) -> Decid
 
 
 def _rewritten(session: Session, edits: Sequence[Rewrite]) -> list[dict[str, Any]]:
-    """The acts of those pairs that are still as they were seen, as values of their rows."""
+    """The acts for those pairs whose version has not changed, as column values."""
     states = {
         row.id: row
         for row in session.execute(
@@ -317,7 +318,7 @@ def _rewritten(session: Session, edits: Sequence[Rewrite]) -> list[dict[str, Any
         if pair.decision not in (None, "correct", "correction") or (
             is_plain and pair.decision == "correction" and not was_right
         ):
-            continue  # the caption as it was has been called wrong
+            continue  # the original caption was judged wrong
         decision = pair.decision and ("correct" if was_right and is_plain else "correction")
         acts.append(
             {
@@ -336,7 +337,8 @@ def _rewritten(session: Session, edits: Sequence[Rewrite]) -> list[dict[str, Any
 
 
 def _decider(session: Session, act: VerdictRow | None) -> VerdictRow | None:
-    """Who has decided what an act left: below bulk edits, which decide nothing. None: nobody."""
+    """The act that made the decision in effect at `act`, looking past bulk edits, which decide
+    nothing; None if there is no decision."""
     while act is not None and is_edit(act.author):
         act = _version(session, act.pair_id, act.replaces)
     return act if act is not None and act.decision is not None else None
@@ -345,12 +347,12 @@ def _decider(session: Session, act: VerdictRow | None) -> VerdictRow | None:
 def undo_last(
     session: Session, dataset_id: int, author: str, only_edits: bool = False
 ) -> VerdictRow | None:
-    """Take back the newest act of `author` that still stands, a verdict, a bulk edit or a choice
-    among near duplicates; again goes further back. `only_edits`: their verdicts stay.
+    """Undo the newest act of `author` still in effect: a verdict, a bulk edit or a choice among
+    near duplicates. Repeated calls go further back. `only_edits`: undo bulk edits only.
 
-    What stood before it holds again. A verdict that somebody has decided over no longer stands
-    and is passed over: an undo never changes another curator's decision. Returns the undo's own
-    row, None if there is nothing to undo. Commits; needs a `writing()` session.
+    The state before the act is restored. Acts that others have overridden are no longer in effect
+    and are skipped: an undo never changes another curator's decision. Returns the undo's own row,
+    None if there is nothing to undo. Commits; needs a `writing()` session.
     """
     standing = (
         select(*_COLUMNS, Pair.verdict_version.label("current_version"))
@@ -394,8 +396,8 @@ def _taken_back(session: Session, act: Any, when: datetime) -> VerdictRow | None
 
 
 def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | None:
-    """Give again what `author` took back last, as long as they decided nothing new since then
-    and nobody else touched the pair. None if there is nothing to redo. Commits."""
+    """Redo what `author` undid last, unless they have decided something new since then or someone
+    else has changed the pair. Returns None if there is nothing to redo. Commits."""
     later = aliased(Verdict)
     decided_pair = aliased(Pair)
     newest_decision = (
@@ -456,9 +458,9 @@ def _together(
     newest_first: Select[*tuple[Any, ...]],
     write: Callable[[Session, Any, datetime], VerdictRow | None],
 ) -> VerdictRow | None:
-    """Write the answer to the newest act, and to all others of its batch, in one transaction.
+    """Undo or redo, with `write`, the newest act and all others of its batch in one transaction.
 
-    None if there is no such act; raises `VersionConflict` if others are faster again and again.
+    Returns None if there is no such act; raises `VersionConflict` if others keep being faster.
     """
     for _ in range(_ATTEMPTS):
         newest = session.execute(newest_first.limit(1)).one_or_none()
@@ -486,7 +488,7 @@ def history(session: Session, pair_id: int) -> list[VerdictRow]:
 
 
 def iterate_verdicts(session: Session, dataset_id: int, batch: int = 1000) -> Iterator[DecidedPair]:
-    """The verdicts that hold, in import order of their pairs, `batch` at a time in memory."""
+    """The verdicts in effect, in import order of their pairs, `batch` at a time in memory."""
     after_id = 0
     while rows := session.execute(
         select(
@@ -507,7 +509,7 @@ def iterate_verdicts(session: Session, dataset_id: int, batch: int = 1000) -> It
 
 
 def pair_state(session: Session, pair_id: int) -> PairState:
-    """What holds for a pair now. Raises `MissingRow`."""
+    """The current state of a pair. Raises `MissingRow`."""
     pair = _pair(session, pair_id)
     return PairState(
         pair_id=pair_id,
@@ -538,7 +540,7 @@ class _Act:
     settles: bool = False
 
 
-#: What an act and its row have in common.
+#: The fields that an act and its row share.
 _ACT = tuple(name for name in _Act.__dataclass_fields__ if name != "settles")
 
 
@@ -549,9 +551,9 @@ def _write(
     decided_at: datetime | None = None,
     commit: bool = True,
 ) -> VerdictRow | None:
-    """Write the act and the pair's new state, commit, return the row. None, and nothing written,
-    if the pair is no longer at the version before the act. `decided_*` default to the act's own
-    unless the act leaves the pair undecided or restores another's decision."""
+    """Write the act and the pair's new state, commit, return the row. Returns None, with nothing
+    written, if the pair is no longer at the version before the act. `decided_*`: for an undo or a
+    redo, author and time of the decision that it restores; otherwise those of the act are used."""
     is_original = act.undoes is None and act.redoes is None
     updated = session.execute(
         update(Pair)
@@ -573,7 +575,7 @@ def _write(
         return None
     values = {name: getattr(act, name) for name in _ACT}
     verdict_id = session.execute(insert(Verdict).values(values).returning(Verdict.id)).scalar_one()
-    if not is_rule(act.author):  # agreement is told between people
+    if not is_rule(act.author):  # agreement is measured between people
         opinions.keep(session, act.pair_id, act.author, act.settles)
     if commit:
         session.commit()

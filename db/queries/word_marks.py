@@ -1,4 +1,4 @@
-"""Words that curators call wrong, and whether the suspect words are among them."""
+"""Words that curators marked as wrong, also for comparison with the suspect words."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ Span = tuple[int, int]
 
 
 def toggle(session: Session, pair_id: int, start: int, end: int, author: str) -> bool:
-    """Mark the word, or take the mark back; whether it is marked now."""
+    """Mark the word, or remove the mark; returns whether it is marked now."""
     key = (
         WordMark.pair_id == pair_id,
         WordMark.author == author,
@@ -33,7 +33,7 @@ def toggle(session: Session, pair_id: int, start: int, end: int, author: str) ->
 
 
 def of_pair(session: Session, pair_id: int) -> list[Span]:
-    """What anybody marked, in the order of the caption, each word once."""
+    """The words marked by any curator, in caption order, each once."""
     rows = session.execute(
         select(WordMark.start, WordMark.end)
         .where(WordMark.pair_id == pair_id)
@@ -46,7 +46,7 @@ def of_pair(session: Session, pair_id: int) -> list[Span]:
 def marked_and_suspect(
     session: Session, dataset_id: int
 ) -> Iterator[tuple[set[Span], list[tuple[int, int, float]]]]:
-    """For each pair with marks: the marked words, and every word's suspicion."""
+    """For each pair with marks: the marked words, and all suspect words with their scores."""
     rows = session.execute(
         select(WordMark.pair_id, WordMark.start, WordMark.end, Detection.suspects)
         .join(Pair, Pair.id == WordMark.pair_id)

@@ -1,8 +1,8 @@
-"""Which words make a caption abstract, and which concrete?
+"""Which words make a caption abstract, and which concrete.
 
-A word's contribution is what the caption's ICC loses without it: ICC(caption) - ICC(caption without
-the word). Below 0: the caption would be more concrete without it. Exact for any model, because it
-only queries the model; displayed ICC values are clipped to [0, 1], the differences are not.
+A word's contribution is the drop in ICC without it: ICC(caption) - ICC(caption without the word).
+If it is negative, the caption would be more concrete without the word. Exact for any model, because
+it only queries the model; displayed ICC values are clipped to [0, 1], the differences are not.
 """
 
 from dataclasses import dataclass

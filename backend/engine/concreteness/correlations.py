@@ -1,4 +1,4 @@
-"""How well scores agree with people: the three correlations of ICC's Table 3."""
+"""Agreement of scores with human ratings: the three correlations of ICC's Table 3."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

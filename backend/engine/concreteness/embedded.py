@@ -1,10 +1,10 @@
 """The embedded ICC: regression on sentence embeddings.
 
-A linear one rates words, learnt from `words.tsv` (1 abstract to 5 concrete). One with a Gaussian
-kernel rates captions from their embedding, the ratings of their words and how they are written
-(`form`), learnt from
-`captions.tsv`: captions in the styles that the web has, rated 0 (abstract) to 3 (concrete). Words,
-captions and ratings were written for this project. Weights: `assets/models/concreteness`.
+A linear regression rates words; it is fitted to `words.tsv` (1 abstract to 5 concrete). A kernel
+ridge regression with a Gaussian kernel rates captions from their embedding, the ratings of their
+words and their surface features (`form`); it is fitted to `captions.tsv`: captions in styles found
+on the web, rated 0 (abstract) to 3 (concrete). Words, captions and ratings were written for this
+project. Weights: `assets/models/concreteness`.
 """
 
 import re
@@ -58,27 +58,27 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean and standard deviation of each number of `form` over the captions fitted to."""
+    """Mean and standard deviation of each feature of `form` over the training captions."""
 
     mean: Vector
     deviation: Vector
 
     def __call__(self, numbers: Vector) -> Vector:
-        """In standard deviations, none further out than three of them."""
+        """Standardise, and clip to three standard deviations."""
         standardised: Vector = np.clip((numbers - self.mean) / self.deviation, -3.0, 3.0)
         return standardised
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """The regression over words, the one over captions, and what is usual in their form."""
+    """The regressions over words and captions, and the standardisation of surface features."""
 
     words: Linear
     captions: Kernel
     form: Spread
 
     def __call__(self, captions: Sequence[str]) -> list[float]:
-        """Around [0, 1]; captions more extreme than any that were rated lie outside."""
+        """ICC of each caption, unclipped: slightly outside [0, 1] for extreme captions."""
         if not captions:
             return []
         return [float(v) for v in self.captions(inputs(captions, self.words, self.form))]
@@ -91,8 +91,8 @@ def inputs(captions: Sequence[str], words: Linear, usual: Spread) -> Vector:
     return np.concatenate([vectors, _word_ratings(captions, words), FORM_SCALE * written], axis=1)
 
 
-#: How much the form weighs against the embedding in a distance, and how fast likeness falls with
-#: it: chosen by cross-validation on `captions.tsv`.
+#: Weight of the surface features against the embedding in a distance, and the kernel's decay with
+#: that distance: chosen by cross-validation on `captions.tsv`.
 FORM_SCALE = 0.15
 GAMMA = 0.4
 
@@ -127,7 +127,7 @@ def load() -> Embedded:
 
 
 def save(model: Embedded, path: Path = WEIGHTS) -> None:
-    """Points in half precision: they are embeddings, and a thousandth changes nothing."""
+    """Save the weights; the points are stored in half precision, which suffices for embeddings."""
     path.parent.mkdir(parents=True, exist_ok=True)
     words, captions = model.words, model.captions
     save_file(

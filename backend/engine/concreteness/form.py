@@ -1,7 +1,7 @@
 """Surface features of a caption, independent of its content: shares of word classes and marks.
 
-Descriptions have articles, adjectives and places; headlines have names and verbs in the past;
-products have numbers and codes; advice speaks to "you". Words are tagged by TextBlob's tagger.
+Descriptions have articles, adjectives and places; headlines have names and past-tense verbs;
+products have numbers and codes; advice addresses "you". Words are tagged by TextBlob's tagger.
 """
 
 import re
@@ -18,7 +18,7 @@ from backend.engine.english import FUNCTION_WORDS
 #: Penn Treebank tags whose share among a caption's words is a feature.
 _TAGS = ("NN", "NNS", "NNP", "VB", "VBG", "VBD", "VBZ", "VBN", "JJ", "IN", "DT", "PRP", "PRP$",
          "CD", "RB", "TO", "CC")  # fmt: skip
-#: Counted for each word of the caption.
+#: Each pattern's number of matches per word of the caption is a feature.
 _PATTERNS = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
@@ -42,7 +42,7 @@ _PATTERNS = tuple(
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _DIGIT, _LATIN = re.compile(r"\d"), re.compile(r"[A-Za-z]")
-#: Only the beginning of a very long caption is judged.
+#: Only the first characters of a very long caption are used.
 _LONGEST = 2_000
 
 
@@ -86,5 +86,5 @@ def _tagger() -> Any:
     return PatternTagger()
 
 
-#: Numbers of one caption.
+#: Number of features.
 WIDTH = 7 + len(_PATTERNS) + 7 + len(_TAGS)

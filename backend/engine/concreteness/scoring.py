@@ -21,9 +21,9 @@ def score_captions(
     """ICC of each caption; higher is more concrete, [0, 1].
 
     `model`: any sequence-classification model by hub name or directory with one output (a rating)
-    or two (the second is *concrete*); None is the embedded one. An empty caption is 0: it describes
-    nothing. `clipped` False: as the model says it, also below 0 and above 1, so that captions can
-    be told apart there. Raises ModelUnavailable or ModelMismatch.
+    or two (the second is *concrete*); None is the embedded one. An empty caption scores 0, because
+    it describes nothing. `clipped` False: raw scores, which may lie outside [0, 1], so that extreme
+    captions remain distinguishable. Raises ModelUnavailable or ModelMismatch.
     """
     filled = [caption for caption in captions if caption.strip()]
     rated = iter(embedded.load()(filled) if model is None else _by_model(filled, model, device))
@@ -50,7 +50,7 @@ def _by_model(captions: Sequence[str], name: str, device: str | None) -> list[fl
 
 @lru_cache(maxsize=2)
 def _load(name: str, device: str) -> tuple[Any, Any]:
-    from backend.engine import hub  # first: see there
+    from backend.engine import hub  # must be imported first, see its docstring
 
     # isort: split
     from transformers import AutoModelForSequenceClassification, AutoTokenizer

@@ -1,8 +1,8 @@
 """Fit the embedded ICC: `python -m backend.engine.concreteness.train [--measure CSV]`
 
-Takes seconds. The strengths of both regressions are chosen by cross-validation on what they are
-fitted to. `--measure` prints the Pearson correlation on a CSV (caption, rating) that is never
-trained on.
+Takes seconds. The regularisation strengths of both regressions are chosen by cross-validation on
+their training data. `--measure` prints the Pearson correlation on a CSV file (caption, rating) that
+is never used for training.
 """
 
 import argparse
@@ -56,7 +56,7 @@ def _rows(path: Path) -> list[tuple[float, str]]:
 def held_out(
     make: Callable[[float], Any], features: Vector, ratings: Vector
 ) -> tuple[float, Vector]:
-    """The best strength, and its predictions for rows not fitted to (ten folds)."""
+    """The best regularisation strength, and its out-of-fold predictions (ten folds)."""
     folds = KFold(10, shuffle=True, random_state=0)
     predictions = {s: cross_val_predict(make(s), features, ratings, cv=folds) for s in STRENGTHS}
     best = min(STRENGTHS, key=lambda s: float(np.mean((predictions[s] - ratings) ** 2)))
@@ -74,7 +74,7 @@ def fit_words() -> tuple[Linear, float]:
 
 
 def fit_captions(words: Linear) -> tuple[Embedded, Vector, Vector]:
-    """The whole, its predictions for captions not fitted to, and the ratings."""
+    """The whole model, its out-of-fold predictions for the captions, and the ratings."""
     captions, ratings = read_captions()
     written = form.describe(captions)
     usual = Spread(written.mean(0), np.maximum(written.std(0), 1e-6))

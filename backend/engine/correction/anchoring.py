@@ -1,8 +1,8 @@
 """Find unsupported claims in a richer caption, without a model.
 
 A proposal is *anchored* in its sources if its content words occur in them: the same word, another
-form of it, or a synonym from the word list. Numbers and negations must match exactly. If proposal
-and human captions differ about the same object, the human captions win.
+form of it, or a synonym from the word list. Numbers and negations must match exactly. If the
+proposal and the human captions disagree about an object, the human captions win.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ from backend.engine.noise.nouns import singular_of
 from backend.engine.noise.verbs import form_table
 from backend.engine.noise.word_kinds import kind_of
 
-#: Words that say the same; of other pairs nobody can be sure.
+#: Groups of words treated as synonyms; all other words are treated as different.
 SYNONYMS = (
     ("man", "guy"), ("woman", "lady"), ("child", "kid"), ("dog", "puppy"), ("cat", "kitten"),
     ("horse", "pony"), ("bicycle", "bike"), ("boat", "sailboat"), ("umbrella", "parasol"),
@@ -26,14 +26,14 @@ SYNONYMS = (
     ("snowy", "snow"), ("sunny", "sunshine"),
     ("night", "dark"), ("above", "over"), ("in", "wear", "wearing", "wears"), ("on", "top"),
 )  # fmt: skip
-#: Kinds of attributes; an object has one attribute of each kind.
+#: Attribute kinds of which an object has only one value each.
 _EXCLUSIVE = ("colour", "count", "size")
 _EXACT = ("count", "negation")
 
 
 @dataclass(frozen=True)
 class Unanchored:
-    """Characters `start:end` of a proposal, the word, and why it is removed or refused."""
+    """Characters `start:end` of a proposal, the word, and why it is removed or rejected."""
 
     start: int
     end: int
@@ -43,7 +43,7 @@ class Unanchored:
 
 @lru_cache(maxsize=50_000)
 def lemma(word: str) -> str:
-    """One form for a word and its other forms and synonyms.
+    """The canonical form shared by a word, its inflections and its synonyms.
 
     >>> lemma("Dogs"), lemma("puppy"), lemma("riding"), lemma("large")
     ('dog', 'dog', 'ride', 'big')
@@ -59,7 +59,7 @@ def _first_synonym() -> dict[str, str]:
 
 
 def content_words(text: str) -> list[tuple[int, int, str]]:
-    """(start, end, word) of the words that claim something."""
+    """(start, end, word) of each content word."""
     caption = Caption.parse(text)
     return [
         (start, end, word)
@@ -110,7 +110,7 @@ def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
 
 
 def _qualities(text: str) -> Iterable[tuple[str, str, int, int, str]]:
-    """(thing, kind of quality, start, end, word): of the qualities right before each thing."""
+    """Yield (noun, kind, start, end, attribute) for the attributes directly before each noun."""
     caption = Caption.parse(text)
     words = caption.words
     for place, word in enumerate(words):

@@ -43,7 +43,7 @@ class Reasoned(Corrected):
 
 
 def read(text: str, mode: Mode, caption: str) -> Corrected:
-    """The answer to a question about `caption`. Raises Unreadable."""
+    """Parse the answer to a question about `caption`. Raises Unreadable."""
     content = _THOUGHTS.sub("", text).strip()
     if not content:
         raise Unreadable("it was empty.")
@@ -58,7 +58,7 @@ def read(text: str, mode: Mode, caption: str) -> Corrected:
 
 
 def read_caption(text: str, longest: int) -> str:
-    """The caption of an answer that has nothing else, of at most so many characters. Raises
+    """The caption of an answer with no other key, at most `longest` characters. Raises
     Unreadable."""
     answer = _THOUGHTS.sub("", text).strip()
     if not answer:
@@ -71,7 +71,7 @@ def read_caption(text: str, longest: int) -> str:
 
 
 def schema_of(mode: Mode) -> dict[str, Any]:
-    """JSON Schema of an answer, for servers that can hold a model to one."""
+    """JSON Schema of an answer, for servers that support structured output."""
     return _form(mode).model_json_schema()
 
 
@@ -80,7 +80,7 @@ def _form(mode: Mode) -> type[Corrected]:
 
 
 def _object(answer: str) -> Any:
-    """The one JSON value that the answer is, or the one object in it. Raises Unreadable."""
+    """The answer parsed as JSON, or else the only JSON object in it. Raises Unreadable."""
     try:
         return json.loads(answer)
     except (ValueError, RecursionError):

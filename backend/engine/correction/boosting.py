@@ -1,13 +1,13 @@
-"""Richer captions for pictures whose captions are true and generic (SR, Visual Caption Boosting).
+"""Richer captions in place of correct but generic ones (SR, Visual Caption Boosting).
 
-    Blend      a language model joins the captions of one picture            text alone
-    Visual     a vision-language model describes the picture                 picture alone
-    Holistic   a language model enriches the Blend by the Visual; Blend wins text alone
+    Blend      a language model merges the captions of one picture           text only
+    Visual     a vision-language model describes the picture                 picture only
+    Holistic   a language model enriches Blend with Visual; Blend wins       text only
 
-Hallucinations of such models must not get into a dataset, so a proposal has to pass a *guard*: it
-checks for words from none of the sources, attributes that human captions contradict, phrases that
-the picture does not support (`Doubts`), and finally that the caption is as likely correct as before
-and more specific. Phrases written by people are never removed because of the picture.
+Such models hallucinate, so every proposal has to pass a *guard* before it can reach a dataset: it
+checks for words found in no source, attributes that contradict human captions, phrases that the
+picture does not support (`Doubts`), and finally that the caption is as likely to be correct as
+before and more specific. Phrases written by people are never removed because of the picture.
 """
 
 import re
@@ -36,11 +36,11 @@ from backend.errors import Unreadable
 Kind = Literal["blend", "visual", "holistic"]
 KINDS: tuple[Kind, ...] = ("blend", "visual", "holistic")
 VERSIONS: dict[Kind, int] = {"blend": 1, "visual": 1, "holistic": 1}
-#: Captions of one picture that are joined at most, and words of what comes of it.
+#: Maximum number of captions merged per picture, and of words in a richer caption.
 MOST_CAPTIONS, MOST_WORDS = 8, 60
 #: A run of this many words copied from a prompt's examples is not a description of the picture.
 _COPIED = 6
-#: Maximum number of phrases removed because of the picture, and the threshold for doubt.
+#: Maximum number of phrases removed because of the picture, and the thresholds for doubt.
 MOST_STRUCK, SUSPECT, DROP, UNSUPPORTED = 3, 0.5, 0.1, -0.2
 #: Maximum increase in probability of error, and minimum gain in specificity.
 P_SLACK, LEAST_GAIN = 0.05, 0.2
@@ -55,15 +55,15 @@ _ANSWER = {
 
 @dataclass(frozen=True)
 class Booster:
-    """`sees`: a vision-language model, `blends`: a language model; may be the same. `kinds`: what
-    is made; Visual is asked for Holistic as well."""
+    """`sees`: a vision-language model, `blends`: a language model; they may be the same. `kinds`:
+    the kinds to return; Holistic requests a Visual as well."""
 
     sees: ChatModel | None
     blends: ChatModel | None
     kinds: tuple[Kind, ...] = KINDS
 
     def proposer(self, kind: Kind) -> str:
-        """How a suggestion of this kind is called, at most 64 characters."""
+        """Proposer name stored with suggestions of this kind, at most 64 characters."""
         model = self.sees if kind == "visual" else self.blends or self.sees
         name = model.name if model is not None else "captions"
         return f"{(Path(name).name or name)[:40]} · {kind} v{VERSIONS[kind]}"
@@ -71,7 +71,7 @@ class Booster:
 
 @dataclass(frozen=True)
 class Boost:
-    """One richer caption as a model gave it. `sources`: what it had to go by."""
+    """One richer caption as generated. `sources`: the texts it is based on; empty for Visual."""
 
     kind: Kind
     caption: str
@@ -80,15 +80,15 @@ class Boost:
 
 @dataclass(frozen=True)
 class Boosts:
-    """What a picture's captions became, and why there is no more: (kind, outcome, message)."""
+    """The richer captions of a picture; `failed`: (kind, outcome, message) of failed requests."""
 
     made: tuple[Boost, ...] = ()
     failed: tuple[tuple[Kind, str, str], ...] = ()
 
 
 def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -> Boosts:
-    """Ask for each kind. `captions`: those that people have left standing. Raises ModelUnavailable,
-    BudgetSpent."""
+    """Request each of the booster's kinds. `captions`: human captions not rejected in review.
+    Raises ModelUnavailable or BudgetSpent."""
     captions = distinct(captions)
     made: list[Boost] = []
     failed: list[tuple[Kind, str, str]] = []
@@ -117,7 +117,8 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
 
 
 def distinct(captions: Sequence[str]) -> list[str]:
-    """Captions that differ by more than case and white space, at most MOST_CAPTIONS."""
+    """Captions without duplicates up to case, white space and final full stops, at most
+    MOST_CAPTIONS."""
     once = {
         " ".join(caption.lower().split()).rstrip("."): caption
         for caption in reversed(list(captions))
@@ -156,7 +157,8 @@ def _safe(text: str) -> str:
 
 
 def _asked(model: ChatModel, asked: Question, sources: Sequence[str]) -> tuple[str | None, str]:
-    """The caption, or None and why; one repair where an answer cannot be read."""
+    """(caption, ""), or (None, reason); an unreadable answer is retried once with a repair
+    prompt."""
     answer = model.ask(asked)
     try:
         return _read(answer, asked, sources), ""
@@ -183,7 +185,7 @@ def _read(answer: Answer, asked: Question, sources: Sequence[str]) -> str:
 
 
 def _copies(text: str, prompt: str, sources: str) -> bool:
-    """Whether a run of words comes from the prompt and not from what was to be described."""
+    """Whether a run of _COPIED words is copied from the prompt and not from the sources."""
     words = [word.lower() for word in re.findall(r"\w+", text)]
     prompt_words, source_words = (
         " ".join(re.findall(r"\w+", text.lower())) for text in (prompt, sources)
@@ -199,9 +201,9 @@ def _copies(text: str, prompt: str, sources: str) -> bool:
 class Doubt:
     """Evidence against a phrase (characters start:end). `support`: its attribution in the
     scorer's logits (s times its scale), None if it cannot be computed; `suspect`: the highest
-    suspicion of its words; `drop`: the decrease in the caption's probability of error without it.
-    Small negative support is not a doubt: half of the true phrases that a caption names last have
-    it."""
+    suspect score of its words; `drop`: the decrease in the caption's probability of error without
+    it. Slightly negative support does not count: half of the correct phrases at the end of a
+    caption have it."""
 
     start: int
     end: int
@@ -219,19 +221,19 @@ class Doubt:
 
     @property
     def strength(self) -> tuple[float, float, float]:
-        """Most doubtful first, in descending order."""
+        """Sort key; larger is more doubtful."""
         return self.drop, self.suspect, -(self.support or 0.0)
 
 
-#: These phrases of a caption as the picture sees them.
+#: Maps a caption and some of its phrases to the evidence against each.
 Doubts = Callable[[str, Sequence[Phrase]], Sequence[Doubt]]
 
 
 @dataclass(frozen=True)
 class Guarded:
-    """A proposal after the guard. `caption` "": refused. `struck`: what was removed and why, in
-    characters of the text at that moment; `anchored`: share of its words that occur in a
-    source."""
+    """A proposal after the guard. `caption`: "" if `refused`. `struck`: what was removed and why,
+    with offsets into the text before each removal; `anchored`: share of the caption's words that
+    occur in a source."""
 
     caption: str
     refused: str = ""
@@ -241,12 +243,12 @@ class Guarded:
 
 
 def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | None) -> Guarded:
-    """Anchoring, conflict, the picture's word; what remains is to be judged (`keeps`).
+    """Check anchoring, conflicts with human captions, and support by the picture, in this order.
 
-    `human`: the people's captions of this picture, first the one that would be enriched, all of
-    which has to stay (a Visual describes the picture anew); `read_words`: how many of the caption's
-    words the scorer reads, None for all: the rest cannot be judged and is left out, what people
-    wrote last.
+    The result still has to pass `keeps`. `human`: the human captions of this picture, the one to
+    enrich first; all of its phrases must be kept, except by a Visual, which is written from
+    scratch. `read_words`: how many of the caption's words the scorer reads, None for all; the rest
+    cannot be scored and is cut, human-written phrases last.
     """
     text, notes = boost.caption, []
     if boost.kind == "blend" and (added := unsupported(text, boost.sources)):
@@ -282,7 +284,8 @@ def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | 
 
 
 def keeps(p_before: float | None, p_after: float | None, gain: float, rank_gain: int) -> str:
-    """Why a richer caption is not suggested; "" if it is. `gain`: of specificity."""
+    """Why a richer caption is not suggested; "" if it is. `gain`: increase in specificity;
+    `rank_gain`: places that its picture gains in retrieval."""
     if p_before is not None and p_after is not None and p_after > p_before + P_SLACK:
         return "more likely to be wrong than the caption"
     if gain < LEAST_GAIN and rank_gain <= 0:
@@ -298,7 +301,7 @@ _OPENER = re.compile(
 
 
 def without_opener(caption: str) -> str:
-    """The caption without "A picture of", which says nothing of what is in it.
+    """The caption without "A picture of", which says nothing about the content.
 
     >>> without_opener("A photo of a dog."), without_opener("A dog with a photo of a cat.")
     ('a dog.', 'A dog with a photo of a cat.')
@@ -307,7 +310,7 @@ def without_opener(caption: str) -> str:
 
 
 def _fitting(text: str, said: Said, words: int) -> str:
-    """The caption as far as it fits: what nobody has said goes first, from its end."""
+    """The caption cut to `words` words: objects not in `said` go first, starting at the end."""
     while len(Caption.parse(text)) > words:
         things = [phrase for phrase in new_phrases(text, said) if phrase.kind == "object"]
         if not things:

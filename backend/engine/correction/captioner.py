@@ -1,9 +1,8 @@
-"""A captioner: a language model that sees the image and continues a text.
+"""Captioners: language models that are conditioned on an image and continue a text.
 
-Real classes, by hub name or directory: `BlipForConditionalGeneration` (the embedded model and
-`Salesforce/blip-image-captioning-base`), and `VisionEncoderDecoderModel`, Hugging Face's
-vision-to-text, an image encoder before a causal language model such as GPT-2
-(`nlpconnect/vit-gpt2-image-captioning`).
+Supported classes, by hub name or directory: `BlipForConditionalGeneration` (the embedded model and
+`Salesforce/blip-image-captioning-base`), and `VisionEncoderDecoderModel`, an image encoder followed
+by a causal language model such as GPT-2 (`nlpconnect/vit-gpt2-image-captioning`).
 """
 
 import math
@@ -22,20 +21,20 @@ from backend.engine.model_fit import check_image_processor, check_tokenizer
 from backend.engine.scoring.revision import weights_digest
 from backend.errors import ModelMismatch
 
-#: Byte-pair vocabularies mark with it a token that begins a word.
+#: Marks a token that begins a word in byte-pair vocabularies.
 _BEGINS_WORD = "\u0120"
-#: Decoders of vision-to-text models that take positions and a mask of their own for each token.
+#: Decoders of vision-to-text models that accept position ids and an attention mask per token.
 _DECODERS_OF_TREES = {"gpt2"}
-#: Of the beam search that describes an image.
+#: Number of beams when describing an image.
 BEAMS = 3
-#: Likeliest tokens among which whole words are looked for.
+#: Number of likeliest tokens that are searched for whole words.
 _LOOKED_AT = 12
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """Tokens that a text may begin with, the first special one included, and how likely they are:
-    log p of all tokens but the first."""
+    """A token prefix, including the initial special token, and its log-probability, summed over
+    all tokens but the first."""
 
     tokens: tuple[int, ...]
     log_p: float
@@ -49,7 +48,7 @@ class Beginning:
 
 @dataclass(frozen=True)
 class NextWord:
-    """A word that may follow a text: its log-probability there, and the text with it."""
+    """A candidate next word, its log-probability, and the token prefix that ends with it."""
 
     word: str
     log_p: float
@@ -60,8 +59,8 @@ class NextWord:
 class Captioner:
     """A loaded BLIP captioner. Use from one thread at a time.
 
-    `identity`: letters and digits that name these very weights. Everything that is asked rests on
-    `see`, `_tokens`, `_logits` and `_word`, which other kinds of models have in their own way.
+    `identity`: digest of the weights. Other architectures override the private methods, see
+    `VisionToText`.
     """
 
     name: str
@@ -72,12 +71,13 @@ class Captioner:
 
     @torch.inference_mode()
     def see(self, image: Image.Image) -> torch.Tensor:
-        """The image as the decoder's memory, shape [1, patches + 1, width]. Encode once."""
+        """The encoded image that the decoder attends to, shape [1, patches + 1, width]; reuse
+        it."""
         return self.encode([image])[0]
 
     @torch.inference_mode()
     def encode(self, images: Sequence[Image.Image]) -> list[torch.Tensor]:
-        """`see` of several images at once."""
+        """`see` for a batch of images."""
         if not images:
             return []
         pixels = self.processor.image_processor(images=list(images), return_tensors="pt")
@@ -86,7 +86,7 @@ class Captioner:
 
     @torch.inference_mode()
     def read(self, memories: Sequence[torch.Tensor], captions: Sequence[str]) -> list[TokenReading]:
-        """Log-probability of each token of each caption before its own image, in one pass."""
+        """Log-probability of each token of each caption given its own image, in one pass."""
         if not captions:
             return []
         read = self._tokens_and_spans(captions)
@@ -99,7 +99,7 @@ class Captioner:
     def _reading(
         self, steps: torch.Tensor, tokens: Sequence[int], spans: Sequence[tuple[int, int]]
     ) -> TokenReading:
-        """`steps`: log-probabilities of the token behind each, [tokens, vocabulary]."""
+        """`steps`: log-probabilities of the next token at each position, [tokens, vocabulary]."""
         targets = torch.tensor(tokens[1 : len(spans) + 1], device=steps.device)
         log_p_of_words = steps.gather(1, targets[:, None])[:, 0]
         values, indices = steps.topk(min(_LOOKED_AT, steps.shape[-1]))
@@ -126,12 +126,12 @@ class Captioner:
     ) -> list[list[NextWord]]:
         """For each prefix, the `count` likeliest next whole words.
 
-        Only tokens that start a word and hold nothing but letters or digits: a curator reads
-        words. Special tokens, pieces ("##ing") and punctuation are left out.
+        Only tokens that start a word and consist of letters or digits, because curators read
+        words: special tokens, subwords ("##ing") and punctuation are skipped.
         """
         if not prefixes:
             return []
-        # Without [SEP]: the text goes on.
+        # Without [SEP], because the text continues.
         sequences = [tokens[:-1] for tokens in self._tokens(prefixes)]
         trees = self._trees(sequences)
         steps = self._through_trees(memory, trees)
@@ -174,9 +174,9 @@ class Captioner:
     ) -> list[tuple[int, float]]:
         """The `count` likeliest captions, likeliest first, as (index, log-likelihood).
 
-        `beginnings`: what each caption is believed to begin with. No caption is likelier than its
-        beginning, so those whose beginning is less likely than `count` whole captions are not
-        read; the result is that of `log_likelihoods`.
+        `beginnings`: the presumed token prefix of each caption. No caption is likelier than its
+        prefix, so captions whose prefix is less likely than the `count` best captions are skipped;
+        the result is the same as with `log_likelihoods`.
         """
         sequences = self._tokens(captions) if captions else []
         bounds = [
@@ -186,7 +186,7 @@ class Captioner:
         waiting = sorted(range(len(captions)), key=lambda i: (-bounds[i], i))
         best: list[tuple[int, float]] = []
         while waiting and (len(best) < count or bounds[waiting[0]] > best[-1][1]):
-            now = sorted(waiting[:SEQUENCES])  # what begins alike stands side by side
+            now = sorted(waiting[:SEQUENCES])  # keeps shared prefixes together
             waiting = waiting[SEQUENCES:]
             values = self._log_likelihoods(memory, [sequences[i] for i in now])
             best += zip(now, values, strict=True)
@@ -197,7 +197,7 @@ class Captioner:
     def _log_likelihoods(
         self, memory: torch.Tensor, sequences: Sequence[Sequence[int]]
     ) -> list[float]:
-        """Of each sequence: sum of log p(token | tokens before) over all tokens but the first."""
+        """For each sequence: sum of log p(token | tokens before) over all tokens but the first."""
         trees = self._trees([sequence[:-1] for sequence in sequences])
         steps = self._through_trees(memory, trees)
         ends = [float(steps[tree, int(path[-1]), sequence[-1]])
@@ -209,8 +209,8 @@ class Captioner:
         return trees_of(sequences)
 
     def _through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
-        """Log-probabilities behind each node, shape [trees, nodes, vocabulary]. `memory`: of the
-        one image that all sequences are about."""
+        """Log-probabilities of the token after each node, shape [trees, nodes, vocabulary].
+        `memory`: the encoded image, common to all sequences."""
         logits: torch.Tensor = self.model.text_decoder(
             input_ids=torch.from_numpy(trees.tokens).to(self.device),
             position_ids=torch.from_numpy(trees.depths).to(self.device),
@@ -221,14 +221,14 @@ class Captioner:
         return logits.float().log_softmax(-1)
 
     def describe(self, image: Image.Image, prefix: str = "", max_new_tokens: int = 30) -> str:
-        """A caption made from the image alone (unguided), by beam search."""
+        """A caption generated from the image alone (unguided), by beam search."""
         return self.describe_all([self.see(image)], prefix, max_new_tokens)[0]
 
     @torch.inference_mode()
     def describe_all(
         self, memories: Sequence[torch.Tensor], prefix: str = "", max_new_tokens: int = 30
     ) -> list[str]:
-        """`describe` of several images that have been encoded, together."""
+        """`describe` for a batch of encoded images."""
         if not memories:
             return []
         begun = torch.tensor([self._tokens([prefix])[0][:-1]] * len(memories), device=self.device)
@@ -237,13 +237,13 @@ class Captioner:
         return [str(text).strip() for text in decoded]
 
     def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """[DEC] words … [SEP]; the decoder's own first token instead of [CLS], as in generate()."""
+        """[DEC] words … [SEP]: the decoder's start token replaces [CLS], as in generate()."""
         return [tokens for tokens, _ in self._tokens_and_spans(texts)]
 
     def _tokens_and_spans(
         self, texts: Sequence[str]
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """Of each text the tokens, and the characters of those between the first and the last."""
+        """For each text: its tokens, and the character spans of all but the first and the last."""
         limit = int(self.model.config.text_config.max_position_embeddings)
         read = self.processor.tokenizer(
             list(texts), truncation=True, max_length=limit, return_offsets_mapping=True
@@ -255,7 +255,7 @@ class Captioner:
         ]
 
     def _word(self, token: str, is_first: bool) -> str:
-        """The whole word that a token is; empty for pieces, punctuation and special tokens."""
+        """The whole word that a token encodes; "" for subwords, punctuation, special tokens."""
         return token if token.isalnum() else ""
 
     def _encoded(self, pixels: torch.Tensor) -> torch.Tensor:
@@ -263,7 +263,7 @@ class Captioner:
         return hidden
 
     def _logits(self, memory: torch.Tensor, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
-        """Shape [sequences, longest, vocabulary]. `memory`: of one image, or of one a sequence."""
+        """Shape [sequences, longest, vocabulary]. `memory`: one encoded image, or one each."""
         longest = max(map(len, sequences))
         ids = torch.zeros(len(sequences), longest, dtype=torch.long, device=self.device)
         mask = torch.zeros_like(ids)
@@ -293,7 +293,7 @@ class Captioner:
 
 @dataclass(frozen=True)
 class VisionToText(Captioner):
-    """Hugging Face's vision-to-text: an image encoder before a causal language model."""
+    """A `VisionEncoderDecoderModel`: an image encoder followed by a causal language model."""
 
     def _tokens_and_spans(
         self, texts: Sequence[str]
@@ -315,7 +315,7 @@ class VisionToText(Captioner):
         if token.startswith("##") or not token.removeprefix(_BEGINS_WORD).isalnum():
             return ""
         if self._is_byte_pair and not is_first and not token.startswith(_BEGINS_WORD):
-            return ""  # the end of a word
+            return ""  # continues a word
         word = token.removeprefix(_BEGINS_WORD)
         return word if word.isalnum() else ""
 
@@ -369,7 +369,7 @@ class VisionToText(Captioner):
 
 @dataclass(frozen=True)
 class _Processor:
-    """What a BLIP processor is, for models that have no such class."""
+    """Tokenizer and image processor together, for models without a processor class."""
 
     tokenizer: Any
     image_processor: Any
@@ -379,9 +379,9 @@ _ADVICE = "Give --captioner a directory or hub name such as Salesforce/blip-imag
 
 
 def load_captioner(model: str, device: str = "cpu") -> Captioner:
-    """Load a BLIP captioner, or one of Hugging Face's vision-to-text, by hub name or directory.
+    """Load a BLIP or `VisionEncoderDecoderModel` captioner by hub name or directory.
 
-    Raises ModelUnavailable or ModelMismatch with what to do.
+    Raises ModelUnavailable or ModelMismatch; the message says what to do.
     """
     from transformers import AutoConfig, BlipForConditionalGeneration, BlipProcessor
 

@@ -1,8 +1,8 @@
-"""LoRA on a vision-language model: a small corrector learns from corrections that were accepted.
+"""LoRA fine-tuning of a small vision-language model on accepted corrections.
 
 TRACED (ICLR 2026) distills InternVL3-14B's guided corrections into InternVL3-1B. An example is the
-very question that a corrector is asked (`prompting`) with the answer that it should have given, so
-what is trained answers `--vlm` without further ado.
+same question that a corrector is asked (`prompting`) with its target answer, so the trained model
+works with `--vlm` as is.
 """
 
 import json
@@ -21,7 +21,7 @@ from backend.errors import ModelUnavailable
 
 @dataclass(frozen=True)
 class Example:
-    """A question, and the answer that it should have got."""
+    """A question and its target answer."""
 
     question: Question
     answer: str
@@ -29,8 +29,8 @@ class Example:
 
 @dataclass(frozen=True)
 class Recipe:
-    """`rank` and `alpha`: of LoRA, on all linear layers. `train_also`: modules trained whole, which
-    a model that knows nothing yet needs (its embeddings and its head)."""
+    """`rank`, `alpha`: LoRA parameters, for all linear layers. `train_also`: modules trained in
+    full, as a model without pretraining needs (its embeddings and its head)."""
 
     rank: int = 16
     alpha: int = 32
@@ -55,7 +55,8 @@ def fine_tune(
 ) -> list[float]:
     """Train, and write `out/adapter` (LoRA alone) and `out/model` (merged, for --vlm).
 
-    Returns the mean loss a token of each epoch. Raises ModelUnavailable without the package peft.
+    Returns the mean loss per token of each epoch. Raises ModelUnavailable if the package peft is
+    not installed.
     """
     try:
         from peft import LoraConfig, get_peft_model
@@ -89,7 +90,7 @@ def fine_tune(
             tokens = [_tokens(student.processor, example, student.model.device) for example in part]
             wanted = sum(int((labels != -100).sum()) for _, labels in tokens)
             optimiser.zero_grad()
-            # One by one: pictures of one size may still become different numbers of tokens.
+            # One by one: pictures of equal size may still have different numbers of tokens.
             for inputs, labels in tokens:
                 loss = model(**inputs, labels=labels).loss * int((labels != -100).sum())
                 (loss / wanted).backward()
@@ -110,7 +111,7 @@ def fine_tune(
 
 
 def _tokens(processor: Any, example: Example, device: Any) -> tuple[dict[str, Any], torch.Tensor]:
-    """Inputs of the whole exchange, and labels for the answer alone."""
+    """Inputs for the whole exchange, and labels for the answer only."""
     asked = as_inputs(processor, conversation(example.question))
     whole = as_inputs(processor, conversation(example.question, example.answer)).to(device)
     labels = whole["input_ids"].clone()
@@ -119,7 +120,8 @@ def _tokens(processor: Any, example: Example, device: Any) -> tuple[dict[str, An
 
 
 def write_instructions(examples: Sequence[Example], folder: Path) -> Path:
-    """The instruction-tuning set, for other trainers: a line an example, pictures beside it."""
+    """Write the instruction-tuning set for other trainers: JSON Lines, one example per line, with
+    the pictures in `images/`. Returns the file's path."""
     (folder / "images").mkdir(parents=True, exist_ok=True)
     path = folder / "instructions.jsonl"
     with path.open("w", encoding="utf-8") as file:

@@ -1,7 +1,7 @@
 """Guided infill: keep the words that are not suspect, let the captioner refill the suspect ones.
 
-The captioner is causal: at a suspect position it is asked for the likeliest words after the text
-before it, and the whole caption, with the old words after it, is then judged by its likelihood.
+The captioner is causal: at a suspect position it predicts the likeliest words from the text to the
+left, and the whole caption, with the old words to the right, is then ranked by its likelihood.
 Suspect positions are filled from left to right with a beam:
 
     "A red dog on the sand"   suspect: red, sand
@@ -20,7 +20,7 @@ from backend.engine.english import match_case, repair_articles
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Beginning, Captioner
 
-#: More suspect words than this are rather a wholly wrong caption: describing anew serves better.
+#: With more suspect words the whole caption is probably wrong, and a new one works better.
 MAXIMUM_POSITIONS = 3
 CANDIDATES_PER_POSITION = 24
 BEAM = 10
@@ -29,14 +29,14 @@ BEAM = 10
 def propose(context: CorrectionContext, captioner: "Captioner", count: int = 12) -> list[str]:
     """Captions with the suspect words refilled, likeliest first (at most `count`).
 
-    The user's text outside the refilled words is kept byte for byte.
+    The user's text outside the refilled words is kept byte for byte, apart from "a" and "an".
     """
     positions = sorted(context.suspect_positions(MAXIMUM_POSITIONS))
     if not positions:
         return []
     memory = context.memory if context.memory is not None else captioner.see(context.image)
     kept = max(BEAM, count)
-    # What is filled in, and how likely the caption is with it.
+    # The replacements so far, and the log-likelihood of the caption with them.
     beam: list[tuple[dict[int, str], float]] = [
         ({}, captioner.log_likelihoods(memory, [context.caption.text])[0])
     ]
@@ -55,7 +55,7 @@ def propose(context: CorrectionContext, captioner: "Captioner", count: int = 12)
         captions = [context.caption.replace(filled) for filled in extended]
         likeliest = captioner.likeliest(memory, captions, beginnings, kept)
         refilled = [(extended[i], value) for i, value in likeliest]
-        # This suspect may be innocent once another is refilled.
+        # This word may be correct after all once another one is refilled.
         innocent = beam if len(positions) > 1 else []
         beam = sorted([*innocent, *refilled], key=lambda entry: -entry[1])[:kept]
     captions = [repair_articles(context.caption.replace(filled)) for filled, _ in beam if filled]
@@ -67,13 +67,13 @@ def propose(context: CorrectionContext, captioner: "Captioner", count: int = 12)
 
 
 def _stutters(text: str) -> bool:
-    """Whether a word follows itself ("a brown brown dog")."""
+    """Whether a word is repeated ("a brown brown dog")."""
     words = [word.lower() for word in Caption.parse(text).words]
     return any(a == b for a, b in itertools.pairwise(words))
 
 
 def prefix_before(caption: Caption, position: int, filled: dict[int, str]) -> str:
-    """The caption's text up to word `position`, with what was already filled in."""
+    """The caption's text before word `position`, with the replacements so far."""
     pieces = Caption.parse(caption.text[: caption.starts[position]] if position else "")
     return pieces.replace(filled) if len(pieces) else ""
 
@@ -84,5 +84,5 @@ def _proposed(
     return [propose(context, captioner) if captioner is not None else [] for context in contexts]
 
 
-#: A refilled caption tells more than a shortened one or a new one, so all of them compete.
+#: Refilled captions are more informative than shortened or new ones, so all of them compete.
 PROPOSER = Proposer("guided infill", _proposed, all_compete=True)

@@ -45,10 +45,11 @@ def suggest_all(
     exploring: Exploring | None = None,
     listened_to: "Captioner | None" = None,
 ) -> list[list[Suggestion]]:
-    """At most `count` corrections of each pair, each better than the caption it would replace, what
-    gains most for the words it costs first. `probability_of` adds the probability of error before
-    and after, from trajectories made as `exploring` says and read by `listened_to`, the captioner
-    that the probability rests on. Pairs are computed together, and come out as they do alone."""
+    """At most `count` corrections per pair, each with a higher score than the caption it would
+    replace, ranked by gain against words lost. `probability_of` computes the probability of error
+    after the correction, from trajectories computed with `exploring` and the expectations of
+    `listened_to`, the captioner that the classifier depends on. Pairs are batched; the results are
+    the same as for each pair alone."""
     asked = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
     return judge_all(scorer, asked, probability_of, count, exploring, listened_to=listened_to)
 
@@ -56,7 +57,7 @@ def suggest_all(
 def proposals_of(
     contexts: Sequence[CorrectionContext], captioner: "Captioner | None"
 ) -> list[dict[str, str]]:
-    """For each case caption -> proposer, of those that no vision-language model is needed for."""
+    """For each case, caption -> proposer, from all proposers without a vision-language model."""
     if captioner is not None:
         memories = captioner.encode([context.image for context in contexts])
         contexts = [
@@ -98,10 +99,10 @@ def judge_all(
 ) -> list[list[Suggestion]]:
     """Score the proposals (caption -> proposer) of each case against its image and keep the best.
 
-    All captions of a proposer that says so compete (`Proposer.all_compete`); of every other one is
-    kept at most, the first that improves. `keep`: also those that do not improve the caption, last
-    (a model was asked for them, and a curator may know better). A proposal that is no sentence
-    never stands before one that is.
+    All captions of a proposer with `Proposer.all_compete` compete; of any other proposer only the
+    first that improves is kept. `keep`: also keep captions that do not improve, ranked last (a
+    model was asked for them, and a curator may know better). If the caption is a sentence,
+    proposals that are not are ranked below those that are.
     """
     captions = [[text for text in proposals if text.strip()] for _, proposals in asked]
     states = [context.state for context, _ in asked]
@@ -139,7 +140,7 @@ def _best(
     count: int,
     keep: bool,
 ) -> list[tuple[float, str]]:
-    """The (s, caption) that are shown, in the order in which they are."""
+    """The (s, caption) pairs to show, in display order."""
     s_before = float(context.trajectory.scores[0])
     better = sorted(
         (pair for pair in scored if keep or pair[0] > s_before + SMALLEST_GAIN), reverse=True
@@ -160,7 +161,7 @@ def _probabilities(
     exploring: Exploring | None,
     listened_to: "Captioner | None",
 ) -> Sequence[float | None]:
-    """The probability of error of each caption in the place of its case's own."""
+    """The probability of error of each chosen caption in place of the original."""
     if probability_of is None or not chosen:
         return [None] * len(chosen)
     pairs = [(context.state, Caption.parse(caption)) for context, caption in chosen]
@@ -171,7 +172,7 @@ def _probabilities(
 
 
 def _similarities(scorer: Scorer, chosen: Sequence[tuple[CorrectionContext, str]]) -> list[float]:
-    """The similarity c of each caption to its case's own."""
+    """The similarity c of each chosen caption to the original."""
     if not chosen:
         return []
     old = scorer.text_embeddings([context.caption.text for context, _ in chosen])
@@ -182,7 +183,8 @@ def _similarities(scorer: Scorer, chosen: Sequence[tuple[CorrectionContext, str]
 def _varied(
     scored: Sequence[tuple[float, str]], proposals: Mapping[str, str], count: int
 ) -> list[tuple[float, str]]:
-    """At most `count`, best s first: all captions of some proposers compete, one of the others."""
+    """At most `count`, highest s first: all captions of proposers that compete with all of theirs,
+    and the first of each other proposer."""
     competing = {proposer.name for proposer in PROPOSERS if proposer.all_compete}
     several = [pair for pair in scored if proposals[pair[1]] in competing]
     single = []

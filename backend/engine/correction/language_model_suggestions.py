@@ -1,7 +1,7 @@
 """Corrections by a vision-language model, local or behind a server.
 
-One question, one repair where its answer cannot be read; what came of it is always told, so that a
-long run can say how often the model refused.
+One question, and one repair prompt if the answer cannot be read. The outcome is always returned, so
+that a long run can report how often the model refused.
 """
 
 from dataclasses import dataclass
@@ -17,21 +17,21 @@ from backend.engine.language_models import Answer, ChatModel
 from backend.errors import Unreadable
 
 Outcome = Literal["corrected", "unchanged", "refused", "unreadable"]
-#: How models begin that will not answer; told apart from mere bad form for the report alone.
+#: How refusals begin; they are distinguished from malformed answers only for the report.
 _REFUSALS = ("i can't", "i cannot", "i can’t", "i'm sorry", "i’m sorry", "sorry", "i am unable",
              "i'm unable", "i won't", "as an ai")  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Corrector:
-    """A model and the way in which it is asked."""
+    """A model and the mode in which it is prompted."""
 
     model: ChatModel
     mode: Mode = "words"
 
     @property
     def proposer(self) -> str:
-        """How its suggestions are called, at most 64 characters."""
+        """Proposer name stored with its suggestions, at most 64 characters."""
         name = Path(self.model.name).name or self.model.name
         return f"{name[:40]} · {self.mode} v{VERSIONS[self.mode]}"
 
@@ -48,7 +48,8 @@ class Proposal:
 
 
 def propose(context: CorrectionContext, corrector: Corrector) -> Proposal:
-    """Raises ModelUnavailable if the model cannot be reached, BudgetSpent."""
+    """Ask for a correction of one caption. Raises ModelUnavailable if the model cannot be reached,
+    and BudgetSpent."""
     asked = prompting.question(context, corrector.mode)
     answer = corrector.model.ask(asked)
     try:

@@ -1,4 +1,4 @@
-"""The four ways in which a vision-language model is asked; `prompting` says what each tells it."""
+"""The four modes of prompting a vision-language model; see `prompting` for what each contains."""
 
 from typing import Literal, get_args
 
@@ -9,7 +9,7 @@ MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 def mode_named(name: str) -> Mode:
-    """The mode of that name. Raises SettingsError, with what there is."""
+    """The mode with this name. Raises SettingsError, which lists the modes."""
     for mode in MODES:
         if mode == name:
             return mode

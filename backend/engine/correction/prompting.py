@@ -1,12 +1,12 @@
-"""What a vision-language model is asked, in four ways (TRACED, ICLR 2026, "Guided VLM Correction").
+"""Prompts for a vision-language model, in four modes (TRACED, ICLR 2026, "Guided VLM Correction").
 
     unguided     image and caption
-    words        and the suspect words
-    reasoning    the same, with a step for each word before the answer
-    trajectory   and every step of the caption trajectory with its score
+    words        image, caption and suspect words
+    reasoning    the same, with one step per suspect word before the answer
+    trajectory   image, caption and the steps of the caption trajectory with their scores
 
-The texts are `prompts/*.md`; a change of one of them raises its number in VERSIONS, which is part
-of what is stored with a suggestion.
+The prompts are in `prompts/*.md`. Whoever changes one increments its number in VERSIONS, which is
+stored with each suggestion.
 """
 
 import io
@@ -27,12 +27,12 @@ from backend.engine.word_differences import changes
 
 VERSIONS: dict[Mode, int] = {"unguided": 1, "words": 1, "reasoning": 1, "trajectory": 1}
 FOLDER = Path(__file__).parent / "prompts"
-#: Longer sides are scaled down to this before they are sent: what such models see, at most.
+#: Longer side (pixels) to which images are downscaled before they are sent; models use no more.
 LONGEST_SIDE = 1024
-#: Suspect words that are told, and steps after the best one (where the score falls again).
+#: Maximum number of suspect words in a prompt, and of steps after the peak (where s falls again).
 MOST_WORDS, STEPS_AFTER_PEAK = 6, 2
 LONGEST_ANSWER = 600
-#: A pasted book is no caption; nothing of this size is sent anywhere.
+#: Captions are cut to this many characters, so that a pasted book is never sent anywhere.
 LONGEST_CAPTION = 4_000
 
 
@@ -42,7 +42,7 @@ def prompt(name: str) -> str:
 
 
 def question(context: CorrectionContext, mode: Mode) -> Question:
-    """The whole question for a case; the same for the same case, so that its answer is kept."""
+    """The full question for a case; deterministic, so that its answer can be cached."""
     sections = [f"<caption>{harmless(context.caption.text[:LONGEST_CAPTION])}</caption>"]
     if mode in ("words", "reasoning"):
         sections.append(f"<suspects>{_suspects(context)}</suspects>")
@@ -55,7 +55,7 @@ def question(context: CorrectionContext, mode: Mode) -> Question:
 
 
 def repaired(asked: Question, answer: str, problem: str) -> Question:
-    """The same question once more, saying what was wrong with the answer."""
+    """The same question, followed by what was wrong with the first answer."""
     repair = (
         prompt("repair").replace("{problem}", problem).replace("{answer}", harmless(answer[:300]))
     )
@@ -66,7 +66,7 @@ def repaired(asked: Question, answer: str, problem: str) -> Question:
 
 
 def encoded(image: Image.Image) -> bytes:
-    """The picture as it is sent: JPEG without metadata, at most LONGEST_SIDE pixels a side."""
+    """The picture as it is sent: JPEG without metadata, at most LONGEST_SIDE pixels per side."""
     sent = image.convert("RGB")
     sent.thumbnail((LONGEST_SIDE, LONGEST_SIDE))
     into = io.BytesIO()
@@ -75,7 +75,7 @@ def encoded(image: Image.Image) -> bytes:
 
 
 def _suspects(context: CorrectionContext) -> str:
-    """ "red" (0.93), "two" (0.41): which of several equal words is told by its number."""
+    """ "red" (0.93), "two" (0.41, word 5); only repeated words get their position."""
     words = [word.lower() for word in context.caption.words]
     place = {span: i for i, span in enumerate(context.caption.spans)}
     described = []

@@ -1,6 +1,6 @@
-"""The proposers that there are, a line each; a new one is a module that ends with its `PROPOSER`.
+"""The registry of proposers; a new one is a module that defines `PROPOSER` and is listed here.
 
-Where two make the same caption, it is called the earlier one's.
+If two proposers make the same caption, it is attributed to the first.
 """
 
 from backend.engine.correction import guided_infill, recaption, trajectory_suggestions

@@ -1,8 +1,7 @@
-"""Which correction goes first: what gains most for the words that it costs.
+"""Rank corrections by their gain in score against the words they lose.
 
-A caption described anew often matches best and says something else, so words that are lost count
-against a gain; among corrections that are worth the same the smallest edit goes first. What does
-not improve the caption goes last.
+A newly generated caption often scores best but says something else, so lost words count against the
+gain; ties are broken by the smallest edit. Corrections that do not improve the caption come last.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,14 +12,14 @@ from backend.engine.word_differences import changes, kept_words, lower_words
 
 T = TypeVar("T")
 
-#: Gains in s below this share of the scale are noise, not an improvement worth a click.
+#: Gains in s up to this are noise, not an improvement worth a click.
 SMALLEST_GAIN = 1e-3
-#: Losing all words weighs as much as the largest gain on offer. Chosen on 300 fine-grained errors,
-#: three trainings (seeds 40 to 42): with 0.5, 1 and 2 the first suggestion restores 12, 16 and 17
-#: of 100 captions (ITM; CLIP 10, 14, 18) and loses 13, 10 and 7 % of the right words. With 2 a
-#: wholly wrong caption, which no edit saves, would get an edit first.
+#: At 1, losing all words weighs as much as the largest gain. Chosen on 300 fine-grained errors,
+#: three training runs (seeds 40 to 42): with 0.5, 1 and 2 the first suggestion restores 12, 16 and
+#: 17 of 100 captions (ITM; CLIP 10, 14, 18) and loses 13, 10 and 7 % of the correct words. With 2,
+#: an entirely wrong caption, which no edit can fix, would get an edit first.
 COST_OF_WORDS = 1.0
-#: Worths that differ by less are equal.
+#: Decimals to which a correction's worth is rounded, so that near ties count as ties.
 _EQUAL = 2
 
 
@@ -31,7 +30,7 @@ def ranked(
     text_of: Callable[[T], str],
     s_of: Callable[[T], float],
 ) -> list[T]:
-    """The offers, best first. Stable: equal ones stay in their order."""
+    """The suggestions, best first. The sort is stable."""
     most = max((s_of(suggestion) for suggestion in suggestions), default=s_before) - s_before
 
     def key(suggestion: T) -> tuple[bool, float, int]:
@@ -45,7 +44,7 @@ def ranked(
 
 
 def share_lost(caption: Caption, text: str) -> float:
-    """Share of the caption's words that the text leaves out or exchanges.
+    """Share of the caption's words that the text omits or replaces.
 
     >>> round(share_lost(Caption.parse("a red dog on sand"), "a brown dog on sand"), 3)
     0.2
@@ -55,7 +54,7 @@ def share_lost(caption: Caption, text: str) -> float:
 
 
 def words_changed(caption: Caption, text: str) -> int:
-    """Words left out, put in or exchanged; a word exchanged for another counts once.
+    """Number of words deleted, inserted or replaced; a replacement counts once.
 
     >>> words_changed(Caption.parse("a red dog on sand"), "a brown dog")
     3

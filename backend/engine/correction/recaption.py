@@ -1,4 +1,4 @@
-"""A new caption from the image alone: where all of the old one is wrong, nothing of it helps."""
+"""New captions from the image alone, for captions that are entirely wrong."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 def propose(
     contexts: Sequence[CorrectionContext], captioner: "Captioner | None"
 ) -> list[list[str]]:
-    """The captioner's own caption of each image, which begins and ends as the old one does."""
+    """The captioner's own caption of each image, with the capital letter and final punctuation of
+    the old one; nothing without a captioner."""
     if captioner is None:
         return [[] for _ in contexts]
     memories = [

@@ -1,8 +1,8 @@
-"""What captions say, thing by thing: which things are there, how each is, and what relates to it.
+"""The facts that captions state: objects, their attributes, and their relations.
 
-A word that people wrote is not enough to call a phrase theirs: who wrote "a brown dog and a bus"
-has not written "a brown bus". Where the rules cannot tell which thing a quality belongs to, it
-counts for both beside it, so that what people wrote is never taken for new.
+A phrase is not human-written just because its words are: "a brown dog and a bus" does not state "a
+brown bus". If the rules cannot tell which object an attribute belongs to, it counts for both of its
+neighbours, so that human-written facts are never mistaken for new ones.
 """
 
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ from backend.engine.phrases.spans import Phrase, phrases_of
 Pair = tuple[str, str]
 #: Relations between a person and a garment.
 _WEARING = ("in", "wearing")
-#: Things that say nothing by themselves: "on a rainy day" is "in the rain".
+#: Nouns without content: "on a rainy day" means "in the rain".
 _EMPTY = ("day",)
 
 
 @dataclass
 class Said:
-    """Lemmas: `words` of any kind; `qualities`: (thing, quality); `relations`: (relation, the thing
-    behind it)."""
+    """Stated facts, as lemmas. `words`: of any kind; `qualities`: (object, attribute);
+    `relations`: (relation, the object after it)."""
 
     words: set[str] = field(default_factory=set)
     qualities: set[Pair] = field(default_factory=set)
     relations: set[Pair] = field(default_factory=set)
 
     def has(self, text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> bool:
-        """Whether this was said. `phrases`: those of the text."""
+        """Whether the phrase is stated. `phrases`: all phrases of the text."""
         content = _content(text, phrase)
         if not content <= self.words:
             return False
@@ -47,7 +47,7 @@ class Said:
 
 
 def said_in(captions: Sequence[str]) -> Said:
-    """What the captions say together.
+    """The facts stated by any of the captions.
 
     >>> said = said_in(["A brown dog and a bus."])
     >>> text = "A brown bus."
@@ -81,13 +81,13 @@ def said_in(captions: Sequence[str]) -> Said:
 
 
 def new_phrases(text: str, said: Said) -> list[Phrase]:
-    """The phrases of a caption that have not been said."""
+    """The phrases of a caption that are not in `said`."""
     phrases = phrases_of(text)
     return [phrase for phrase in phrases if not said.has(text, phrase, phrases)]
 
 
 def left_out(caption: str, text: str) -> str:
-    """The first phrase of the caption that the text does not say; "" if it says them all."""
+    """The first phrase of the caption that the text does not state; "" if it states them all."""
     said = said_in([text])
     lost = (phrase.text(caption) for phrase in new_phrases(caption, said))
     return next((text for text in lost if text.lower() not in _EMPTY), "")
@@ -118,7 +118,7 @@ def _before(phrase: Phrase, phrases: Sequence[Phrase]) -> Phrase | None:
 
 
 def _owner(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> Phrase | None:
-    """The thing that a quality is of: the one right behind it, else the one before it."""
+    """The object that an attribute describes: the one right after it, else the one before it."""
     after = _after(phrase, phrases)
     if after is not None:
         between = text[phrase.end : after.start]
@@ -130,7 +130,8 @@ def _owner(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> Phrase | Non
 
 
 def _wearer(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> Phrase | None:
-    """The thing before a phrase; of a garment, who wears it: "a woman in a red dress sleeping"."""
+    """The object before a phrase, or its wearer if it is a garment: "a woman in a red dress
+    sleeping"."""
     thing = _before(phrase, phrases)
     while thing is not None:
         tie = next(

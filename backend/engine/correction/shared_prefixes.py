@@ -1,14 +1,14 @@
-"""Texts that begin alike are read once up to where they differ.
+"""Token trees: a decoder reads the common prefix of several texts only once.
 
-Guided infill asks a captioner about hundreds of captions of one picture that differ in a word or
-two. A causal decoder's state of a token rests on the tokens before it alone, so captions that begin
-alike share the states of their beginning, and all of them look at one copy of the picture:
+Guided infill queries a captioner for hundreds of captions of one picture that differ in a word or
+two. In a causal decoder, a token's state depends only on the tokens before it, so captions share
+the states of their common prefix, and all of them attend to one copy of the picture:
 
     A brown dog on grass.          A ─ brown ─ dog ─ on ─┬─ grass ─ .
     A brown dog on sand.     ->    │                     └─ sand ─ .
     A black dog on grass.          └── black ─ dog ─ on ─── grass ─ .
 
-A *tree* is read as one sequence whose attention mask lets a token see its ancestors alone.
+A *tree* is read as one sequence whose attention mask lets a token attend only to its ancestors.
 """
 
 import itertools
@@ -20,18 +20,18 @@ import torch
 
 from backend.engine.scoring.towers.prefix_tree import PrefixTree, Slots
 
-#: Sequences in a tree. All tokens of a tree are compared with all others, so a tree with more of
-#: them costs more in attention than what it shares saves.
+#: Sequences per tree. Attention is quadratic in the size of a tree: with more sequences it costs
+#: more than sharing saves.
 SEQUENCES = 32
 
 
 @dataclass(frozen=True)
 class TokenTrees:
-    """Sequences of tokens as trees, padded to the largest one: [trees, nodes] each.
+    """Token sequences as trees. Arrays have shape [trees, nodes], padded to the largest tree.
 
-    * `tokens`, `depths`: of each node; 0 behind a tree's last node.
-    * `parents`: the node before each; 0 for the first of all.
-    * `paths`: for each sequence its tree and its nodes, first to last.
+    * `tokens`, `depths`: of each node; 0 for padding.
+    * `parents`: the parent of each node; 0 for the root.
+    * `paths`: for each sequence, its tree and its nodes from first to last.
     """
 
     tokens: Slots
@@ -40,11 +40,11 @@ class TokenTrees:
     paths: list[tuple[int, Slots]]
 
     def mask(self, dtype: torch.dtype, device: str) -> torch.Tensor:
-        """What is added to attention scores, shape [trees, 1, nodes, nodes]: 0 for a node's
-        ancestors and itself, the lowest number for all others."""
+        """Additive attention mask, shape [trees, 1, nodes, nodes]: 0 for a node's ancestors and
+        itself, the lowest number of `dtype` for all others."""
         trees, nodes = self.tokens.shape
         seen = np.zeros((trees, nodes, nodes), dtype=bool)
-        seen[:, np.arange(nodes), np.arange(nodes)] = True  # padding sees itself
+        seen[:, np.arange(nodes), np.arange(nodes)] = True  # padding attends to itself
         for tree, path in self.paths:
             below, above = np.tril_indices(len(path))
             seen[tree, path[below], path[above]] = True
@@ -53,15 +53,16 @@ class TokenTrees:
         return added.masked_fill_(hidden, torch.finfo(dtype).min)
 
     def lengths_mask(self, device: str) -> torch.Tensor:
-        """Where one sequence is a tree: 1 for its tokens, 0 behind them, shape [trees, nodes]."""
+        """Padding mask for trees of one sequence: 1 for tokens, 0 for padding, shape [trees,
+        nodes]."""
         mask = torch.zeros(self.tokens.shape, dtype=torch.long, device=device)
         for tree, path in self.paths:
             mask[tree, : len(path)] = 1
         return mask
 
     def log_likelihoods(self, steps: torch.Tensor) -> list[float]:
-        """Sum of log p of all tokens but the first, of each sequence. `steps`: log-probabilities
-        of what follows each node, shape [trees, nodes, vocabulary]."""
+        """Sum of log p over all tokens but the first, for each sequence. `steps`:
+        log-probabilities of the token after each node, shape [trees, nodes, vocabulary]."""
         parents = torch.from_numpy(self.parents).to(steps.device)
         tokens = torch.from_numpy(self.tokens).to(steps.device)
         rows = torch.arange(len(parents), device=steps.device)[:, None]
@@ -70,7 +71,7 @@ class TokenTrees:
 
 
 def trees_of(sequences: Sequence[Sequence[int]], size: int = SEQUENCES) -> TokenTrees:
-    """`sequences` in their order, `size` of them in each tree. None of them may be empty.
+    """Trees of at most `size` sequences each, in order. No sequence may be empty.
 
     >>> trees = trees_of([(7, 1, 2), (7, 1, 3), (7, 1, 2)])
     >>> trees.tokens.tolist(), trees.parents.tolist(), [path.tolist() for _, path in trees.paths]

@@ -1,15 +1,16 @@
 """Shortened captions that are still sentences.
 
 A trajectory removes single words, whichever raise the score: "A tree with a bird in a green field."
-becomes "A tree with a in a green in". Which *content* goes is what the trajectory knows; what holds
-a sentence together follows from it by rules:
+becomes "A tree with a in a green". The trajectory decides which *content* words are removed; the
+function words follow by rules:
 
-* the articles and modifiers of a noun go with it, and a noun that stays keeps its article;
-* a preposition or a verb goes with the thing that it leads to, and with what it is said of;
-* a relation that goes alone, between two things that stay, becomes "and";
-* "and", "is" and the like stay only between what they join.
+* a noun's articles and modifiers are removed with it, and a noun that is kept keeps its article;
+* a preposition or a verb is removed with its objects, or with its subject;
+* a relation that is removed alone, between two objects that are kept, becomes "and";
+* "and", "is" and the like are kept only between the words they join.
 
-The result begins and ends as the caption did. What is still no sentence to the rules is None.
+The result has the caption's capital letter and final punctuation. If the rules do not accept it as
+a sentence, it is None.
 """
 
 import re
@@ -21,13 +22,13 @@ from backend.engine.phrases.spans import Grammar, grammar_of, is_spaced
 
 _CONTENT = ("noun", "adjective", "verb", "weather", "other")
 _NAMES = ("noun", "pronoun", "weather")
-#: Relations that lead to all things that "and" joins behind them.
+#: Prepositions whose objects are all nouns that "and" joins after them.
 _JOINING = ("of", "with", "between")
 
 
 def shortened(caption: Caption, removed: Collection[int]) -> str | None:
-    """`caption` without the words at `removed`, made a sentence again; None if that fails, if
-    nothing of it would go or stay, or if the text has no spaces between words."""
+    """`caption` without the words at `removed`, repaired to a sentence; None if that fails, if no
+    word would be removed or kept, or if the text has no spaces between words."""
     if not is_spaced(caption.text):
         return None
     grammar = grammar_of(caption)
@@ -52,7 +53,8 @@ def shortened(caption: Caption, removed: Collection[int]) -> str | None:
 
 
 def tidy(text: str, model: str) -> str:
-    """Begin and end as `model` does, with articles that agree and no punctuation left over.
+    """`text` with the capital letter and final punctuation of `model`, articles that agree and no
+    stray punctuation.
 
     >>> tidy("dog , on a orange mat,", "A dog, on a mat.")
     'Dog, on an orange mat.'
@@ -71,8 +73,8 @@ def tidy(text: str, model: str) -> str:
 
 
 def is_sentence(text: str) -> bool:
-    """Whether the rules find nothing that hangs in the air: an article without its noun, a
-    preposition that leads nowhere, "and" with nothing beside it.
+    """Whether the rules find nothing dangling: an article without its noun, a preposition without
+    an object, "and" with nothing to join.
 
     >>> is_sentence("A tree in a field."), is_sentence("A tree with a in a green in")
     (True, False)
@@ -91,7 +93,7 @@ def is_sentence(text: str) -> bool:
 
 
 def _hangs(grammar: Grammar, words: list[str], i: int) -> bool:
-    """Whether word i of a text cannot be followed by the one behind it."""
+    """Whether word i cannot be followed by the next word."""
     label, following = grammar.labels[i], grammar.labels[i + 1]
     if label == "determiner":
         stacked = following == "determiner" and words[i] not in ("all", "both")
@@ -105,17 +107,17 @@ def _hangs(grammar: Grammar, words: list[str], i: int) -> bool:
 
 
 def _is_content(grammar: Grammar, caption: Caption, i: int) -> bool:
-    """Whether the trajectory decides on word i; on all others, what they hold together does."""
+    """Whether the trajectory decides on word i; all other words depend on what they connect."""
     return grammar.labels[i] in _CONTENT or caption.words[i].lower() == "no"
 
 
 def _first(grammar: Grammar, i: int) -> int:
-    """The first word of the relation that word i belongs to; else i."""
+    """The first word of the relation that word i belongs to, otherwise i."""
     return min(_whole(grammar, i))
 
 
 def _says_a_relation(grammar: Grammar, caption: Caption, i: int) -> bool:
-    """Whether word i relates two things: "above", the "front" of "in front of", "holding"."""
+    """Whether word i relates two objects: "above", the "front" of "in front of", "holding"."""
     if i in grammar.compounds:
         return grammar.labels[i] not in ("preposition", "determiner")
     if grammar.labels[i] == "preposition":
@@ -129,7 +131,7 @@ def _direct_object(grammar: Grammar, i: int) -> int | None:
 
 
 def _objects(grammar: Grammar, caption: Caption, i: int) -> list[int]:
-    """The things that a verb or a preposition at word i leads to: "of a dog and a cat"."""
+    """The objects of the verb or preposition at word i: both of "of a dog and a cat"."""
     head = _direct_object(grammar, i)
     things = [] if head is None else [head]
     while head is not None and caption.words[i].lower() in _JOINING:
@@ -142,18 +144,18 @@ def _objects(grammar: Grammar, caption: Caption, i: int) -> list[int]:
 
 
 def _has_subject(grammar: Grammar, i: int, gone: Collection[int]) -> bool:
-    """Whether anything is left before word i that what it says can be said of."""
+    """Whether any possible subject of word i is left before it."""
     return any(grammar.labels[j] in _NAMES and j not in gone for j in range(i))
 
 
 def _lies_between(grammar: Grammar, i: int, gone: Collection[int]) -> bool:
-    """Whether both things that the relation at word i is said of stay."""
+    """Whether both subject and object of the relation at word i are kept."""
     thing = _direct_object(grammar, i)
     return thing is not None and thing not in gone and _has_subject(grammar, i, gone)
 
 
 def _with_consequences(grammar: Grammar, caption: Caption, gone: Collection[int]) -> set[int]:
-    """The words of `gone`, and all that cannot stay without them."""
+    """The words of `gone`, and all that cannot be kept without them."""
     before: set[int] = set()
     more = set(gone)
     while more != before:
@@ -165,7 +167,7 @@ def _with_consequences(grammar: Grammar, caption: Caption, gone: Collection[int]
 
 
 def _goes(grammar: Grammar, caption: Caption, i: int, gone: Collection[int]) -> bool:
-    """Whether word i cannot stay where the words of `gone` go."""
+    """Whether word i cannot be kept if the words of `gone` are removed."""
     label, head = grammar.labels[i], grammar.heads[i]
     if label == "preposition" or i in grammar.compounds or label == "verb":
         things = _objects(grammar, caption, i)
@@ -189,7 +191,7 @@ def _goes(grammar: Grammar, caption: Caption, i: int, gone: Collection[int]) -> 
 
 
 def _joins_nothing(grammar: Grammar, caption: Caption, i: int, gone: Collection[int]) -> bool:
-    """Whether the "and" at word i joined two objects of one relation, and one of them goes."""
+    """Whether the "and" at word i joins two objects of one relation, the first of them removed."""
     relations = (j for j in range(i) if j not in gone and i - 1 in _objects(grammar, caption, j))
     return grammar.labels[i] == "link" and i - 1 in gone and any(True for _ in relations)
 
@@ -203,8 +205,8 @@ def _whole(grammar: Grammar, i: int) -> set[int]:
 
 
 def _leaving(caption: Caption, words: dict[int, str]) -> str:
-    """The text with each word of `words` exchanged or, for an empty one, left out; punctuation
-    behind a word that goes stays with the text before it."""
+    """The text with each word of `words` replaced or, if the replacement is empty, removed;
+    punctuation after a removed word moves to the text before it."""
     pieces: list[str] = []
     for i, chunk in enumerate(caption.chunks):
         if i not in words:

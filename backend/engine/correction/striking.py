@@ -1,8 +1,8 @@
-"""Taking a phrase out of a caption so that a caption is left.
+"""Remove a phrase from a caption and leave a grammatical caption.
 
-What hangs on a phrase goes with it and nothing else: a thing takes its article, its qualities, what
-it does and wears, and the words that tie it to what stands before it; a relation between two things
-that stay becomes "and"; a quality goes by itself.
+Only what depends on a phrase is removed with it: an object takes along its article, its attributes,
+what it does and wears, and the words that link it to what precedes it; a relation between two
+objects that are kept becomes "and"; an attribute is removed alone.
 """
 
 import re
@@ -16,7 +16,7 @@ from backend.engine.phrases.spans import Phrase, phrases_of
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _COPULAS = frozenset(("is", "are", "was", "were"))
-#: Words that tie a thing to what stands before it, and go with it: as many of them as stand there.
+#: Words that link an object to what precedes it; all that directly precede it are removed with it.
 _TIES = frozenset(
     (
         *("with", "on", "in", "at", "by", "near", "next", "to", "beside", "of", "under", "over"),
@@ -71,7 +71,7 @@ def without(text: str, start: int, end: int) -> str:
 
 
 def shortened(text: str, words: int) -> str:
-    """The first whole phrases of a caption that fit into so many words.
+    """The leading whole phrases of a caption that fit into `words` words; "" if none do.
 
     >>> shortened("A dog on a bench in the park.", 7)
     'A dog on a bench.'
@@ -100,7 +100,7 @@ def shortened(text: str, words: int) -> str:
 
 
 def _thing(caption: Caption, phrases: Sequence[Phrase], gone: set[int]) -> set[int]:
-    """All words that go with a thing: those before it, and those that say how it is behind it."""
+    """All words removed with an object: those before it, and those after it that describe it."""
     gone = set(gone)
     words = [word.lower() for word in caption.words]
     if words[max(gone) + 1 : max(gone) + 2] == ["day"]:  # "sunny" of "on a sunny day"
@@ -126,12 +126,12 @@ def _thing(caption: Caption, phrases: Sequence[Phrase], gone: set[int]) -> set[i
         words[min(gone)] == "with" and behind[1:] in (["it"], ["them"])
     ):
         gone.update((max(gone) + 1, max(gone) + 2))
-    # What stands behind a garment is said of its wearer.
+    # What follows a garment describes its wearer.
     return gone if worn else _behind(caption, of_phrase, gone)
 
 
 def _behind(caption: Caption, of_phrase: dict[int, Phrase], gone: set[int]) -> set[int]:
-    """And what the thing wears and does."""
+    """`gone`, and what the object wears and does."""
     words = [word.lower() for word in caption.words]
     place = max(gone) + 1
     tie = of_phrase.get(place)
@@ -173,7 +173,7 @@ def _words_of(caption: Caption, phrase: Phrase) -> list[int]:
 
 
 def _touch(caption: Caption, end: int, start: int) -> bool:
-    """Whether nothing but articles stands between two words' places."""
+    """Whether only articles are between two word positions."""
     return start >= end and all(w.lower() in _ARTICLES for w in caption.words[end:start])
 
 

@@ -1,4 +1,4 @@
-"""What a proposer is given, and what a curator is shown."""
+"""The input of proposers, and the suggestions that curators are shown."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from backend.engine.trajectories.trajectory import Trajectory
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
 
-#: Words at least this suspect are replaced or deleted by the proposers. Half of the scale: see
-#: `backend.engine.detection.localisation` for what a suspect score means.
+#: Words with at least this suspect score are replaced or deleted by the proposers. Half of the
+#: scale; see `backend.engine.detection.localisation` for what the score means.
 SUSPECT_THRESHOLD = 0.5
 
 
 @dataclass(frozen=True)
 class CorrectionContext:
     """One pair whose caption may be wrong, with what the engine knows about it. `memory`: the image
-    as the captioner sees it, where there is one."""
+    as encoded by the captioner, if there is one."""
 
     image: Image.Image
     state: ImageState
@@ -38,7 +38,7 @@ class CorrectionContext:
     def suspect_positions(self, at_most: int) -> tuple[int, ...]:
         """Word indices to change, most suspect first, at most `at_most` of them.
 
-        If no word reaches the threshold, the most suspect one alone: a curator who asks for a
+        If no word reaches the threshold, only the most suspect one: a curator who asks for a
         suggestion wants to see one.
         """
         index_of = {span: i for i, span in enumerate(self.caption.spans)}
@@ -56,8 +56,8 @@ class CorrectionContext:
 @dataclass(frozen=True)
 class Suggestion:
     """A corrected caption; `s_*` in the scorer's units (higher is better), `p_*` probabilities of
-    error (lower is better), None where there is no trained detector; `similarity` to the caption
-    that it corrects, the cosine c of the scorer's text vectors."""
+    error (lower is better), None without a trained detector; `similarity` to the caption that it
+    corrects, the cosine c of the scorer's text embeddings."""
 
     caption: str
     proposer: str
@@ -70,13 +70,13 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class Proposer:
-    """A way to make corrections that asks no vision-language model; `proposers.py` names them all.
+    """A source of corrections without a vision-language model; `proposers.py` lists them all.
 
-    `propose` makes captions of each case, those it would rather see taken first; which of them are
-    better than the caption is not its business.
+    `propose` returns captions for each case, preferred ones first; it need not check whether they
+    are better than the original.
     """
 
     name: str  #: stored with each suggestion, and shown
     propose: "Callable[[Sequence[CorrectionContext], Captioner | None], Sequence[Sequence[str]]]"
-    #: All of its captions compete; of every other proposer the first that improves is kept.
+    #: Whether all of its captions compete; otherwise only the first that improves is kept.
     all_compete: bool = False

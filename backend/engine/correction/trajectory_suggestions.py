@@ -1,17 +1,17 @@
-"""Corrections that need no language model: what the trajectory itself has found.
+"""Corrections from the trajectory itself, without a language model.
 
-Elimination leaves out the words that hurt the score; GCD has replaced them.
+Elimination removes the words that hurt the score; GCD replaces them.
 
-The trajectory climbs while wrong words are removed and falls once right ones go. Its peak is the
-best shortened caption it knows. Near the peak many steps gain almost nothing (an article more or
-less), so besides the peak the *shortest edit that brings most of the gain* is proposed:
+The score rises while wrong words are removed and falls once correct ones are. Its peak is the best
+shortened caption. Near the peak many steps gain almost nothing (an article more or less), so
+besides the peak the *smallest edit with most of the gain* is proposed:
 
     s = 0.20 (8 words), 0.55 (7), 0.56 (6), 0.57 (5, the peak), 0.40, …
-    gain of the peak 0.37; step 1 alone brings 0.35, which is 95 % of it: propose x_1 and x_3.
+    gain of the peak 0.37; step 1 alone gains 0.35, which is 95 % of it: propose x_1 and x_3.
 
-The trajectory says which words go; `shortening` makes a sentence of the rest, or finds that there
-is none. Where the whole caption is wrong, the peak is a heap of leftovers: what keeps less than
-half of the words, or no two words that name something, is not proposed.
+The trajectory decides which words are removed; `shortening` makes a sentence of the rest, if it
+can. If the whole caption is wrong, little of it is left at the peak: captions that keep less than
+half of the words, or fewer than two content words, are not proposed.
 """
 
 from backend.engine.captions import Caption
@@ -20,14 +20,14 @@ from backend.engine.correction.suggestion import Proposer
 from backend.engine.english import FUNCTION_WORDS
 from backend.engine.trajectories.trajectory import Trajectory
 
-#: Share of the peak's gain that an earlier step must bring to be proposed in its place.
+#: Share of the peak's gain that an earlier step must reach to be proposed as well.
 MOST_OF_THE_GAIN = 0.8
 KEPT_AT_LEAST = 0.5
 
 
 def propose(trajectory: Trajectory) -> list[str]:
     """Shortened captions, the smallest edit first. Empty if no removal improves the caption, or if
-    nothing but the empty caption would be left."""
+    only the empty caption would be left."""
     if trajectory.peak == 0:
         return []
     start = float(trajectory.scores[0])
@@ -42,10 +42,10 @@ def propose(trajectory: Trajectory) -> list[str]:
 
 
 def _caption_at(trajectory: Trajectory, step: int) -> str | None:
-    """The sentence of a step; None if there is none."""
+    """The caption of a step, as a sentence; None if that is impossible."""
     if trajectory.captions is None:
         return shortened(trajectory.caption, trajectory.removed[:step])
-    text = trajectory.caption_at(step)  # words were exchanged for others, none has gone
+    text = trajectory.caption_at(step)  # words were replaced, none removed
     return text if is_sentence(text) or not is_sentence(trajectory.caption.text) else None
 
 

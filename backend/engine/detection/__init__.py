@@ -1,10 +1,12 @@
 """From a trajectory to a probability of error and to suspect words (TRACED §3.3, §4.3, A.4).
 
 features       a trajectory as a row of fixed length
-models         the classifiers among which cross-validation chooses, and how they are stored
-classifier     choice, calibration, prediction
-cold_start     a detector without any label: injected noise, cross-fitted
-retrain        verdicts beside injected noise
+families       the candidate classifiers for cross-validation, and their serialisation
+classifier     model selection, calibration, prediction
+cold_start     a detector trained without labels, on injected noise, cross-fitted
+retraining     training on verdicts together with injected noise
 localisation   which words make the caption wrong
-types          what detection says about one pair
+word_weights   weights of the word signs, fitted on injected noise
+reasons        contributions of the signs to a pair's probability
+types          the result of detection for one pair
 """

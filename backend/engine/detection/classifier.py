@@ -1,19 +1,19 @@
-"""Choice among classifiers by 3-fold cross-validation, and calibrated probabilities.
+"""Model selection by 3-fold cross-validation, and calibrated probabilities.
 
 Grids are the paper's (TRACED A.4): XGBoost over depth, learning rate and trees, CART over depth.
-Nine signs (`families.NineSigns`) are the backbone: more features and trees are chosen where their
-cross-validated AUC is clearly higher, by a quarter of its standard error, so that few pairs choose
-what few pairs can carry. s_0 alone takes part: where a single score is right 97 times in 100, a
-booster from nothing can lose to it. Folds never part pairs of one image.
+The nine signs (`families.NineSigns`) are the default: more features or trees are chosen only if
+their cross-validated AUC is higher by more than a quarter of its standard error, so that small
+samples select simple models. s_0 alone takes part as well: if a single score is already right 97
+times in 100, boosting from scratch can lose to it. Folds never separate pairs of one image.
 
-Where the labels are injected noise, models see only features whose sign theory knows, and are held
-to it: anything else can tell injected errors from a dataset's own captions without being wrong.
-Where people have labelled, all features are used, by logistic regression, XGBoost that starts from
-s_0, and an ensemble of both. On drawn scenes these three are within a standard error of each other;
-trees from nothing are worse by 0.5 to 1 % of AUC and take fifty times as long (BENCHMARKS.md).
+If the labels are injected noise, models see only features whose sign is known from theory and are
+constrained to it: other features can distinguish injected errors from original captions without
+indicating an error. With human labels all features are used, by logistic regression, XGBoost that
+starts from s_0, and an ensemble of both. On drawn scenes these three are within a standard error of
+each other; trees from scratch lose 0.5 to 1 % of AUC and take fifty times as long (BENCHMARKS.md).
 
-Who wants the paper's own detector asks for it by name (`DETECTORS`): XGBoost or CART on
-e = [s_0 … s_T, c_1 … c_T], padded, with nothing held to any sign.
+The paper's own detector can be selected by name (`DETECTORS`): XGBoost or CART on
+e = [s_0 … s_T, c_1 … c_T], padded, without sign constraints.
 """
 
 import json
@@ -50,9 +50,9 @@ FOLDS = 3
 Families = list[tuple[Model, list[Model]]]
 DEPTHS, RATES, TREES = (3, 4, 5), (0.01, 0.05, 0.1, 0.5), (50, 100, 200, 400)
 CART_DEPTHS = (1, 5, 10, None)
-#: How far the nine signs are believed beside s_0 alone.
+#: Grid for the weight of the nine signs relative to s_0 alone (`NineSigns.share`).
 SHARES = (0.25, 0.5, 0.75, 1.0)
-#: Of the standard error of an AUC: what more than nine signs must win by.
+#: Lead over the nine signs that other families need, as a fraction of the AUC's standard error.
 _MARGIN = 0.25
 _FORMAT = 1
 _BEND = 0.8
@@ -62,8 +62,8 @@ Ticker = Callable[[int, int, str], None]
 
 @dataclass(frozen=True)
 class Calibration:
-    """p = 1 / (1 + exp(-(slope · log-odds + offset))), then what that says about an unlabelled
-    pair: p_error = share · p / (1 - p), below 1 (see `cold_start`). A share of None leaves p."""
+    """Maps log-odds to p = 1 / (1 + exp(-(slope · log-odds + offset))) and then, if `share` is not
+    None, to p_error = share · p / (1 - p), kept below 1 (see `cold_start`)."""
 
     slope: float = 1.0
     offset: float = 0.0
@@ -75,7 +75,7 @@ class Calibration:
             calibrated: Weights = p
         else:
             ratio = self.share * p / (1 - p)
-            # An estimate may pass 1: bend it so that the ranking is kept on the way there.
+            # An estimate may exceed 1: compress it smoothly above _BEND to preserve the ranking.
             over = np.maximum(ratio - _BEND, 0.0)
             bent = _BEND + (1 - _BEND) * over / (over + 1 - _BEND)
             calibrated = np.where(ratio > _BEND, bent, ratio)
@@ -86,9 +86,9 @@ class Calibration:
 class Classifier:
     """A fitted model with its calibration.
 
-    `words`: what the signs of suspect words count for with this model on this dataset;
-    `captioner`: whose word it has learnt from (`Expectation.captioner`), "" where nobody's: what
-    another captioner says means something else, and is not listened to.
+    `words`: the weights of suspect words' signs for this model and dataset; `captioner`: the
+    captioner it was trained with (`Expectation.captioner`), "" if none. Expectations of other
+    captioners are not comparable and are ignored.
     """
 
     model: Model
@@ -121,7 +121,7 @@ class Classifier:
 
     @classmethod
     def from_bytes(cls, payload: bytes) -> "Classifier":
-        """Raises TrainingError for a classifier of another version of the features."""
+        """Raises TrainingError for a classifier trained on another version of the features."""
         value = json.loads(payload)
         known = tuple(value.get("features", ()))
         if value.get("format") != _FORMAT or known != NAMES[: len(known)]:
@@ -140,7 +140,7 @@ class Classifier:
 
 @dataclass(frozen=True)
 class Chosen:
-    """The winner: unfitted, with its log-odds on rows it has not seen, and everyone's AUC."""
+    """The selected model, unfitted, with its out-of-fold log-odds and the AUC of every family."""
 
     model: Model
     out_of_fold: Weights
@@ -165,10 +165,11 @@ def choose(
     tick: Ticker | None = None,
     detector: str = "best",
 ) -> Chosen:
-    """The candidate with the highest AUC over rows not seen in training.
+    """The candidate with the highest out-of-fold AUC, subject to the margins described above.
 
-    `labelled`: the labels are people's (or the truth), not injected. `detector`: one of DETECTORS.
-    Raises TrainingError if a fold has rows of one kind only, SettingsError for an unknown detector.
+    `labelled`: the labels are human (or the truth), not injected. `detector`: one of DETECTORS.
+    Raises TrainingError if a training fold has rows of one class only, SettingsError for an unknown
+    detector.
     """
     tried = _tried(features, labels, weights, folds, families_of(detector, labelled), tick)
     alone = tried.alone
@@ -177,8 +178,8 @@ def choose(
         ahead = _MARGIN * _standard_error(tried.signs.auc, len(labels))
         if tried.best.auc <= tried.signs.auc + ahead:
             best = tried.signs
-    # Injected labels favour what tells injections from captions: s_0 must win clearly there. Where
-    # labels are the truth, whoever is ahead is.
+    # Injected labels reward whatever separates injections from captions, so s_0 needs a clear lead
+    # there; with true labels any lead is enough.
     margin = 0.0 if labelled else _standard_error(alone.auc, len(labels))
     if detector == "best" and alone.auc > best.auc + margin:
         best = alone
@@ -192,7 +193,7 @@ def choose_among(
     folds: NDArray[np.int64],
     families: Families,
 ) -> Chosen:
-    """As `choose`, among the given families alone."""
+    """As `choose`, but among the given families only and without margins."""
     best = _tried(features, labels, weights, folds, families, None).best
     assert best is not None
     return best
@@ -200,7 +201,7 @@ def choose_among(
 
 @dataclass(frozen=True)
 class _Tried:
-    """The best of s_0 alone, of the nine signs, and of all others; None: not among the families."""
+    """The best of s_0 alone, of the nine signs, and of all others; None if not tried."""
 
     alone: Chosen
     signs: Chosen | None
@@ -219,7 +220,7 @@ def _tried(
     families: Families,
     tick: Ticker | None,
 ) -> _Tried:
-    """Every family on the same folds; s_0 alone is always tried beside them."""
+    """Cross-validate every family on the same folds; s_0 alone is always included."""
     from sklearn.metrics import roc_auc_score
 
     for fold in range(FOLDS):
@@ -261,7 +262,7 @@ def _tried(
 
 
 def families_of(detector: str, labelled: bool) -> Families:
-    """(what is fitted, the members of the grid that this one fit answers for), s_0 alone aside.
+    """A detector's (model to fit, grid variants that this one fit covers), excluding s_0 alone.
 
     Raises SettingsError for a name that is not in DETECTORS.
     """
@@ -286,7 +287,7 @@ def families_of(detector: str, labelled: bool) -> Families:
 
 
 def papers_families(columns: tuple[int, ...]) -> Families:
-    """The paper's grids of XGBoost and CART (A.4) on some columns: what its ablations vary."""
+    """The paper's grids of XGBoost and CART (A.4) on given columns, which its ablations vary."""
     return [*_cart_family(columns, held=False), *_boosted_family(columns, held=False)]
 
 
@@ -295,7 +296,7 @@ def _family_each(models: Iterable[Model]) -> Families:
 
 
 def _signs_family() -> Families:
-    """One fit answers for every share; most of it first, which wins a tie."""
+    """One fit covers every share; the largest comes first, so that it wins ties."""
     return [(NineSigns(), [NineSigns(share) for share in reversed(SHARES)])]
 
 
@@ -331,7 +332,7 @@ def _ensemble_family() -> Families:
 
 
 def _grown(template: Boosted) -> tuple[Model, list[Model]]:
-    """One fit of all the trees answers for every smaller number of them."""
+    """One fit with all trees covers every smaller number of trees."""
     return template, [replace(template, n_estimators=trees) for trees in TREES]
 
 
@@ -344,17 +345,17 @@ def _log_odds(fitted: Model, variant: Model, features: Matrix) -> Weights:
 
 
 def calibrate(log_odds: Weights, labels: Labels, weights: Weights) -> Calibration:
-    """Platt's sigmoid on log-odds of rows that the model had not seen."""
+    """Platt scaling on out-of-fold log-odds."""
     from sklearn.linear_model import LogisticRegression
 
     bounded = np.clip(log_odds, -10, 10)[:, None]
     fitted = LogisticRegression(C=1e3).fit(bounded, labels, sample_weight=weights)
-    # A slope below 0 would turn the ranking round; a useless model says the same of everything.
+    # A negative slope would invert the ranking; clipped to 0, a useless model predicts a constant.
     return Calibration(max(0.0, float(fitted.coef_[0, 0])), float(fitted.intercept_[0]))
 
 
 def report_of(chosen: Chosen) -> dict[str, Any]:
-    """What the report says about the choice: the winner, its AUC, and that of s_0 alone."""
+    """Report entries on model selection: the selected family, its AUC, and that of all others."""
     return {
         "detector": chosen.model.kind,
         "auc": round(chosen.auc, 4),

@@ -1,20 +1,20 @@
 """A detector for a dataset without labels.
 
-Noise of the three kinds is injected into copies of the dataset's own captions: those are wrong.
-The captions as they are, are *mostly* right, but some are the very errors we look for, so they are
-treated as unlabelled, not as right (positive-unlabelled learning, Elkan and Noto 2008): a
-classifier that tells copies from originals with probability p says about an original
+Noise of three kinds is injected into copies of the dataset's own captions; these copies are wrong.
+The original captions are *mostly* right, but some are the very errors we look for, so they are
+treated as unlabelled, not as right (positive-unlabelled learning, Elkan and Noto 2008). If a
+classifier predicts with probability p that an original is a copy, then
 
-    p_error = share · p / (1 - p),        share: how much of the dataset is wrong,
+    p_error = share · p / (1 - p),        share: the fraction of the dataset that is wrong,
 
 because p / (1 - p) is the ratio of the two densities. The share is estimated from the originals
-that look most like injected errors: among those p_error is close to 1.
+that look most like injected errors, for which p_error is close to 1.
 
-Cross-fitted: a pair that is trained on is judged by a classifier that has seen neither it nor
-another caption of its image. Of a dataset with more pairs than are trained on, the rest is judged
-by the final classifier, which has not seen those pairs.
+Cross-fitted: a training pair is scored by a classifier that has seen neither it nor another caption
+of its image. If the dataset has more pairs than are used for training, the rest are scored by the
+final classifier, which has not seen them.
 
-The same copies, whose changed words are known, give suspect words their weights (`word_weights`).
+The same copies, whose changed words are known, are used to fit the word weights (`word_weights`).
 """
 
 from collections import Counter
@@ -46,9 +46,9 @@ from backend.errors import TrainingError
 #: Scores captions on the images of pairs: (pair position, caption) -> trajectory.
 ScoreCaptions = Callable[[Sequence[tuple[int, str]]], list[Trajectory]]
 
-#: Below this there is nothing to learn from.
+#: Minimum number of pairs, and of noisy copies, for training.
 FEWEST_PAIRS = 12
-#: Small datasets get several noisy copies a caption.
+#: Target number of noisy copies: small datasets get several per caption.
 COPIES_WANTED = 1500
 _SHARE_QUANTILE = 0.9
 _SMALLEST_SHARE, _LARGEST_SHARE = 0.02, 0.9
@@ -56,8 +56,8 @@ _SMALLEST_SHARE, _LARGEST_SHARE = 0.02, 0.9
 
 @dataclass(frozen=True)
 class ColdStart:
-    """`p_error`: cross-fitted probability of each pair, shape [pairs]; `classifier`: for captions
-    to come; `report`: figures by name."""
+    """`p_error`: cross-fitted probability of each pair, shape [pairs]; `classifier`: for new
+    captions; `report`: metrics by name."""
 
     p_error: Weights
     classifier: Classifier
@@ -66,8 +66,8 @@ class ColdStart:
 
 @dataclass(frozen=True)
 class Copies:
-    """Noisy copies of captions: whose they are, their features, the weights of suspect words that
-    they teach (None: no others than the default), and the captioner that has read them."""
+    """Noisy copies of captions: the rows of their originals, the kinds of noise, their features,
+    the fitted word weights (None: keep the default), and the captioner that has read them."""
 
     owners: list[int]
     kinds: list[str]
@@ -86,10 +86,10 @@ def cold_start(
     seed: int = 0,
     detector: str = "best",
 ) -> ColdStart:
-    """Train on at most `maximum_pairs` pairs; judge all of them.
+    """Train on at most `maximum_pairs` pairs, predict all of them.
 
-    `groups`: the image of each pair; `detector`: see `choose`. A dataset too small
-    to train on is ranked by s_0 alone, and the report says so.
+    `groups`: the image of each pair; `detector`: see `choose`. A dataset that is too small for
+    training is ranked by s_0 alone; the report's "basis_note" says why.
     """
     originals = feature_matrix(trajectories)
     groups = list(range(len(captions))) if groups is None else list(groups)
@@ -169,13 +169,13 @@ def make_copies(
 
 
 def captioner_of(trajectories: Sequence[Trajectory]) -> str:
-    """The captioner that has read most of them; "" if none has."""
+    """The captioner that has read most of the captions; "" if none has."""
     names = Counter(t.expectation.captioner for t in trajectories if t.expectation is not None)
     return names.most_common(1)[0][0] if names else ""
 
 
 def balanced(labels: np.ndarray) -> Weights:
-    """Weights that make both kinds count the same, mean 1."""
+    """Sample weights that give both classes the same total weight, with mean 1."""
     wrong = max(1, int(labels.sum()))
     right = max(1, len(labels) - wrong)
     return np.where(labels == 1, len(labels) / (2 * wrong), len(labels) / (2 * right))
@@ -184,7 +184,7 @@ def balanced(labels: np.ndarray) -> Weights:
 def estimated_share(p: Weights) -> float:
     """Share of wrong captions among the originals, from their probabilities of being a copy.
 
-    At the most copy-like originals share · p / (1 - p) should be 1.
+    For the most copy-like originals share · p / (1 - p) should be 1.
     """
     ratio = p / np.maximum(1 - p, 1e-6)
     top = float(np.quantile(ratio, _SHARE_QUANTILE))
@@ -192,7 +192,7 @@ def estimated_share(p: Weights) -> float:
 
 
 def _too_small(originals: Matrix, why: str) -> ColdStart:
-    """Ranked by s_0 alone: the lower within the dataset, the likelier wrong."""
+    """A fallback that ranks by s_0 alone: the lower within the dataset, the more likely wrong."""
     s_0 = originals[:, S_0.columns[0]] if len(originals) else np.zeros(1)
     deviation = float(s_0.std()) or 1.0
     mean = (float(s_0.mean()),)

@@ -1,7 +1,7 @@
-"""The classifiers among which cross-validation chooses, and how each is written down.
+"""The candidate classifiers for cross-validation, and their serialisation.
 
-All give log-odds of "the caption is wrong". They are stored as JSON (XGBoost in its own JSON model
-format): nothing that is read back can run code.
+All predict log-odds of "the caption is wrong". They are stored as JSON (XGBoost in its own JSON
+model format), so that loading one cannot execute code.
 """
 
 import json
@@ -26,15 +26,15 @@ from backend.engine.detection.features import (
 Labels = NDArray[np.int64]
 Weights = NDArray[np.float64]
 _EDGE = 1e-4
-#: Of the rows that a model is trained on, the share that a captioner must have read.
+#: A captioner must have read more than this share of the training rows.
 _MOSTLY = 0.5
 
 
-#: The columns of a trajectory whose sign theory knows, all of ours with what a captioner says, and
-#: the paper's own e = [s…, c…].
+#: Column sets. THEORY: trajectory columns whose sign is known from theory; EVERY: all of ours,
+#: including the captioner's; PAPERS_OWN: the paper's own e = [s…, c…].
 THEORY = tuple(NAMES.index(name) for name in SIGNS if name not in CAPTIONER)
 EVERY = tuple(NAMES.index(name) for name in SUMMARY + SECOND + CAPTIONER)
-#: Both single scores and the length; what the captioner expects; what deletions bring.
+#: Both single scores and the length; the captioner's log-probabilities; the gains of edits.
 NINE = tuple(
     NAMES.index(name)
     for name in (
@@ -57,7 +57,7 @@ def _signs(columns: tuple[int, ...], held: bool = True) -> tuple[int, ...]:
 
 
 class Model(Protocol):
-    """Fitted or not; `fit` returns a fitted one and leaves this as it is."""
+    """A classifier, fitted or not; `fit` returns a fitted copy and does not modify this one."""
 
     @property
     def kind(self) -> str: ...
@@ -70,7 +70,7 @@ class Model(Protocol):
 
 
 def odds(probability: Weights) -> Weights:
-    """log(p / (1 - p)), p kept away from 0 and 1."""
+    """log(p / (1 - p)), with p clipped away from 0 and 1."""
     p = np.clip(probability, _EDGE, 1 - _EDGE)
     log_odds: Weights = np.log(p / (1 - p))
     return log_odds
@@ -78,9 +78,9 @@ def odds(probability: Weights) -> Weights:
 
 @dataclass(frozen=True)
 class Linear:
-    """Logistic regression on standardised columns. On s_0 alone it is what every other has to beat.
+    """Logistic regression on standardised columns. On s_0 alone it is the baseline for all others.
 
-    `signs`: of each column's weight, 1 or -1, where theory knows it; empty: any.
+    `signs`: constraint on the sign of each column's weight, 1 or -1, or 0 for none; empty: none.
     """
 
     kind: str
@@ -108,7 +108,8 @@ class Linear:
         return odds
 
     def contributions(self, features: Matrix) -> Matrix:
-        """What each column adds to the log-odds beside an average row, [rows, columns]."""
+        """Contribution of each column to the log-odds relative to an average row, [rows,
+        columns]."""
         chosen = features[:, list(self.columns)]
         scaled = self._clipped((chosen - np.array(self.mean)) / np.array(self.deviation))
         weighted: Matrix = scaled * np.array(self.weights)
@@ -116,7 +117,7 @@ class Linear:
 
     @staticmethod
     def _clipped(scaled: Matrix) -> Matrix:
-        """A value far outside what was seen must not decide alone."""
+        """Limits the influence of values far outside the training range."""
         return np.clip(scaled, -5, 5)
 
     def to_json(self) -> dict[str, Any]:
@@ -136,11 +137,11 @@ class Linear:
 
 @dataclass(frozen=True)
 class NineSigns:
-    """Logistic regression on NINE signs, held to what theory knows of them: what more features and
-    trees have to beat. Fifty labelled pairs are enough for it, and it can be read (`reasons`).
+    """Logistic regression on NINE signs with sign constraints from theory: the baseline for more
+    features and trees. Fifty labelled pairs are enough for it, and it is interpretable (`reasons`).
 
-    `share`: how far it is believed; the rest of the log-odds comes from s_0 alone. Cross-validation
-    chooses it, and may choose 0, which is s_0 alone.
+    `share`: its weight in the log-odds; the rest comes from s_0 alone. Chosen by cross-validation,
+    which may also choose s_0 alone.
     """
 
     share: float = 1.0
@@ -165,7 +166,7 @@ class NineSigns:
         return odds
 
     def contributions(self, features: Matrix) -> Matrix:
-        """What each of NINE adds to the log-odds beside an average row, [rows, 9]."""
+        """Contribution of each of NINE to the log-odds relative to an average row, [rows, 9]."""
         weighted = self.share * self.signs.contributions(features)
         weighted[:, 0] += (1 - self.share) * self.alone.contributions(features)[:, 0]
         return weighted
@@ -185,8 +186,8 @@ class NineSigns:
 
 @dataclass(frozen=True)
 class Heard:
-    """A model for captions that a captioner has read, and the same model for those that none has:
-    its word adds where it is there, and nothing is lost where it is not."""
+    """One model for captions that a captioner has read and one for the others, so that the
+    captioner helps where available and costs nothing elsewhere."""
 
     model: Model
     bare: Model
@@ -219,14 +220,14 @@ class Heard:
 
 
 def is_heard(features: Matrix, labels: Labels) -> bool:
-    """Whether a captioner has read most of the rows, of either kind some."""
+    """Whether a captioner has read most of the rows, including rows of both classes."""
     rows = heard(features)
     return bool(rows.mean() > _MOSTLY) and len(set(labels[rows].tolist())) == 2
 
 
 def fitted(model: Model, features: Matrix, labels: Labels, weights: Weights) -> Model:
-    """The model, fitted; with its twin for captions that no captioner has read, where one has read
-    most of these. What only a few rows have is no feature."""
+    """The fitted model. If a captioner has read most rows, it is a `Heard` with a second model for
+    captions without one; otherwise the captioner's columns are ignored."""
     if not is_heard(features, labels):
         return model.fit(unheard(features), labels, weights)
     return Heard(model, model).fit(features, labels, weights)
@@ -234,9 +235,9 @@ def fitted(model: Model, features: Matrix, labels: Labels, weights: Weights) -> 
 
 @dataclass(frozen=True)
 class Cart:
-    """One decision tree (CART) on the given columns, `held` to the signs that theory knows.
+    """One decision tree (CART) on the given columns; if `held`, monotonic in the signs from theory.
 
-    A leaf holds its share of wrong captions, smoothed by one of each kind.
+    A leaf's value is its share of wrong captions, with add-one smoothing.
     """
 
     max_depth: int | None
@@ -277,7 +278,7 @@ class Cart:
         feature = np.array(self.tree["feature"], np.int64)
         threshold = np.array(self.tree["threshold"])
         missing_left = np.array(self.tree.get("missing_left", np.zeros(len(left))), np.bool_)
-        # The tree was grown on float32, and compares so.
+        # scikit-learn grows trees on float32, so compare in float32.
         values = features[:, self.columns].astype(np.float32)
         node = np.zeros(len(features), np.int64)
         while (inner := left[node] >= 0).any():
@@ -302,10 +303,9 @@ class Cart:
 
 @dataclass(frozen=True)
 class Boosted:
-    """XGBoost on the given columns, `held` to the signs that theory knows.
+    """XGBoost on the given columns; if `held`, monotonic in the signs from theory.
 
-    `stacked`: it starts from the log-odds of s_0 alone and learns what to add, so that it cannot
-    forget what a single score already knows.
+    `stacked`: boosting starts from the log-odds of s_0 alone and learns a correction to them.
     """
 
     max_depth: int
@@ -353,7 +353,7 @@ class Boosted:
         return self.log_odds_after(features, self.n_estimators)
 
     def log_odds_after(self, features: Matrix, trees: int) -> Weights:
-        """As if boosting had stopped after so many trees: one fit serves a whole grid."""
+        """Log-odds from the first `trees` trees only, so that one fit serves a whole grid."""
         import xgboost
 
         data = xgboost.DMatrix(features[:, self.columns])
@@ -409,7 +409,7 @@ class Ensemble:
 def _logistic(
     features: Matrix, labels: Labels, weights: Weights, strength: float, signs: tuple[int, ...]
 ) -> tuple[Weights, float]:
-    """Weights and bias of least penalised log-loss, within the signs."""
+    """Weights and bias that minimise the L2-penalised log-loss under the sign constraints."""
     from scipy.optimize import minimize
 
     target = np.where(labels == 1, 1.0, -1.0)
@@ -432,14 +432,14 @@ def _logistic(
     return best[:-1], float(best[-1])
 
 
-#: s_0 by itself, as log-odds.
+#: s_0 alone, as log-odds.
 S_0 = Linear("s_0 alone", (NAMES.index("log-odds of s_0"),))
-#: s_0 and what the trajectory adds to it, each with the sign that theory knows.
+#: s_0 and the trajectory's columns, each constrained to its sign from theory.
 BY_THEORY = Linear("logistic", THEORY, 0.1, _signs(THEORY))
 
 
 def from_json(value: dict[str, Any]) -> Model:
-    """Any stored model; raises KeyError or ValueError for what is none."""
+    """Any stored model. Raises KeyError or ValueError for invalid data."""
     if value["kind"] == "cart":
         return Cart.from_json(value)
     if value["kind"] == "xgboost":

@@ -1,18 +1,18 @@
 """A trajectory as a row of fixed length.
 
-TRACED takes e = [s_0 … s_T, c_1 … c_T], whose length is the caption's. Two captions of different
-length then have nothing in the same column, so we read the same curves at the same *relative*
-positions, t/T in {0, 0.1, …, 1}, by linear interpolation, and add what a person reads off the
-curves: how much the score can be raised, how soon, and how far from the original that is.
+TRACED uses e = [s_0 … s_T, c_1 … c_T], whose length depends on the caption's, so columns of
+captions of different length do not correspond. We sample the same curves at the same *relative*
+positions, t/T in {0, 0.1, …, 1}, by linear interpolation, and add summary statistics: how much the
+score can be raised, how soon, and how far from the original that is.
 
-The paper's own e stands behind these columns, padded with NaN as XGBoost and CART take it, so that
-it can be chosen by name and compared. Behind it stands what a second opinion says along the same
-trajectory, where the model has one (`Trajectory.second`); for others these columns are 0, in which
-no model finds anything. Last stands what a captioner expects of the caption's words, where one has
-read it (`engine/expectation.py`); where none has, these columns are 0, HEARD among them.
+The paper's own e follows these columns, padded with NaN, which XGBoost and CART accept, so that it
+can be selected by name and compared. Next come columns of the auxiliary score along the same
+trajectory (`Trajectory.auxiliary`), constant 0 for models without one. Last come columns of a
+captioner's expectations of the caption's words (`engine/expectation.py`); all of them, including
+HEARD, are 0 if no captioner has read it.
 
-The set is fixed: figures of different runs compare the same columns. New columns go to the end, so
-that a stored classifier keeps meaning the same ones.
+The set is fixed, so that metrics of different runs refer to the same columns. New columns are
+appended, so that column indices in stored classifiers remain valid.
 """
 
 from collections.abc import Sequence
@@ -26,9 +26,9 @@ from backend.engine.trajectories.trajectory import FloatArray, Trajectory
 Matrix = NDArray[np.float64]
 
 _EDGE = 1e-5
-#: What theory says before any data: 1 rises with the probability of error, -1 falls. Wrong captions
-#: match badly and improve much (TRACED §3.2). Models are held to these signs, so that
-#: they cannot learn instead what merely tells injected errors from a dataset's own captions.
+#: Signs known a priori: 1 rises with the probability of error, -1 falls. Wrong captions match badly
+#: and can be improved a lot (TRACED §3.2). Models are constrained to these signs, so that they
+#: cannot learn artefacts that merely distinguish injected errors from original captions.
 SIGNS: dict[str, int] = {
     "s_0": -1,
     "log-odds of s_0": -1,
@@ -60,10 +60,10 @@ SIGNS: dict[str, int] = {
 }
 POSITIONS = np.linspace(0.0, 1.0, 11)
 
-#: T of the longest trajectory that the paper's columns hold; what is longer is cut there.
+#: Maximum T in the paper's columns; longer trajectories are truncated.
 LONGEST = 40
 
-#: What `_deletions` reads off the gains of single deletions.
+#: The values that `_deletions` computes from the gains of single deletions.
 DELETIONS = (
     "largest deletion gain",
     "second largest deletion gain",
@@ -114,7 +114,7 @@ SECOND: tuple[str, ...] = tuple(
         *DELETIONS,
     )
 )
-#: How many words a captioner has read: 0 where none was asked.
+#: The number of words that a captioner has read; 0 without a captioner.
 HEARD = "captioner: words"
 CAPTIONER: tuple[str, ...] = (
     "captioner: mean log p",
@@ -132,7 +132,7 @@ _CAPTIONER = slice(len(NAMES) - len(CAPTIONER), len(NAMES))
 def feature_matrix(trajectories: Sequence[Trajectory]) -> Matrix:
     """Shape [trajectories, len(NAMES)], float64. Column 0 is s_0.
 
-    The columns of PAPER are NaN behind a trajectory's end; all others are finite.
+    The columns of PAPER are NaN beyond a trajectory's end; all others are finite.
     """
     if not trajectories:
         return np.zeros((0, len(NAMES)))
@@ -156,17 +156,17 @@ def heard(features: Matrix) -> NDArray[np.bool_]:
 
 
 def unheard(features: Matrix) -> Matrix:
-    """The rows as if no captioner had read them."""
+    """A copy of the rows with the captioner's columns set to 0."""
     without = features.copy()
     without[:, _CAPTIONER] = 0.0
     return without
 
 
 def expanded(scores: Matrix) -> Matrix:
-    """Log-odds of scores, which tell 0.001 from 0.00001; for cosines a smooth bend.
+    """Log-odds of scores, which separate 0.001 from 0.00001.
 
-    Match probabilities of wrong captions crowd at 0, where a linear model sees one number only.
-    Rises everywhere, below 0 as well (cosines).
+    Match probabilities of wrong captions cluster near 0, where a linear model could not distinguish
+    them. Extended linearly below 0, so that it is monotonic for cosines too.
     """
     inner = np.clip(scores, _EDGE, 1 - _EDGE)
     expanded: Matrix = np.log(inner / (1 - inner)) + 10 * np.minimum(scores, 0.0)
@@ -217,7 +217,7 @@ def _rises(s: Matrix) -> float:
 
 
 def _deletions(gains: FloatArray) -> tuple[float, ...]:
-    """Largest, second largest, mean, smallest, spread, share that helps."""
+    """The values named in DELETIONS."""
     ordered = np.sort(gains.astype(np.float64))[::-1] if len(gains) else np.zeros(1)
     return (
         ordered[0],

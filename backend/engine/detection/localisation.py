@@ -1,21 +1,21 @@
-"""Which words make the caption wrong: a score a word in [0, 1], higher is more suspect.
+"""Which words make the caption wrong: a score per word in [0, 1], higher is more suspect.
 
-Signs, each in [0, 1], weighed and summed (`WordWeights`):
+A weighted mean of signs (`WordWeights`), each in [0, 1]:
 
-* *gain*: what deleting the word alone brings, relative to the largest such gain of the caption; a
-  word whose deletion hurts has none. The trajectory's first look at every word, unspoilt by
-  later deletions.
+* *gain*: the gain from deleting the word alone, relative to the largest such gain in the caption; 0
+  if the deletion lowers the score. Taken from the trajectory's first step, so later deletions do
+  not affect it.
 * *order*: 1 for the word removed first, falling to 0 at the peak. Greedy removal takes the worst
-  word first, and what only looks bad beside it not at all.
-* *peak*: 1 for words removed until the score is at its highest: all that stands in its way.
-* *auxiliary gain*: as gain, by the model's second opinion, where it has one.
+  word first, and does not take words that only look bad next to it.
+* *peak*: 1 for words removed before the score reaches its maximum.
+* *auxiliary gain*: as gain, by the model's auxiliary score, if it has one.
 * *surprise*: how little a captioner expected the word, relative to the word it expected least,
-  where one has read the caption (`engine/expectation.py`).
+  if one has read the caption (`engine/expectation.py`).
 
-Signs that a model or a dataset does not have are left out, and the others share the whole.
+Signs that are not available are left out and their weight is redistributed.
 
-If the probability of error is known, the whole is scaled by how suspicious the pair is at all, so
-that right captions stay unmarked. Words the model does not read have no score.
+If the probability of error is known, scores are scaled by it, so that right captions stay unmarked.
+Words the model does not read have no score.
 """
 
 from dataclasses import dataclass, fields
@@ -28,18 +28,18 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.english import FUNCTION_WORDS
 from backend.engine.trajectories.trajectory import Trajectory
 
-#: Suspicion from which a word is called suspect at all.
+#: Minimum score of a word that is shown as suspect.
 VISIBLE = 0.15
-#: A captioner's least expected word surprises fully from here on: -log p in nats.
+#: Surprise is relative to the caption's largest -log p, but to at least this value (nats).
 _FULL_SURPRISE = 2.0
 
 
 @dataclass(frozen=True)
 class WordWeights:
-    """What each sign counts for; only their ratios matter.
+    """Weights of the signs; only their ratios matter.
 
-    The captioner's word counts as much as all that deletions say together. It was not fitted: added
-    with equal weight to what there was, on other seeds than those reported. `function_words` is a
+    The default for `surprise` equals the sum of the weights of all deletion signs. It was not
+    tuned: it was added with equal weight, on other seeds than those reported. `function_words` is a
     factor for "a", "in", "of", which are wrong only together with another word. `word_weights` fits
     all of them to a dataset's injected errors.
     """
@@ -52,7 +52,7 @@ class WordWeights:
     function_words: float = 0.2
 
     def of_signs(self) -> NDArray[np.float64]:
-        """In the order of `word_signs`, shape [5]."""
+        """The signs' weights in the order of `word_signs`, shape [5]."""
         return np.array([getattr(self, name) for name in SIGNS])
 
     def to_json(self) -> dict[str, float]:
@@ -60,7 +60,8 @@ class WordWeights:
 
     @classmethod
     def from_json(cls, value: dict[str, Any] | None) -> "WordWeights":
-        """Those of a classifier that was stored before weights were fitted: the default."""
+        """Stored weights; None, from classifiers stored before weights were fitted, gives the
+        default."""
         known = {field.name for field in fields(cls)}
         return cls(**{name: float(w) for name, w in (value or {}).items() if name in known})
 
@@ -70,7 +71,7 @@ DEFAULT = WordWeights()
 
 
 def word_signs(trajectory: Trajectory) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Each word's signs in [0, 1], shape [words read, 5], and which of them there are, [5]."""
+    """Each word's signs in [0, 1], shape [words read, 5], and which signs are available, [5]."""
     words = len(trajectory.first_step_scores)
     signs = np.zeros((words, len(SIGNS)))
     gain, order, peak = _along_the_trajectory(trajectory)
@@ -85,13 +86,13 @@ def word_signs(trajectory: Trajectory) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def is_function_word(trajectory: Trajectory) -> NDArray[np.bool_]:
-    """Of each word read, shape [words read]."""
+    """Whether each word that the model reads is a function word, shape [words read]."""
     words = trajectory.caption.words[: len(trajectory.first_step_scores)]
     return np.array([word.lower() in FUNCTION_WORDS for word in words], np.bool_)
 
 
 def word_scores(trajectory: Trajectory, weights: WordWeights = DEFAULT) -> NDArray[np.float64]:
-    """Suspicion of each word the model reads, in [0, 1], shape [len(first_step_scores)]."""
+    """Score of each word the model reads, in [0, 1], shape [len(first_step_scores)]."""
     signs, known = word_signs(trajectory)
     weight = weights.of_signs() * known
     scores = signs @ weight / max(float(weight.sum()), 1e-9)
@@ -101,21 +102,21 @@ def word_scores(trajectory: Trajectory, weights: WordWeights = DEFAULT) -> NDArr
 
 
 def _relative(gains: np.ndarray) -> np.ndarray:
-    """Gains as shares of the largest; a word whose deletion hurts has none."""
+    """Gains relative to the largest; negative gains become 0."""
     rising = np.maximum(gains.astype(np.float64), 0.0)
     largest = rising.max(initial=0.0)
     return rising / largest if largest > 1e-9 else rising * 0
 
 
 def _along_the_trajectory(trajectory: Trajectory) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Gain, order and peak of each word; nothing where no removal improves the caption."""
+    """Gain, order and peak of each word; all 0 if no removal improves the caption."""
     gains = trajectory.deletion_gains
     order = np.zeros(len(gains))
     if not len(gains) or trajectory.peak == 0:
         return order, order, order
     until_peak = trajectory.removed[: trajectory.peak]
     for place, word in enumerate(until_peak):
-        if word < len(order):  # a token may belong to a word that is not wholly read
+        if word < len(order):  # a token may belong to a word that is only partly read
             order[word] = max(order[word], 1 - place / trajectory.peak)
     in_peak = np.isin(np.arange(len(gains)), until_peak).astype(np.float64)
     return _relative(gains), order, in_peak
@@ -126,7 +127,7 @@ def suspect_words(
 ) -> tuple[SuspectWord, ...]:
     """Every word the model reads with its score, in the order of the caption.
 
-    `p_error` scales the scores: unchanged from 0.7 up, none at 0.
+    `p_error` scales the scores: by 1 from 0.7 up, falling linearly to 0 at 0.
     """
     trust = 1.0 if p_error is None else float(np.clip(p_error / 0.7, 0.0, 1.0))
     return tuple(

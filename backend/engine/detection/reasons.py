@@ -1,9 +1,9 @@
-"""Why the probability of a pair is what it is: what each of the nine signs adds to its log-odds.
+"""Explains a pair's probability by the contribution of each of the nine signs to its log-odds.
 
-A logistic regression can be read: a sign's weight times how far it lies from that of an average
-caption. Beside every classifier its backbone of nine signs is kept (`backbone_of`), which is the
-classifier itself where nine signs were chosen, and what the same labels make of them otherwise.
-Opening a pair so needs no trees and no model, only numbers that are stored.
+In a logistic regression, a sign contributes its weight times its deviation from the average
+caption's. Every classifier is stored with a backbone of nine signs (`backbone_of`): the classifier
+itself if it is the nine-sign model, otherwise a nine-sign model fitted to the same labels.
+Explaining a pair therefore needs neither trees nor a scorer, only stored numbers.
 """
 
 from collections.abc import Mapping
@@ -34,11 +34,11 @@ SIGNS: tuple[Sign, ...] = get_args(Sign)
 
 @dataclass(frozen=True)
 class Reason:
-    """What one sign adds to the log-odds of "the caption is wrong", beside an average caption of
-    the dataset: above 0 it speaks against the caption, below 0 for it.
+    """One sign's contribution to the log-odds of "the caption is wrong", relative to an average
+    caption of the dataset: above 0 it speaks against the caption, below 0 for it.
 
-    `value`: of the sign, as `features` has it, but s instead of its log-odds; `words`: numbers of
-    the caption's words that it is about.
+    `value`: the sign's value as in `features`, except that "s" is s itself, not its log-odds;
+    `words`: indices of the caption's words that it concerns.
     """
 
     sign: Sign
@@ -49,16 +49,16 @@ class Reason:
 
 @dataclass(frozen=True)
 class Reasons:
-    """All that speaks, the strongest first. `is_exact`: the probability follows from these signs;
-    otherwise the classifier looks at more, and these are its backbone."""
+    """All reasons, the strongest first. `is_exact`: whether the probability follows from these
+    signs; otherwise the classifier uses more features, and these are from its backbone."""
 
     listed: tuple[Reason, ...]
     is_exact: bool
 
 
 def backbone_of(model: Model, features: Matrix, labels: Labels, weights: Weights) -> dict[str, Any]:
-    """The nine signs of a fitted model, as plain numbers for its report; fitted to the same labels
-    where it is another model."""
+    """The nine-sign backbone of a fitted model, as JSON for its report; fitted to the same labels
+    if the model is of another family."""
     is_exact = isinstance(model.model if isinstance(model, Heard) else model, NineSigns)
     backbone = model if is_exact else fitted(NineSigns(), features, labels, weights)
     if isinstance(backbone, Heard):
@@ -73,9 +73,9 @@ def backbone_of(model: Model, features: Matrix, labels: Labels, weights: Weights
 def reasons_of(
     trajectory: Trajectory, backbone: Mapping[str, Any] | None, captioner: str = ""
 ) -> Reasons | None:
-    """Of one pair; None for a classifier that was stored without its backbone.
+    """The reasons for one pair; None for a classifier that was stored without its backbone.
 
-    `captioner`: whose word the classifier has learnt from; another's is not listened to.
+    `captioner`: the one the classifier was trained with; expectations of others are ignored.
     """
     if not backbone or "bare" not in backbone:
         return None
@@ -96,7 +96,7 @@ def reasons_of(
 
 
 def _words(sign: Sign, trajectory: Trajectory) -> tuple[int, ...]:
-    """The words that a sign is about."""
+    """Indices of the words that a sign concerns."""
     expectation, auxiliary = trajectory.expectation, trajectory.auxiliary
     if sign == "captioner lowest" and expectation is not None:
         return _first(-expectation.log_p)
@@ -112,5 +112,5 @@ def _words(sign: Sign, trajectory: Trajectory) -> tuple[int, ...]:
 
 
 def _first(values: FloatArray) -> tuple[int, ...]:
-    """The word with the largest value, if it is above 0."""
+    """Index of the word with the largest value, if it is above 0."""
     return (int(np.argmax(values)),) if len(values) and float(np.max(values)) > 0 else ()

@@ -1,8 +1,8 @@
-"""Train on verdicts and on injected noise, and say what it changes.
+"""Train on verdicts together with injected noise, and compare the result with the current detector.
 
-A verdict is a person's word, an injected error a guess at what errors look like, an undecided
-caption probably right: they weigh WEIGHT_OF_A_VERDICT, 1 and WEIGHT_OF_UNDECIDED. With few verdicts
-the injected noise decides, with many they do.
+A verdict is a human label, an injected error a guess at what errors look like, an undecided caption
+probably right: they are weighted WEIGHT_OF_A_VERDICT, 1 and WEIGHT_OF_UNDECIDED. With few verdicts
+the injected noise dominates, with many the verdicts do.
 """
 
 from collections.abc import Hashable, Sequence
@@ -36,16 +36,16 @@ from backend.errors import TrainingError
 WEIGHT_OF_A_VERDICT = 10.0
 WEIGHT_OF_UNDECIDED = 0.5
 FEWEST_VERDICTS = 5
-#: From so many verdicts of each kind on, probabilities are calibrated on verdicts alone.
+#: From this many verdicts of each class on, probabilities are calibrated on verdicts alone.
 CALIBRATE_ON_VERDICTS = 40
-#: From so many on, verdicts rather than injected noise decide what a detector may look at.
+#: From this many verdicts on, the data counts as labelled when a detector is chosen (`choose`).
 MANY_VERDICTS = 200
 TOP = 100
 
 
 @dataclass(frozen=True)
 class Retrained:
-    """A candidate; `p_error`: what it says of each pair, cross-fitted where it was trained."""
+    """A candidate; `p_error`: its probability of each pair, cross-fitted for training pairs."""
 
     classifier: Classifier
     p_error: np.ndarray
@@ -63,9 +63,9 @@ def retrain(
     seed: int = 0,
     detector: str = "best",
 ) -> Retrained:
-    """`labels`: 1 wrong, 0 right, None no verdict; `detector`: see `choose`.
+    """Train a candidate. `labels`: 1 wrong, 0 right, None no verdict; `detector`: see `choose`.
 
-    Raises TrainingError if there are fewer than FEWEST_VERDICTS, saying how many are missing.
+    Raises TrainingError with fewer than FEWEST_VERDICTS verdicts, stating how many are missing.
     """
     decided = [i for i, label in enumerate(labels) if label is not None]
     if len(decided) < FEWEST_VERDICTS:
@@ -123,11 +123,11 @@ def retrain(
 def compare(
     before: np.ndarray | None, after: np.ndarray, verdicts: Sequence[tuple[int, int]]
 ) -> dict[str, Any]:
-    """What a candidate changes: AUC on the verdicts, and how the ranking moves.
+    """What a candidate changes: AUC on the verdicts, and changes in the ranking.
 
-    `before`, `after`: probability of error of all pairs, by the classifier in use (None: there is
-    none) and by the candidate, where it was trained by others that had not seen the pair;
-    `verdicts`: (row, 1 wrong or 0 right).
+    `before`, `after`: probability of error of all pairs, by the classifier in use (None if there is
+    none) and by the candidate, cross-fitted for training pairs; `verdicts`: (row, 1 wrong or 0
+    right).
     """
     from scipy.stats import spearmanr
     from sklearn.metrics import roc_auc_score

@@ -1,8 +1,8 @@
-"""What detection says about one pair."""
+"""The result of detection for one pair."""
 
 from dataclasses import dataclass
 
-#: What a detector may be chosen among: everything that there is ("best"), or one family by name.
+#: Valid detector names: "best" selects among several families, the others name a single one.
 DETECTORS = (
     "best", "paper", "s_0 alone", "nine signs", "logistic", "cart", "xgboost", "xgboost on s_0",
     "ensemble",

@@ -1,14 +1,14 @@
-"""Weights of the signs of suspect words, fitted without a label.
+"""Weights of the signs of suspect words, fitted without labels.
 
-Injected errors are errors whose changed words are known: cold start makes and scores them anyway.
-The weights are those under which a changed word is most likely to be the most suspect one of its
-caption, if words are drawn with probabilities that rise with their scores (a conditional logit):
+The changed words of injected errors are known, and cold start creates and scores these errors
+anyway. The weights maximise the likelihood that a changed word is the most suspect one in its
+caption, if words are sampled with probabilities softmax(score) (a conditional logit):
 
     maximise   sum over captions of log( sum over changed words of softmax(score)_word )
 
-Weights are never negative, so that no sign is turned round; a small penalty pulls them towards the
-default. Half of the captions judges what the other half has taught, and weights that do not do
-better there than the default are not used.
+Weights are non-negative, so that no sign is reversed; a small penalty pulls them towards the
+default. They are evaluated by two-fold cross-validation and discarded if they are no better than
+the default.
 """
 
 from collections.abc import Sequence
@@ -27,13 +27,13 @@ from backend.engine.detection.localisation import (
 )
 from backend.engine.trajectories.trajectory import Trajectory
 
-#: Characters of the words that an injected error has changed.
+#: Character ranges of the words that an injected error has changed.
 Spans = Sequence[tuple[int, int]]
 
-#: Fewer captions than this teach nothing.
+#: Minimum number of captions for fitting.
 FEWEST = 60
 _FACTORS = (0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
-#: How steeply the chance of being the changed word rises with the score.
+#: Inverse temperature of the softmax over word scores.
 _STEEPNESS = 8.0
 _PENALTY = 2.0
 
@@ -41,9 +41,10 @@ _PENALTY = 2.0
 def fit_word_weights(
     trajectories: Sequence[Trajectory], changed: Sequence[Spans]
 ) -> WordWeights | None:
-    """Weights for captions like these; None where they teach nothing that the default does not
-    know. `changed`: of each caption the characters that make it wrong; captions of which that is
-    all or nothing are passed over."""
+    """Weights fitted to these captions; None if there are too few or the default is as good.
+
+    `changed`: for each caption, the character ranges that make it wrong; captions in which all or
+    none of the words are changed are skipped."""
     examples = [
         example
         for trajectory, spans in zip(trajectories, changed, strict=True)
@@ -59,7 +60,7 @@ def fit_word_weights(
 
 
 def changed_words(caption: Caption, spans: Spans, read: int) -> NDArray[np.bool_]:
-    """Which of the first `read` words the spans touch, shape [read]."""
+    """Which of the first `read` words overlap the spans, shape [read]."""
     return np.array(
         [any(a < end and start < b for a, b in spans) for start, end in caption.spans[:read]],
         np.bool_,
@@ -67,7 +68,7 @@ def changed_words(caption: Caption, spans: Spans, read: int) -> NDArray[np.bool_
 
 
 class _Example:
-    """One caption: its words' signs, which of them there are, which words are function words, and
+    """One caption: its words' signs, which signs are available, which words are function words, and
     which were changed."""
 
     def __init__(self, trajectory: Trajectory, truth: NDArray[np.bool_]) -> None:
@@ -82,7 +83,7 @@ def _example(trajectory: Trajectory, spans: Spans) -> _Example | None:
 
 
 def _fitted(examples: Sequence[_Example]) -> WordWeights:
-    """The best over the factors for function words. Raises nothing: a fit always ends."""
+    """The best fit over the factors for function words."""
     from scipy.optimize import minimize
 
     known = np.any([example.known for example in examples], axis=0)
@@ -100,7 +101,7 @@ def _fitted(examples: Sequence[_Example]) -> WordWeights:
     if total < 1e-6:
         return DEFAULT
     named = dict(zip(SIGNS, (weights / total).round(4).tolist(), strict=True))
-    # A sign that no caption here has keeps what it has by default, in the same measure.
+    # A sign that no caption has keeps its default weight, on the scale of the fitted ones.
     share = float((DEFAULT.of_signs() * known).sum())
     for name, has, usual in zip(SIGNS, known, DEFAULT.of_signs(), strict=True):
         if not has:
@@ -114,7 +115,7 @@ def _loss(
     factor: float,
     start: NDArray[np.float64],
 ) -> tuple[float, NDArray[np.float64]]:
-    """Minus the log-likelihood with its penalty, and its slope."""
+    """The penalised negative log-likelihood and its gradient."""
     value, slope = 0.0, np.zeros(len(weights))
     for example in examples:
         signs = _STEEPNESS * example.signs * np.where(example.function, factor, 1.0)[:, None]
@@ -128,7 +129,7 @@ def _loss(
 
 
 def _likelihood(examples: Sequence[_Example], weights: WordWeights) -> float:
-    """Of the changed words, with all signs that a caption has; weights are brought to sum 1."""
+    """Log-likelihood of the changed words; each caption's available signs are weighted to sum 1."""
     total = 0.0
     for example in examples:
         known = weights.of_signs() * example.known

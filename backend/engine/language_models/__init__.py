@@ -1,10 +1,10 @@
 """Language models that answer one question at a time, with or without a picture.
 
-question       what is asked and answered, what any model is to the rest of the program
+question       questions, answers, and the interface that all models implement
 endpoint       a model behind an OpenAI-compatible server (vLLM, Ollama, LM Studio, paid ones)
 local          a vision-language model from a directory or the hub, in this process
-kept_answers   answers by what was asked: nothing is paid for twice
-spending       what was asked and what it cost; the end of a budget
+answer_cache   a cache of answers by question, so that nothing is paid for twice
+spending       requests, their cost, and budgets
 """
 
 from backend.engine.language_models.endpoint import ChatEndpoint

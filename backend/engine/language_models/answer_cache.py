@@ -1,4 +1,4 @@
-"""Answers kept by what was asked: a folder, a file each, named by a hash of the whole question."""
+"""A cache of answers in a folder: one file each, named by a hash of the whole question."""
 
 import hashlib
 import json
@@ -11,7 +11,7 @@ from backend.engine.language_models.question import Answer, Question
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """`folder` None keeps nothing; `who`: all that tells one model from another."""
+    """`folder`: None disables the cache; `who`: everything that identifies the model."""
 
     folder: Path | None
     who: dict[str, str]
@@ -22,7 +22,7 @@ class KeptAnswers:
             value = json.loads(path.read_text("utf-8")) if path is not None else None
             return None if value is None else Answer(**{**value, "kept": True})
         except (OSError, ValueError, TypeError):
-            return None  # not there, or not ours: ask again
+            return None  # missing or unreadable: a cache miss
 
     def write(self, question: Question, answer: Answer) -> None:
         path = self._path(question)
@@ -37,7 +37,7 @@ class KeptAnswers:
         if self.folder is None:
             return None
         asked = {**self.who, **asdict(question)}
-        asked.pop("schema")  # follows from the prompt, and not every server gets it
+        asked.pop("schema")  # implied by the prompt, and not sent to every server
         image = asked.pop("image")
         if image is not None:
             asked["image"] = hashlib.sha256(image).hexdigest()

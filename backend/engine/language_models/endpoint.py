@@ -1,8 +1,8 @@
 """A chat model behind an OpenAI-compatible server.
 
-Nothing is sent anywhere but to the address that was given: a redirect is reported, not followed.
-Servers differ in what a request may say (`_Form`); what one refuses is left out from then on. Such
-a refusal comes before an answer is made, so a question is paid for once.
+Requests are sent only to the given address: a redirect is reported, not followed. Servers differ in
+the options that they support (`_Form`); a rejected option is omitted from then on. Servers reject
+requests before generating an answer, so no question is paid for twice.
 """
 
 import base64
@@ -17,12 +17,12 @@ from backend.engine.language_models.question import Answer, Question
 from backend.engine.language_models.spending import Spending
 from backend.errors import ModelUnavailable, SettingsError
 
-#: Environment variable with the key, unless another is named. Never written into any file.
+#: Environment variable with the API key, if none is given. The key is never written to any file.
 KEY = "OPENAI_API_KEY"
 
 
 class ChatEndpoint:
-    """`ask` it; `spending` counts what that took."""
+    """A `ChatModel` behind a server; `spending` counts requests and tokens."""
 
     def __init__(
         self,
@@ -34,9 +34,10 @@ class ChatEndpoint:
         retries: int = 4,
         spending: Spending | None = None,
     ) -> None:
-        """`base_url` as the server documents it, mostly ending in /v1. `key` None: from the
-        environment; servers that want none get a placeholder. `retries`: of lost connections,
-        time-outs, 429 and 5xx, with growing pauses, as the server asks."""
+        """`base_url`: as documented by the server, usually ending in /v1. `key`: None reads it from
+        the environment, or sends a placeholder to servers that need none. `timeout`: seconds.
+        `retries`: after lost connections, time-outs, 429 and 5xx, with exponential backoff that
+        respects Retry-After. Raises SettingsError for an invalid address."""
         import openai
 
         if not base_url.startswith(("http://", "https://")):
@@ -61,8 +62,8 @@ class ChatEndpoint:
         return self.model
 
     def ask(self, question: Question) -> Answer:
-        """Raises ModelUnavailable, naming server and model, if there is no answer to be had;
-        BudgetSpent."""
+        """The answer, from the cache if possible. Raises ModelUnavailable, which names server and
+        model, if there is no answer, and BudgetSpent."""
         kept = self._kept.read(question)
         if kept is not None:
             self.spending.kept += 1
@@ -89,7 +90,7 @@ class ChatEndpoint:
         )
 
     def _send(self, question: Question) -> Any:
-        """The server's answer, to the first form of the question that it takes."""
+        """The server's response to the first form of the request that it accepts."""
         form: _Form | None = self._form
         refused: list[_Form] = []
         first: Exception | None = None
@@ -114,7 +115,7 @@ class ChatEndpoint:
         raise first
 
     def _no_chat(self, answered: Any) -> str:
-        """What to say of an answer with status 200 that holds no chat completion."""
+        """The message for a response with status 200 that is not a chat completion."""
         where = f"'{self.model}' at {self.base_url}"
         text = answered if isinstance(answered, str) else str(getattr(answered, "error", "") or "")
         begin = " ".join(text.split())[:120]
@@ -143,7 +144,7 @@ class ChatEndpoint:
                 f"{where} still refuses after several tries: too many requests, or no credit. "
                 "Answers so far are kept; run the command again later."
             ) from problem
-        except self._openai.APIConnectionError as problem:  # time-outs are of this kind
+        except self._openai.APIConnectionError as problem:  # includes time-outs
             raise ModelUnavailable(
                 f"{where} does not answer ({problem}). Is the server running? Answers so far are "
                 "kept."
@@ -160,7 +161,7 @@ class ChatEndpoint:
                 f"{where} answered with status {problem.status_code}: {problem.message}"
             ) from problem
         except (self._openai.OpenAIError, ValueError, RecursionError) as problem:
-            # A body that is no JSON, or none that the client's library knows.
+            # A body that is not JSON, or not in the form that the client library expects.
             raise ModelUnavailable(
                 f"{where} sent an answer that is not a chat completion ({type(problem).__name__}: "
                 f"{str(problem)[:160]}). Check the address."
@@ -169,9 +170,10 @@ class ChatEndpoint:
 
 @dataclass(frozen=True)
 class _Form:
-    """What a request says beside the messages, in the names that the server knows.
+    """The options of a request that the server supports.
 
-    `length`: None for a server that knows neither name. `schema`: json_schema, json_object or None.
+    `length`: name of the length limit, None if the server supports neither name. `schema`:
+    json_schema, json_object or None.
     """
 
     length: str | None = "max_tokens"
@@ -195,8 +197,9 @@ class _Form:
         return options
 
     def without(self, refusal: str, question: Question) -> "_Form | None":
-        """The form to try next where a server's refusal names what it does not know; a refusal that
-        names nothing is taken to mean the schema, which is the newest part of the protocol."""
+        """The form to try next, without the option named in a server's error message; if it names
+        none, without the schema, the newest part of the protocol. None if nothing is left to
+        try."""
         if self.length is not None and self.length in refusal:
             other = {"max_tokens": "max_completion_tokens"}.get(self.length)
             return replace(self, length=other or "max_tokens")
@@ -210,7 +213,7 @@ class _Form:
 
 
 def _content(question: Question) -> Any:
-    """Text alone, or the picture before it as the protocol's data address."""
+    """The text alone, or the picture as a data URL followed by the text."""
     if question.image is None:
         return question.user
     kind = "png" if question.image.startswith(b"\x89PNG") else "jpeg"

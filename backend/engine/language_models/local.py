@@ -1,6 +1,6 @@
 """A vision-language model in this process: InternVL3 (-hf), Qwen-VL, SmolVLM, LLaVA and others.
 
-Whatever `AutoModelForImageTextToText` loads and whose processor has a chat template.
+Any model that `AutoModelForImageTextToText` loads and whose processor has a chat template.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ _ADVICE = (
 
 @dataclass
 class LocalVisionLanguageModel:
-    """Use from one thread at a time."""
+    """A loaded `ChatModel`. Not thread-safe: use from one thread at a time."""
 
     name: str
     model: Any
@@ -35,7 +35,8 @@ class LocalVisionLanguageModel:
     spending: Spending = field(default_factory=Spending)
 
     def ask(self, question: Question) -> Answer:
-        """Raises ModelMismatch if the processor has no chat template, BudgetSpent."""
+        """The answer, from the cache if possible. Raises ModelMismatch if the chat template cannot
+        be used, and BudgetSpent."""
         known = self.kept.read(question)
         if known is not None:
             self.spending.kept += 1
@@ -69,7 +70,8 @@ class LocalVisionLanguageModel:
 
 
 def conversation(question: Question, answer: str | None = None) -> list[dict[str, Any]]:
-    """The question as transformers' chat templates take it; with `answer`, the whole exchange."""
+    """The question in the format of transformers' chat templates; with `answer`, the whole
+    exchange."""
     shown = question.image is not None
     pictures = [{"type": "image", "image": load_image(question.image)}] if question.image else []
     text_part: dict[str, Any] = {"type": "text", "text": question.user}
@@ -81,9 +83,9 @@ def conversation(question: Question, answer: str | None = None) -> list[dict[str
 
 
 def as_inputs(processor: Any, turns: list[dict[str, Any]]) -> Any:
-    """Tensors of a conversation, open for the model's next turn unless it ends with one.
+    """Tensors of a conversation, with a generation prompt unless it ends with the model's turn.
 
-    Families whose template knows no system turn get it at the head of the user's.
+    If the template does not support a system turn, its text is merged into the user's turn.
     """
     ended = turns[-1]["role"] == "assistant"
     options = {
@@ -110,7 +112,8 @@ def load_local(
     cache: Path | None = None,
     spending: Spending | None = None,
 ) -> LocalVisionLanguageModel:
-    """By hub name or directory. Raises ModelUnavailable or ModelMismatch with what to do."""
+    """Load by hub name or directory. Raises ModelUnavailable or ModelMismatch; the message says
+    what to do."""
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
     options: dict[str, Any] = {
@@ -151,7 +154,8 @@ def _quantised(quantisation: Quantisation, device: str) -> Any:
 
 
 def _commit(model: Any) -> str:
-    """The hub's commit, or of a directory when its weights were written: another answer then."""
+    """The hub's commit, or the modification times of a directory's weights: part of the cache
+    key."""
     commit = getattr(model.config, "_commit_hash", None)
     folder = Path(str(model.config._name_or_path))
     if commit is None and folder.is_dir():

@@ -1,4 +1,4 @@
-"""What questions cost, and when to stop asking.
+"""The cost of questions, and when to stop asking.
 
 spending = Spending(Prices(2.5, 10.0), Budget(cost=5.0))
 spending.check()                       # before each question: raises BudgetSpent
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from backend.errors import BudgetSpent
 
-#: Prices are told per so many tokens.
+#: Prices are per this many tokens.
 PER = 1_000_000
 
 
 @dataclass(frozen=True)
 class Prices:
-    """For a million tokens each, in whatever currency the budget is in."""
+    """Per million tokens, in the currency of the budget."""
 
     tokens_in: float = 0.0
     tokens_out: float = 0.0
@@ -23,7 +23,7 @@ class Prices:
 
 @dataclass(frozen=True)
 class Budget:
-    """The most that may be spent; None: no limit of that kind."""
+    """The most that may be spent; None: no such limit."""
 
     cost: float | None = None
     tokens: int | None = None
@@ -32,7 +32,7 @@ class Budget:
 
 @dataclass
 class Spending:
-    """Counts of questions that were sent, not of answers that were kept from before."""
+    """Requests and tokens of questions that were sent; `kept` counts cached answers."""
 
     prices: Prices = field(default_factory=Prices)
     budget: Budget = field(default_factory=Budget)
@@ -53,12 +53,12 @@ class Spending:
         self.tokens_out += tokens_out
 
     def limit(self, prices: Prices, budget: Budget) -> None:
-        """From now on questions cost this, and end there."""
+        """Set prices and budget for subsequent questions."""
         self.prices, self.budget = prices, budget
 
     def check(self) -> None:
-        """Raises BudgetSpent where the next question is one too many. A question's own cost is
-        known only after it: a budget is exceeded by one question at most."""
+        """Raises BudgetSpent if no further question is allowed. A question's cost is known only
+        afterwards, so a budget can be exceeded by at most one question."""
         limits = (
             (self.requests, self.budget.requests, "requests"),
             (self.tokens_in + self.tokens_out, self.budget.tokens, "tokens"),

@@ -1,20 +1,20 @@
-"""Errors injected into ordinary English captions, with the changed words kept.
+"""Errors injected into ordinary English captions, with a record of the changed words.
 
 Three kinds, after TRACED §3.3 and §4.2: `random` (another image's caption), `noun` (another image's
 caption that shares a noun) and `fine_grained` (a few words changed, by rules or by a language
-model). Nothing here needs a picture: what a rule cannot know (is the swapped caption true by
-chance?) stays as label noise, and `backend.lab.scenes.noise` does better where the picture's
+model). Nothing here needs a picture: what rules cannot know (is the swapped caption correct by
+chance?) remains as label noise, and `backend.lab.scenes.noise` does better if the picture's
 contents are known.
 
     noisy_caption   the result, and how replacements are written into a user's text
-    word_lists      the words that rules know, by category
-    word_kinds      colour, count, object, …: what kind of word a word is
+    word_lists      the words used by the rules, by category
+    word_kinds      classification of words: colour, count, object, …
     nouns           singular, plural, and which words of a caption are nouns
     rules           every fine-grained edit that a caption allows
-    fine_grained    draws among them so that the words themselves give nothing away
-    language_model  fine-grained errors written by a language model, `consistency` its judge
+    fine_grained    samples edits such that word frequencies do not reveal the errors
+    language_model  fine-grained errors written by a language model, filtered by `consistency`
     swaps           random and noun swaps
-    injection       noise of several kinds into a share of a dataset
+    injection       injects several kinds of noise into a share of a dataset
 """
 
 from backend.engine.noise.fine_grained import FineGrainedNoise, fine_grained

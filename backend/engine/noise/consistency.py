@@ -1,7 +1,7 @@
-"""How consistent is one sentence with another? Any Hugging Face NLI model.
+"""Consistency of one sentence with another, by any Hugging Face NLI model.
 
 TRACED §3.3 filters a language model's variants with AlignScore, itself an NLI model: a variant that
-is entailed by the original says nothing wrong. Here the score is the probability of entailment.
+the original entails contains no error. Here the score is the probability of entailment.
 """
 
 from collections.abc import Sequence
@@ -46,8 +46,8 @@ class ConsistencyModel:
 def load_consistency_model(name: str, device: str = "cpu") -> ConsistencyModel:
     """An NLI model by hub name or directory, such as cross-encoder/nli-deberta-v3-base.
 
-    Raises ModelUnavailable if it cannot be loaded, ModelMismatch if none of its labels is
-    entailment.
+    Raises ModelUnavailable if it cannot be loaded, and ModelMismatch unless exactly one of its
+    labels is entailment.
     """
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 

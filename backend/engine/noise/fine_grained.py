@@ -1,14 +1,14 @@
-"""Fine-grained noise by rules: one or two things that a caption says are changed.
+"""Fine-grained noise by rules: one or two details of a caption are changed.
 
-A detector that reads only the text must learn nothing from this noise, or it would find our
-generator instead of errors. So replacements are drawn in proportion to how often the dataset itself
-uses them. If word w stands at a place and f is how often each word occurs, then
+A detector that reads only the text must learn nothing from this noise, or it would detect our
+generator instead of errors. So replacements are sampled in proportion to their frequency in the
+dataset itself. If word w is at a position and f is the frequency of each word, then
 
-    weight(w → v) = f(v) / Σ f(all words that fit the place)
+    weight(w → v) = f(v) / Σ f(all words that fit the position)
 
-makes the flow from w to v, f(w)·f(v)/Σ, equal to the flow back: no word becomes rarer or more
-frequent than it was. Captions allow different numbers of edits, which bends this a little; a few
-rounds of correction on the dataset's own captions (`rounds`) straighten it out again.
+makes the flow from w to v, f(w)·f(v)/Σ, equal to the reverse flow, so that the noise leaves word
+frequencies unchanged. Captions allow different numbers of edits, which causes a small bias; a few
+rounds of correction on the dataset's own captions (`rounds`) remove it.
 """
 
 import random
@@ -19,15 +19,15 @@ from backend.engine.captions import Caption
 from backend.engine.noise.noisy_caption import NoisyCaption, rewrite
 from backend.engine.noise.rules import FINE_GRAINED_KINDS, Edit, edits_of
 
-#: How often a word counts as seen that the dataset does not use: only where nothing else fits.
+#: Pseudo-count of words that the dataset does not use: chosen only if nothing else fits.
 _UNSEEN = 1e-3
-#: Captions on which frequencies are balanced; more do not change the picture.
+#: Maximum number of captions used for balancing; more make no difference.
 _BALANCED_ON = 1500
 _SECOND_EDIT = 0.3
 
 
 class FineGrainedNoise:
-    """A source of fine-grained errors, balanced to the words of one dataset."""
+    """A source of fine-grained errors, balanced to the word frequencies of one dataset."""
 
     def __init__(
         self,
@@ -51,7 +51,7 @@ class FineGrainedNoise:
         self._balance(texts, rounds, random.Random(seed))
 
     def make(self, text: str, generator: random.Random) -> NoisyCaption | None:
-        """`text` with one or two things changed, or None if the rules find nothing to change."""
+        """`text` with one or two details changed, or None if no rule applies."""
         caption = Caption.parse(text)
         edits = edits_of(caption, self.kinds)
         chosen = self._choose(edits, generator)
@@ -83,7 +83,7 @@ class FineGrainedNoise:
     def _balance(self, texts: list[str], rounds: int, generator: random.Random) -> None:
         """Correct the weights of words that the noise makes rarer or more frequent.
 
-        Words that come and go less than a few times are left alone: their counts are chance.
+        Counts are smoothed, so that words changed only a few times keep roughly their weight.
         """
         if len(texts) > _BALANCED_ON:
             texts = generator.sample(texts, _BALANCED_ON)
@@ -112,7 +112,7 @@ def fine_grained(
 
 
 def _terms(text: str) -> list[str]:
-    """Words and two- and three-word phrases in lower case: relations are phrases."""
+    """Lower-case words, bigrams and trigrams: relations may be phrases."""
     words = [word.lower() for word in Caption.parse(text).words]
     pairs = [" ".join(words[i : i + 2]) for i in range(len(words) - 1)]
     triples = [" ".join(words[i : i + 3]) for i in range(len(words) - 2)]
@@ -120,5 +120,5 @@ def _terms(text: str) -> list[str]:
 
 
 def _touch(edit: Edit, other: Edit) -> bool:
-    """Whether two edits change the same or neighbouring words (articles stand between)."""
+    """Whether two edits change the same or adjacent words."""
     return any(abs(a - b) <= 1 for a in edit.positions for b in other.positions)

@@ -1,4 +1,4 @@
-"""Noise of several kinds into a share of a dataset."""
+"""Inject noise of several kinds into a share of a dataset."""
 
 import random
 from collections.abc import Callable, Iterable, Sequence
@@ -28,12 +28,12 @@ def inject(
     source: FineGrainedSource | None = None,
     tick: Callable[[int, int], None] | None = None,
 ) -> list[NoisyCaption | None]:
-    """One entry a pair: its noisy caption, or None where the caption stays as it is.
+    """One entry per pair: its noisy caption, or None if the caption is unchanged.
 
-    round(rate · pairs) pairs are drawn and the kinds dealt to them in turn. A pair that does not
-    allow its kind (no noun is shared, no rule applies) gets another; one that allows none is passed
-    over and the next takes its place. `source` makes the fine-grained ones; without it, rules
-    balanced to `pairs` do.
+    round(rate · pairs) pairs are sampled and the kinds assigned to them in turn. A pair that does
+    not allow its kind (no shared noun, no applicable rule) gets another one; a pair that allows
+    none is skipped and replaced by the next. `source` makes the fine-grained errors; by default,
+    rules balanced to `pairs`. `tick`: called with (made, wanted) after each.
 
     Raises ValueError for a rate outside [0, 1] or an unknown kind.
     """

@@ -1,9 +1,9 @@
 """Fine-grained noise written by a language model (TRACED §3.3, Figure 2, Appendix A.2).
 
-For each caption: up to 20 variants by our own prompt (`prompts/fine_grained.md`), the two that an
-NLI model finds least consistent with the original, and one of those at random. What comes back is
-not trusted: variants that keep less than half of the words, or say the same words again, are
-dropped, and a caption with no usable variant gets no error of this kind.
+For each caption: up to 20 variants by our own prompt (`prompts/fine_grained.md`), of which the two
+that an NLI model finds least consistent with the original are kept, and one of these is sampled at
+random. Answers are not trusted: variants that keep less than half of the words, or repeat the
+caption, are dropped, and a caption without a usable variant gets no error of this kind.
 """
 
 import random
@@ -19,10 +19,10 @@ from backend.engine.noise.consistency import ConsistencyModel
 from backend.engine.noise.noisy_caption import NoisyCaption, changed_spans
 
 PROMPT = Path(__file__).parent / "prompts" / "fine_grained.md"
-#: Part of every noisy dataset's provenance: rises when the prompt changes.
+#: Part of every noisy dataset's provenance: increment it when the prompt changes.
 PROMPT_VERSION = 1
 VARIANTS, KEPT = 20, 2
-#: A variant keeps at least this share of the words: more is another caption, not a near miss.
+#: Minimum share of words that a variant keeps: with fewer it is a new caption, not a near miss.
 _SHARED = 0.5
 _LINE = re.compile(r"^\s*(?:\*\*)?(\d{1,2})[.):](?:\*\*)?\s+(.*\S)\s*$")
 
@@ -40,7 +40,7 @@ class LanguageModelNoise:
         self.refused = 0
 
     def make(self, text: str, generator: random.Random) -> NoisyCaption | None:
-        """`text` with a small error, or None if the model gave nothing usable.
+        """`text` with a small error, or None if the model returned nothing usable.
 
         Raises ModelUnavailable if the server cannot be reached.
         """
@@ -58,7 +58,7 @@ class LanguageModelNoise:
         )
 
     def _variants(self, text: str) -> list[str]:
-        """One repeated try where an answer holds nothing usable."""
+        """Usable variants of the text; an answer without any is retried once."""
         for attempt in range(2):
             asked = Question(prompt(), f"<caption>{harmless(text)}</caption>", seed=attempt)
             variants = usable(text, parse_variants(self.endpoint.ask(asked).text))
@@ -78,7 +78,7 @@ def parse_variants(answer: str) -> list[str]:
 
 
 def usable(original: str, variants: Sequence[str]) -> list[str]:
-    """The variants that are near misses of the original, each once, in order."""
+    """The variants that are near misses of the original, without duplicates, in order."""
     original_words = [word.lower() for word in Caption.parse(original).words]
     by_words: dict[tuple[str, ...], str] = {}
     for variant in variants:

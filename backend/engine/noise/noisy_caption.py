@@ -5,7 +5,7 @@
 ('A black cat, sleeping.', ((2, 7),))
 
 The article before "orange" was repaired; it is not among the changed words, because it is not what
-makes the caption wrong. Every other byte is the user's.
+makes the caption wrong. All other bytes are unchanged.
 """
 
 from collections.abc import Iterable
@@ -21,10 +21,10 @@ class NoisyCaption:
     """A caption that should be wrong for its image.
 
     * `changed`: character spans in `text` of the words that were changed (for a swap: the whole
-      text). Repaired articles are not in it.
+      text), without repaired articles.
     * `kind`: "random", "noun" or "fine_grained"; `kinds`: for fine-grained noise what was changed
-      ("colour", "number", …), in the order of the text; otherwise `(kind,)`.
-    * `original`: the caption as it was.
+      ("colour", "number", …), in text order; otherwise `(kind,)`.
+    * `original`: the original caption.
     """
 
     text: str
@@ -48,8 +48,8 @@ def rewrite(
 ) -> tuple[str, tuple[tuple[int, int], ...]]:
     """The new text and the spans of the changed words in it.
 
-    Replacements must not overlap. A replacement of several words by as many marks only those that
-    differ; otherwise words that both share at the beginning or the end are left out of the marks.
+    Replacements must not overlap. If a replacement has as many words as it replaces, only those
+    that differ are marked; otherwise all but the words shared at the beginning and the end.
     """
     wanted = sorted(replacements, key=lambda replacement: replacement.first)
     repaired = [
@@ -78,8 +78,8 @@ def rewrite(
 
 
 def changed_spans(original: str, new: str) -> tuple[tuple[int, int], ...]:
-    """Spans in `new` of the words that differ from `original`, articles and the like aside where
-    others differ too. Where words were only left out, the words beside the gap.
+    """Spans in `new` of the words that differ from `original`, without function words if other
+    words differ too. If words were only deleted, the words next to the gaps.
 
     >>> changed_spans("A brown dog on grass", "An orange dog on sand")
     ((3, 9), (17, 21))
@@ -102,7 +102,7 @@ def _in_the_case_of(text: str, old: tuple[str, ...]) -> str:
 
 
 def _changed_words(old: list[str], new: str) -> list[tuple[int, int]]:
-    """Spans in `new` of the words that are not in `old` at the same place."""
+    """Spans in `new` of the words that are not in `old` at the same position."""
     parsed = Caption.parse(new)
     words = [word.lower() for word in parsed.words]
     if len(old) == len(words):
@@ -115,13 +115,13 @@ def _changed_words(old: list[str], new: str) -> list[tuple[int, int]]:
         while back < min(len(old), len(words)) - front and old[-1 - back] == words[-1 - back]:
             back += 1
         kept = [front <= i < len(words) - back for i in range(len(words))]
-    if not any(kept):  # words were only deleted: what is left of them is what is wrong now
+    if not any(kept):  # words were only deleted: mark all that are left
         kept = [True] * len(words)
     return [span for span, changed in zip(parsed.spans, kept, strict=True) if changed]
 
 
 def _repaired_article(caption: Caption, replacement: Replacement) -> Replacement | None:
-    """The article before a replacement, if it was right before and is wrong now."""
+    """The corrected article before a replacement, if it was right before and is wrong now."""
     if replacement.first == 0:
         return None
     article = caption.words[replacement.first - 1].lower()

@@ -30,7 +30,8 @@ _IRREGULAR_PLURALS = {plural: singular for singular, plural in _IRREGULAR.items(
 
 
 def plural_of(noun: str) -> str:
-    """
+    """The plural of an English noun.
+
     >>> plural_of("dog"), plural_of("bus"), plural_of("baby"), plural_of("child")
     ('dogs', 'buses', 'babies', 'children')
     """
@@ -58,7 +59,7 @@ def _singular_by_plural() -> dict[str, str]:
 
 
 def singular_of(word: str) -> str:
-    """The singular of a known plural; any other word ending in -s, without it.
+    """The singular of a known plural; other words lose a final -s (but not -ss, -us, -is).
 
     >>> singular_of("dogs"), singular_of("women"), singular_of("grass"), singular_of("harbours")
     ('dog', 'woman', 'grass', 'harbour')
@@ -73,20 +74,20 @@ def singular_of(word: str) -> str:
 
 
 def is_plural(word: str) -> bool:
-    """Whether a known noun stands in the plural (a word alike in both forms: no)."""
+    """Whether a word is the plural of a known noun; False if singular and plural are the same."""
     return word not in known_nouns() and word in _singular_by_plural()
 
 
 def find_nouns(words: Sequence[str]) -> frozenset[str]:
     """The nouns among a caption's words, in the singular and lower case.
 
-    By TextBlob's tagger, a lexicon with rules that needs no download. Words that it does not know
-    count as nouns, as in all such taggers, unless they end like a verb or an adverb.
+    Uses TextBlob's tagger, a lexicon with rules that needs no download. As in all such taggers,
+    unknown words count as nouns unless they end like a verb or an adverb.
 
     >>> sorted(find_nouns("A red harbour with two dogs".split()))
     ['dog', 'harbour']
     """
-    from textblob.en import tag  # 2 s to import: only for those who swap
+    from textblob.en import tag  # takes 2 s to import, and only swaps need it
 
     lower = [word.lower() for word in words]
     tagged = tag(" ".join(lower), tokenize=False)

@@ -1,8 +1,8 @@
 """Every fine-grained edit that an English caption allows, without knowing the picture.
 
-Each rule is a generator over one caption. An edit changes one thing that the caption says (TRACED
-A.2 changes one or two components of a sentence) and keeps its grammar: number, verb form and
-article stay right. What cannot be kept is not offered.
+Each rule is a generator over one caption. An edit changes one detail of the caption (TRACED A.2
+changes one or two components of a sentence) and keeps it grammatical: number, verb form and article
+remain correct. Edits that cannot guarantee this are not generated.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,11 +19,11 @@ from backend.engine.noise.verbs import form_table, forms_of
 
 @dataclass(frozen=True)
 class Edit:
-    """One change of one thing.
+    """A change of one detail.
 
-    `lost` and `gained` are the words (or phrases) that leave and enter the text; `group` holds all
-    that could stand at this place, `lost` among them. The sampler needs them to keep how often each
-    word occurs as it was (see `fine_grained`).
+    `lost` and `gained` are the words (or phrases) that are removed from and added to the text;
+    `group` contains all that fit at this position, including `lost`. The sampler needs them to
+    preserve word frequencies (see `fine_grained`).
     """
 
     kind: str
@@ -43,7 +43,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Text:
-    """A caption's words in lower case, with what stands around them."""
+    """A caption's words in lower case, with access to their context."""
 
     caption: Caption
     words: tuple[str, ...]
@@ -55,7 +55,8 @@ class Text:
         return self.words[position + 1] if position + 1 < len(self.words) else ""
 
     def determiner(self, position: int) -> str:
-        """The article, possessive or number before the adjectives before `position`, or ""."""
+        """The article, possessive or number of the noun at `position`, before any adjectives; ""
+        if there is none."""
         scan = position - 1
         while scan >= 0 and self.words[scan] in lists.ADJECTIVES:
             scan -= 1
@@ -71,7 +72,7 @@ class Text:
         return word if word in _PREPOSITIONS else ""
 
     def joined(self, first: int, last: int) -> bool:
-        """Whether only white space stands between the words first … last."""
+        """Whether only white space separates the words first … last."""
         spans = self.caption.spans
         return all(
             self.caption.text[spans[i][1] : spans[i + 1][0]].isspace() for i in range(first, last)
@@ -154,7 +155,7 @@ Rule = Callable[[Text], Iterable[Edit]]
 
 @cache
 def _may_both_be_true(word: str) -> frozenset[str]:
-    """The words that may be true where `word` is, itself included."""
+    """The words that may be true whenever `word` is, including itself."""
     key = word.replace(" ", "-")
     sets = [line for line in lists.MAY_BOTH_BE_TRUE if key in line]
     return frozenset(other.replace("-", " ") for line in sets for other in line) | {word}
@@ -163,7 +164,7 @@ def _may_both_be_true(word: str) -> frozenset[str]:
 def _exchanges(
     text: Text, kind: str, position: int, group: Sequence[str], write: Callable[[str], str] = str
 ) -> Iterator[Edit]:
-    """One edit for each word of `group` that cannot also be true, written in the right form."""
+    """One edit for each word of `group` that cannot also be true; `write` inflects base forms."""
     word = text.words[position]
     base = next((member for member in group if write(member) == word), word)
     forbidden = _may_both_be_true(base)
@@ -186,7 +187,7 @@ def colours(text: Text) -> Iterator[Edit]:
 
 
 def numbers(text: Text) -> Iterator[Edit]:
-    """Another count, one for many ("a red car is" → "two red cars are") and many for one."""
+    """Another count; one becomes many ("a red car is" → "two red cars are") and vice versa."""
     for position, word in enumerate(text.words):
         if word in lists.NUMBERS:
             yield from _exchanges(text, "number", position, lists.NUMBERS)
@@ -237,8 +238,8 @@ def _one_or_many_edit(first: int, last: int, lost: str, gained: str, new: Sequen
 
 
 def _agreement(follower: str, singular: bool) -> str | None:
-    """What the verb after a subject becomes when one becomes many or many become one; the word as
-    it is where nothing changes, None where we cannot tell."""
+    """The form of the word after a subject that changes its number; the word itself if it does not
+    change, None if that cannot be determined."""
     pairs = {"is": "are", "was": "were", "has": "have"}
     if follower in pairs or follower in pairs.values():
         table = pairs if singular else {many: single for single, many in pairs.items()}
@@ -260,7 +261,7 @@ def _all_nouns(plural: bool) -> frozenset[str]:
 
 
 def opposites(kind: str, table: Iterable[tuple[Sequence[str], Sequence[str]]]) -> Rule:
-    """A rule that exchanges the words of one side for those of the other."""
+    """A rule that replaces the words of one side with those of the other."""
 
     def rule(text: Text) -> Iterator[Edit]:
         for position, word in enumerate(text.words):
@@ -273,7 +274,7 @@ def opposites(kind: str, table: Iterable[tuple[Sequence[str], Sequence[str]]]) -
 
 
 def people(text: Text) -> Iterator[Edit]:
-    """Another person; pronouns follow if no other gendered noun could own them."""
+    """Another person; pronouns are adapted if no other gendered noun could be their antecedent."""
     gendered = [i for i, w in enumerate(text.words) if singular_of(w) in lists.MALE + lists.FEMALE]
     for position, word in enumerate(text.words):
         if singular_of(word) not in lists.PEOPLE:
@@ -313,7 +314,7 @@ def nouns(text: Text) -> Iterator[Edit]:
 
 
 def places(text: Text) -> Iterator[Edit]:
-    """Another place after a preposition, with an article only where the place takes one."""
+    """Another place after a preposition, with an article only if the place takes one."""
     for position, word in enumerate(text.words):
         if word not in lists.ON_PLACES and word not in lists.IN_PLACES:
             continue
@@ -335,7 +336,7 @@ def places(text: Text) -> Iterator[Edit]:
 
 
 def verbs(text: Text) -> Iterator[Edit]:
-    """Another verb of the same form that needs the same things around it."""
+    """Another verb in the same form and with the same complements."""
     for position, word in enumerate(text.words):
         if word not in form_table():
             continue
@@ -363,7 +364,7 @@ def _exchange_verbs(text: Text, position: int, form: str, category: str) -> Iter
 
 
 def relations(text: Text) -> Iterator[Edit]:
-    """Another relation between two things; "on" only where it is one ("on a bench", not "on the
+    """Another relation between two objects; "on" only if it is spatial ("on a bench", not "on the
     phone", "on a sunny day")."""
     phrases = sorted((phrase.split() for phrase in lists.RELATIONS), key=len, reverse=True)
     position = 0
@@ -412,7 +413,8 @@ def directions(text: Text) -> Iterator[Edit]:
 
 
 def negations(text: Text) -> Iterator[Edit]:
-    """With and without; "is running" and "is not running"; "with a dog" and "with no dog"."""
+    """Swap "with" and "without", "is running" and "is not running", "with a dog" and "with no
+    dog"."""
     for position, word in enumerate(text.words):
         follower = text.after(position)
         if word in ("with", "without"):
@@ -463,12 +465,12 @@ RULES: tuple[tuple[str, Rule], ...] = (
     ("verb", verbs),
 )
 
-#: The kinds of change that fine-grained noise knows.
+#: The kinds of change in fine-grained noise.
 FINE_GRAINED_KINDS: tuple[str, ...] = tuple(dict.fromkeys(kind for kind, _ in RULES))
 
 
 def edits_of(caption: Caption, kinds: Iterable[str] | None = None) -> list[Edit]:
-    """Every edit the rules offer, of the given kinds (all if None), in a fixed order."""
+    """Every edit that the rules allow, of the given kinds (all if None), in a fixed order."""
     wanted = set(FINE_GRAINED_KINDS if kinds is None else kinds)
     text = Text(caption, tuple(word.lower() for word in caption.words))
     return [edit for kind, rule in RULES if kind in wanted for edit in rule(text)]

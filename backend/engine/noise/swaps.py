@@ -13,7 +13,7 @@ _TRIES = 30
 
 
 class ImageCaption(NamedTuple):
-    """A pair as noise sees it: `image` is any key that pairs of one image share."""
+    """A pair; `image` is any key that identifies the image."""
 
     image: str
     caption: str
@@ -42,8 +42,8 @@ class Swapper:
     def noun(self, index: int, generator: Random) -> NoisyCaption | None:
         """The caption of another image that shares a noun, or None if there is none.
 
-        A noun of the caption is drawn first, then a caption that has it, so that what everybody
-        writes about (people) is not all that is ever shared.
+        First a noun of the caption is sampled, then a caption that contains it, so that frequent
+        nouns (people) do not dominate.
         """
         nouns = sorted(self._nouns[index])
         generator.shuffle(nouns)
@@ -58,7 +58,7 @@ class Swapper:
     def _first_that_fits(
         self, index: int, candidates: Sequence[int], kind: str
     ) -> NoisyCaption | None:
-        """The first candidate from another image whose caption is none of this image's own."""
+        """The first candidate from another image whose caption is not also one of this image's."""
         image, original = self.pairs[index]
         for candidate in candidates:
             other = self.pairs[candidate]
@@ -71,15 +71,15 @@ class Swapper:
 def random_swap(
     pairs: Sequence[ImageCaption], index: int, generator: Random
 ) -> NoisyCaption | None:
-    """One random swap; for many, keep one `Swapper`."""
+    """One random swap; for many, reuse one `Swapper`."""
     return Swapper(pairs).random(index, generator)
 
 
 def noun_swap(pairs: Sequence[ImageCaption], index: int, generator: Random) -> NoisyCaption | None:
-    """One noun swap; for many, keep one `Swapper`."""
+    """One noun swap; for many, reuse one `Swapper`."""
     return Swapper(pairs).noun(index, generator)
 
 
 def _plain(caption: str) -> str:
-    """What two captions have in common if they say the same words."""
+    """The caption's words in lower case, to compare captions by."""
     return " ".join(word.lower() for word in Caption.parse(caption).words)

@@ -1,4 +1,4 @@
-"""Forms of the verbs in the word lists, and exchanging one for another in the same form."""
+"""Forms of the verbs in the word lists."""
 
 from functools import cache
 
@@ -29,7 +29,7 @@ _PAST = {
 
 
 def forms_of(base: str) -> dict[str, str]:
-    """Form name to word.
+    """The forms of a verb, by name.
 
     >>> forms_of("ride")
     {'base': 'ride', 'third': 'rides', 'progressive': 'riding', 'past': 'rode'}
@@ -55,8 +55,8 @@ def forms_of(base: str) -> dict[str, str]:
 
 @cache
 def form_table() -> dict[str, tuple[str, str, str]]:
-    """Word to (base, form, category). Where a word has two readings, the later form wins: "read"
-    and "hit" are taken as past, which exchanges them for words that fit as well."""
+    """Word to (base, form, category). If a word is several forms of one verb, the last one wins:
+    "read" and "hit" are treated as past tense, for which the replacements also fit."""
     table: dict[str, tuple[str, str, str]] = {}
     for category, bases in VERBS.items():
         for base in bases:

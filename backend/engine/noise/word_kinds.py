@@ -1,4 +1,4 @@
-"""What kind of word a word is: the kinds of the errors that captions have."""
+"""Classification of words; the same kinds classify the errors in captions."""
 
 from functools import lru_cache
 
@@ -6,7 +6,7 @@ from backend.engine.noise import word_lists
 from backend.engine.noise.nouns import singular_of
 from backend.engine.noise.verbs import form_table
 
-#: Shown in this order; 'other' is a word of no list.
+#: In display order; 'other': a word in none of the lists.
 WORD_KINDS = (
     "colour", "count", "size", "attribute", "person", "object", "place", "weather", "time",
     "action", "relation", "negation", "other",
@@ -15,7 +15,7 @@ _NEGATIONS = frozenset(["no", "not", "without", "none", "nobody", "nothing", "ne
 
 
 def kind_of(word: str) -> str:
-    """One of `WORD_KINDS`; letter case does not matter, plurals and verb forms are known."""
+    """One of `WORD_KINDS`; case-insensitive, handles plurals and verb forms."""
     return _kind_of(word.lower())
 
 

@@ -1,9 +1,9 @@
 # ruff: noqa: SIM905  (a list of words reads better as a line of text)
-"""The words that the rules know, by category, in the singular (or base) form.
+"""The words used by the rules, by category, in the singular (or base) form.
 
-The lists follow what captions of photographs talk about (the 80 object categories of MS-COCO and
-what surrounds them). Two words that may both be true of one picture are never exchanged: they stand
-together in `MAY_BOTH_BE_TRUE`.
+The lists cover typical captions of photographs (the 80 object categories of MS-COCO and their
+surroundings). Words that may both be true of one picture are never exchanged for each other: they
+share a line in `MAY_BOTH_BE_TRUE`.
 """
 
 COLOURS = (
@@ -13,7 +13,7 @@ COLOURS = (
 #: Exact counts; a count is never exchanged for "several", which may be true of both.
 NUMBERS = "two three four five six seven eight nine ten".split()
 
-#: Each line: words of one direction against words of the other.
+#: Each line: words and their opposites.
 OPPOSITE_SIZES = (
     ("big large huge giant".split(), "small little tiny".split()),
     (["tall"], ["short"]),
@@ -40,7 +40,7 @@ ROLES = (
     "skier snowboarder cyclist musician singer dancer waiter worker player pitcher batter"
 ).split()
 
-#: he, him, his follow when the only gendered noun of a caption changes its gender.
+#: If the only gendered noun of a caption changes its gender, its pronouns are adapted.
 MALE = "man boy guy gentleman".split()
 FEMALE = "woman girl lady".split()
 
@@ -113,7 +113,7 @@ TIMES = (
     (["inside"], ["outside"]),
 )
 
-#: Relations between things; phrases of several words are found first.
+#: Relations between objects; longer phrases are matched first.
 RELATIONS = (
     "on",
     "on top of",
@@ -128,7 +128,7 @@ RELATIONS = (
     "beside",
     "next to",
 )
-#: Pairs that stand in any context.
+#: Opposites that fit in any context.
 OPPOSITE_DIRECTIONS = (
     (["left"], ["right"]),
     (["up"], ["down"]),
@@ -137,7 +137,7 @@ OPPOSITE_DIRECTIONS = (
     (["before"], ["after"]),
 )
 
-#: Base forms by what they need around them, so that an exchange stays a sentence.
+#: Base forms, grouped by their complements, so that replacements remain grammatical.
 VERBS: dict[str, list[str]] = {
     "posture": "sit stand lie kneel crouch sleep run walk jump swim dance crawl fly".split(),
     "handling": "hold throw catch kick hit carry push pull drop chase wash".split(),
@@ -235,7 +235,7 @@ MAY_BOTH_BE_TRUE = tuple(
     )
 )
 
-#: Words that are no nouns although an article may stand before them.
+#: Words that may follow an article but are not nouns.
 ADJECTIVES = frozenset(
     "young old elderly new empty full open closed wet dry clean dirty happy sad wooden metal "
     "plastic colorful colourful beautiful pretty cute nice busy bright dark different other same "

@@ -2,13 +2,13 @@
 
     PAS(p; x, y) = s(x, y) - mean over nonces of s(x with p's head replaced, y)
 
-Positive: the phrase carries part of the match. About 0: the image does not need it, or the scorer
+Positive: the phrase contributes to the match. About 0: it is irrelevant to the image, or the scorer
 cannot see it. Negative: the caption fits better without its meaning. `spread` is the standard
-deviation over the nonces: where it exceeds |PAS|, the choice of nonce matters more than the phrase.
+deviation over the nonces: if it exceeds |PAS|, the choice of nonce matters more than the phrase.
 
 s(x, y) is recomputed in the same call, so that both terms are rounded alike. If the scorer has an
-auxiliary score (BLIP's ITC besides ITM, which saturates), the pair's support is based on that one:
-`basis`.
+auxiliary score (BLIP's ITC besides ITM, which saturates), the pair's support is based on that score
+(`basis`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,7 +1,7 @@
 """Known words: a nonce must neither be one nor contain one.
 
-TextBlob's lexicon (bundled), the word lists of the noise rules, and a list of our own of names,
-brands and dishes that vocabularies of subwords hold whole (`names.txt`).
+Combines TextBlob's lexicon (bundled), the word lists of the noise rules, and our own list of names,
+brands and dishes that are single tokens in subword vocabularies (`names.txt`).
 """
 
 from collections.abc import Collection
@@ -12,17 +12,17 @@ from backend.engine.captions import Caption
 from backend.engine.noise.nouns import known_nouns, plural_of
 from backend.engine.noise.verbs import form_table
 
-#: A word of this many letters inside a nonce would be recognised.
+#: Known words of at least this many letters would be recognised inside a nonce.
 SHORTEST_WITHIN = 4
 
 
 @cache
 def words() -> frozenset[str]:
-    """All words in lower case: some 80,000."""
+    """All words in lower case, about 80,000."""
     from textblob.en import parser
 
     lexicon = parser.lexicon
-    _ = "dog" in lexicon  # it reads its file when it is first asked
+    _ = "dog" in lexicon  # a first lookup triggers the lazy loading of its file
     listed = {str(word).lower() for word in dict.keys(lexicon)}
     names = Path(__file__).with_name("names.txt").read_text(encoding="utf-8").split()
     nouns = {*known_nouns(), *map(plural_of, known_nouns())}
@@ -30,7 +30,7 @@ def words() -> frozenset[str]:
 
 
 def means_nothing(text: str, within: bool = True) -> bool:
-    """Whether the lower-case text is not a word and (`within`) contains none of 4 letters.
+    """Whether the lower-case text is not a word and (`within`) contains none of 4 or more letters.
 
     >>> means_nothing("glorptev"), means_nothing("dog"), means_nothing("xdoorx")
     (True, False, False)

@@ -1,17 +1,17 @@
 # ruff: noqa: SIM905  (a list of words reads better as a line of text)
-"""Nonsense words, and substituting them for a phrase's head.
+"""Nonsense words, and their substitution for a phrase's head.
 
-Three invariances (from the paper) have to hold, otherwise the phrase is *not covered*:
+Three invariants (from the paper) must be satisfied, otherwise the phrase is *not covered*:
 
 * **tokens**: with the scorer's own tokenizer, the number of tokens is unchanged, all other tokens
   are the same, and no special token appears. This is checked on the whole caption, because
   SentencePiece splits a word depending on its context.
-* **meaning**: the nonce is in no lexicon and contains no word of four letters. A word that is a
-  single token of a vocabulary was frequent somewhere, so only the *emptiest* candidates are kept:
-  those whose text vectors are nearest to the mean of all candidates of their form.
-* **form**: capitals, -s, -es, -ing, -ed and the possessive are preserved, and an initial vowel, so
-  that a preceding "a" or "an" stays correct (without an article, a nonce with a consonant is used
-  if the vocabulary has no other, and one in -s can replace -es).
+* **meaning**: the nonce is not in the lexicon and contains no known word of four or more letters. A
+  word that is a single token was frequent in some corpus, so only the *emptiest* candidates are
+  kept: those whose text vectors are nearest to the mean of all candidates of their form.
+* **form**: capitals, -s, -es, -ing, -ed and the possessive are preserved, and so is an initial
+  vowel, so that a preceding "a" or "an" stays correct (as a fallback, -s may replace -es, and
+  without an article the other kind of initial may be used).
 
 A scorer with a closed vocabulary (the embedded models) maps every nonce to its unknown token: one
 nonce is enough there, and words that are unknown to it cannot be tested.
@@ -36,14 +36,14 @@ from backend.engine.phrases.spans import Phrase
 from backend.engine.scoring.protocol import FloatArray, TokenReader, Tokens
 
 SUFFIXES = ("", "s", "es", "ing", "ed")
-#: Maximum number of tokens of a head that can be replaced.
+#: Maximum number of tokens of a replaceable head.
 MOST_TOKENS = 8
-#: Nonces kept per form, and candidates that they are chosen from.
+#: Nonces kept per form, and candidates they are chosen from.
 KEPT, CANDIDATES = 16, 48
 #: Nonces per phrase: m.
 PER_PHRASE = 3
 SEED = 24
-#: Incremented when a change of the rules above changes the pools.
+#: Incremented when a rule change alters the pools.
 VERSION = 1
 
 _ONSETS = (
@@ -94,7 +94,7 @@ class NoncePools:
 
     @classmethod
     def from_json(cls, text: str) -> "NoncePools":
-        """Raises ValueError for invalid data, or for pools made by other rules."""
+        """Raises ValueError for invalid data, or for pools of another VERSION."""
         try:
             stored: dict[str, Any] = json.loads(text)
             if stored["version"] != VERSION:
@@ -145,7 +145,7 @@ def stem_and_possessive(word: str) -> tuple[str, str]:
 def form_of(word: str) -> Form:
     """The form of a word without its possessive.
 
-    Plurals without an -s ("men") become plurals with one.
+    Plurals without an -s ("men") get the suffix "s".
 
     >>> form_of("Buses"), form_of("orange"), form_of("grass").suffix
     (Form(suffix='es', vowel=False), Form(suffix='', vowel=True), '')
@@ -216,7 +216,7 @@ class Nonces:
         return [match_case(nonce, stem) + possessive for nonce in ordered[:most]]
 
     def _holds(self, before: Tokens, after: Tokens, start: int, end: int) -> bool:
-        """Whether only the tokens from start to end differ, and none of them is special."""
+        """Whether only the tokens from start to end - 1 differ, and none of them is special."""
         if len(before) != len(after) or before == after:
             return False
         if before[:start] != after[:start] or before[end:] != after[end:]:
@@ -227,7 +227,7 @@ class Nonces:
 def _tokens_of(
     caption: Caption, phrase: Phrase, spans: Sequence[tuple[int, int]]
 ) -> tuple[int, int] | None:
-    """The tokens of a head without its possessive; None if the model truncates it."""
+    """The half-open token range of a head without its possessive; None if it is truncated."""
     stem, _ = stem_and_possessive(caption.words[phrase.word])
     start, end = phrase.head_start, phrase.head_start + len(stem)
     inside = [i for i, (a, b) in enumerate(spans) if a < end and b > start]
@@ -245,7 +245,7 @@ def _rank(word: str, suffix: str, nonce: str) -> bytes:
 
 
 def make_pools(reader: TokenReader, embed: Embed | None, seed: int = SEED) -> NoncePools:
-    """The pools of a scorer. `embed`: text vectors of tokens, unit length, [texts, d]; without it
+    """The pools of a scorer. `embed`: unit text vectors of token sequences, [texts, d]; without it,
     the first candidates are kept, which are in random order."""
     closed = is_closed(reader)
     candidates = _candidates(reader, seed, closed)
@@ -264,8 +264,9 @@ def is_closed(reader: TokenReader) -> bool:
 def emptiest(
     words: Sequence[str], suffix: str, reader: TokenReader, embed: Embed
 ) -> tuple[str, ...]:
-    """The words whose text vectors are nearest to the mean of all: what they have in common is
-    their form. Ties go to the first word."""
+    """The words whose text vectors are nearest to the mean of all, which share only their form.
+
+    Ties go to the first word."""
     if not words:
         return ()
     template = "a photo of a {}" if not suffix else "a photo of {}"
@@ -280,7 +281,7 @@ def emptiest(
 def _candidates(
     reader: TokenReader, seed: int, closed: bool
 ) -> dict[tuple[int, str, bool], list[str]]:
-    """Up to CANDIDATES nonces of every number of tokens, suffix and beginning."""
+    """Up to CANDIDATES nonces for every number of tokens, suffix and kind of initial letter."""
     counts = (1,) if closed else range(1, MOST_TOKENS + 1)
     pools: dict[tuple[int, str, bool], list[str]] = {
         (count, suffix, vowel): [] for count in counts for suffix in SUFFIXES
@@ -310,14 +311,14 @@ def _candidates(
 
 
 def _fits(stem: str, suffix: str) -> bool:
-    """Whether stem and suffix form such a word, and not a known word with a dropped e."""
+    """Whether stem + suffix reads as that inflection, and not as a known word with a dropped e."""
     if form_of(stem + suffix).suffix != suffix or (suffix and not means_nothing(stem + "e", False)):
         return False
     return suffix != "s" or not stem.endswith(("x", "z", "s"))
 
 
 def _single_tokens(reader: TokenReader, rng: random.Random) -> list[str]:
-    """Single-token words from the rarer third of the vocabulary that are in no lexicon,
+    """Single-token words from the rarest third of the vocabulary that are not in the lexicon,
     shuffled."""
     numbers = np.flatnonzero(reader.replaceable(True))
     rare = numbers[numbers >= 2 * len(reader.replaceable(True)) // 3]
@@ -337,7 +338,7 @@ def _single_tokens(reader: TokenReader, rng: random.Random) -> list[str]:
 
 
 def _has_no_known_stem(word: str) -> bool:
-    """Whether it is not an inflected word: "joking" comes from "joke", "jogged" from "jog"."""
+    """Whether it is not an inflected form, such as "joking" of "joke" or "jogged" of "jog"."""
     suffix = form_of(word).suffix
     stem = word.removesuffix(suffix)
     stems = (stem, stem + "e", stem[:-1], stem[:-1] + "y") if suffix else ()
@@ -345,7 +346,7 @@ def _has_no_known_stem(word: str) -> bool:
 
 
 def _syllables(rng: random.Random, syllables: int = 2) -> Iterable[str]:
-    """Endless pronounceable strings."""
+    """An endless iterator of pronounceable strings."""
     while True:
         parts = []
         for place in range(syllables):

@@ -1,8 +1,8 @@
-"""Two-stage selection of training pairs, on arrays: which pairs stay, and the thresholds.
+"""Two-stage selection of training pairs, on arrays: which pairs are kept, and the thresholds.
 
-Stage one keeps the ⌊align · N⌋ pairs with the highest match s_0, stage two of those the ⌊keep · N⌋
-with the highest support: `keep` is a share of the whole, not of the pool (the paper keeps 70 %,
-then 50 %). Ties at a threshold go to the earlier pair, so counts are exact; pairs without a
+Stage one keeps the ⌊align · N⌋ pairs with the highest match s_0, stage two keeps the ⌊keep · N⌋ of
+those with the highest support: `keep` is a share of all pairs, not of the pool (the paper keeps
+70 %, then 50 %). Ties at a threshold go to the earlier pair, so counts are exact; pairs without a
 value are sorted last.
 """
 
@@ -63,8 +63,9 @@ def highest(values: Values, among: Mask, count: int) -> Mask:
 
 
 def select(s_0: Values, values: Values, takes_part: Mask, align: float, keep: float) -> Selection:
-    """Select among the participating pairs. `values`: of stage two, highest first. Checks the
-    shares. Raises SettingsError for too few pairs and for values that are all unknown."""
+    """Select among the participating pairs. `values`: scores of stage two, higher is better.
+
+    Raises SettingsError for invalid shares, too few pairs, or if all values are missing."""
     check_shares(align, keep)
     total = int(takes_part.sum())
     if total < FEWEST:

@@ -186,7 +186,7 @@ def is_spaced(text: str) -> bool:
 
 
 def grammar_of(caption: Caption) -> "Grammar":
-    """The class of each word of an English caption, and the noun phrases and relations."""
+    """The class of each word of an English caption, its noun phrases and its compound relations."""
     reading = _Reading(caption)
     heads = tuple(reading._thing(i) for i in range(reading.count))
     leading: dict[int, int] = {}
@@ -199,11 +199,11 @@ def grammar_of(caption: Caption) -> "Grammar":
 
 @dataclass(frozen=True)
 class Grammar:
-    """A caption's words as the rules read them.
+    """A caption's words as analysed by the rules.
 
-    `labels`: the class of each word. `heads[i]`: the word that the noun phrase beginning at word i
-    is about, None if none begins there. `compounds`: the words of relations such as "in front of",
-    each with the number of the word behind the relation.
+    `labels`: the class of each word. `heads[i]`: the head of the noun phrase beginning at word i,
+    None if none begins there. `compounds`: maps each word of a relation such as "in front of" to
+    the index of the word after the relation.
     """
 
     labels: tuple["_Label", ...]
@@ -212,7 +212,7 @@ class Grammar:
 
 
 class _Reading:
-    """One caption with a label a word; rules consume words from left to right."""
+    """One caption with a label per word; rules consume words from left to right."""
 
     def __init__(self, caption: Caption) -> None:
         self.caption = caption
@@ -225,7 +225,7 @@ class _Reading:
             self.labels.append(self._label(i))
         self._settle()
 
-    # ---------------------------------------------------------------- what each word is
+    # ---------------------------------------------------------------- word classes
 
     def _label(self, i: int) -> _Label:
         word, tag = self.words[i], self.tags[i]
@@ -256,7 +256,7 @@ class _Reading:
         return "noun" if tag.startswith(("NN", "FW")) else "other"
 
     def _settle(self) -> None:
-        """Words that the words around them make something else."""
+        """Correct labels that depend on the neighbouring words."""
         for i in range(self.count):
             before = self.labels[i - 1] if i else "other"
             behind = self.labels[i + 1] if self._joined(i) else "other"
@@ -287,7 +287,7 @@ class _Reading:
                     self.labels[i] = "noun"  # in the dark, an orange
 
     def _is_misread(self, i: int, before: _Label) -> bool:
-        """An -ing word that the tagger does not know, said of the noun before it."""
+        """Whether word i is an -ing verb mistagged as a noun, following its subject."""
         word = self.words[i]
         named = kind_of(word) in ("person", "object", "place", "time")
         is_verb = before == "noun" and self._joined(i - 1) and not self.owns[i - 1]
@@ -307,7 +307,7 @@ class _Reading:
         return self.tags[i] in ("NNS", "NNPS") or is_plural(self.words[i])
 
     def _joined(self, i: int) -> bool:
-        """Whether only white space lies between words i and i + 1."""
+        """Whether only white space separates words i and i + 1."""
         if i + 1 >= self.count:
             return False
         return not self.caption.text[
@@ -327,7 +327,7 @@ class _Reading:
         return phrases
 
     def _at(self, i: int) -> tuple[int, Phrase | None]:
-        """How many words are read from i on, and the phrase that they are, if they are one."""
+        """The number of words consumed from i on, and the phrase that they form, or None."""
         for idiom in _IDIOMS:
             if self._matches(i, idiom):
                 return len(idiom), None
@@ -380,7 +380,7 @@ class _Reading:
         return self._phrase("relation", i, i + 1, i) if is_relation else None
 
     def _leads_to_a_thing(self, i: int) -> bool:
-        """Whether the preposition i leads to a thing, neither a place nor a time."""
+        """Whether the object of preposition i is a thing, neither a place nor a time."""
         head = self._thing(i + 1)
         if head is None or any(self._matches(i, idiom) for idiom in _IDIOMS):
             return False
@@ -389,7 +389,7 @@ class _Reading:
         return not place and kind_of(word) not in ("place", "time", "weather")
 
     def _thing(self, i: int) -> int | None:
-        """The head of the noun phrase (or the pronoun) that begins at word i; None: none does."""
+        """The head of the noun phrase (or pronoun) that begins at word i; None if none does."""
         start = i
         while i < self.count and (
             self.labels[i] in ("determiner", "adjective", "weather")
@@ -412,7 +412,7 @@ class _Reading:
         return i
 
     def _goes_on(self, i: int) -> bool:
-        """Whether the noun i and the word behind it are one name."""
+        """Whether noun i and the word after it form a compound."""
         if not self._joined(i) or self.labels[i + 1] != "noun" or self.owns[i]:
             return False
         return self.words[i + 1] not in ("left", "right", "top", "front")
@@ -436,8 +436,8 @@ _CLOSED: tuple[tuple[_Label, frozenset[str]], ...] = (
 
 @lru_cache(maxsize=4096)
 def _tags(words: tuple[str, ...]) -> tuple[str, ...]:
-    """TextBlob's tag of each word; a noun where it is not known."""
-    from textblob.en import tag  # 2 s to import: only for those who ask
+    """TextBlob's tag of each word; all nouns if its tokens do not match the words."""
+    from textblob.en import tag  # takes 2 s to import
 
     tagged = tag(" ".join(words), tokenize=False)
     if len(tagged) != len(words):

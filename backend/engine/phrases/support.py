@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from backend.engine.phrases.spans import KINDS
 
-#: Stage one of the stored column and of the selection by default.
+#: Share kept by stage one, for the stored column and as the selection's default.
 ALIGN_SHARE = 0.7
 _SMALLEST = 1e-6
 
@@ -46,7 +46,7 @@ class Normalisation:
 
 
 class PoolMoments:
-    """Sums over the phrases of a pool, a few pairs at a time: memory is constant."""
+    """Running sums over the phrases of a pool, in constant memory."""
 
     def __init__(self) -> None:
         self._counts = np.zeros(len(KINDS))
@@ -67,7 +67,7 @@ class PoolMoments:
 
 
 def normalisation_of(pool: Iterable[tuple[ArrayLike, ArrayLike]]) -> Normalisation:
-    """From (kinds, attributions) of each pair of the pool."""
+    """The normalisation of a pool, from (kinds, attributions) of each of its pairs."""
     moments = PoolMoments()
     for kinds, values in pool:
         moments.add(kinds, values)

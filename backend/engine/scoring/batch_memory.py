@@ -1,4 +1,4 @@
-"""How much fits into memory at a time, found out rather than asked for."""
+"""Batch sizes that fit into memory, determined at run time rather than configured."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -8,16 +8,16 @@ import torch
 
 from backend.errors import ModelUnavailable
 
-#: Beyond so many tokens a processor does not get faster, an accelerator only little.
+#: Batches of more tokens do not speed up a CPU, and an accelerator only a little.
 MOST_TOKENS = {"cpu": 8192}
 _MOST_ELSEWHERE = 65_536
 _LEAST = 64
-#: The share of the free memory that activations may take.
+#: The fraction of free memory that activations may take.
 _SHARE = 0.25
 
 
 def free_memory(device: str) -> int:
-    """Bytes that can be had on the device."""
+    """Bytes available on the device."""
     if device.startswith("cuda"):
         return int(torch.cuda.mem_get_info(torch.device(device))[0])
     try:
@@ -26,11 +26,11 @@ def free_memory(device: str) -> int:
                 return int(line.split()[1]) * 1024
     except OSError:
         pass
-    return 4 << 30  # no way to ask: a small machine
+    return 4 << 30  # unknown: assume a small machine
 
 
 class TokenBudget:
-    """Cuts work into parts of at most so many tokens; halves that when memory runs out."""
+    """Splits work into batches of at most `tokens` tokens; halves the limit on out-of-memory."""
 
     def __init__(self, bytes_a_token: int, device: str) -> None:
         fits = int(_SHARE * free_memory(device) / max(1, bytes_a_token))
@@ -40,7 +40,7 @@ class TokenBudget:
     def each(self, lengths: Sequence[int], compute: Callable[[range], None]) -> None:
         """Call `compute` for consecutive ranges that cover all of `lengths`.
 
-        Raises ModelUnavailable if not even a single one fits.
+        Raises ModelUnavailable if not even a single text fits.
         """
         first = 0
         while first < len(lengths):
@@ -63,7 +63,7 @@ class TokenBudget:
 
 
 def parts(lengths: Sequence[int], most: int, first: int = 0) -> Iterator[range]:
-    """Consecutive ranges of at most `most` tokens, and of one text at least.
+    """Consecutive ranges of at most `most` tokens, each of at least one text.
 
     >>> list(parts([3, 3, 3, 9, 1], 6))
     [range(0, 2), range(2, 3), range(3, 4), range(4, 5)]
@@ -79,7 +79,7 @@ def parts(lengths: Sequence[int], most: int, first: int = 0) -> Iterator[range]:
 
 
 def images_that_fit(bytes_an_image: int, device: str, most: int) -> int:
-    """How many images' states may be held at a time, 1 at least and `most` at most."""
+    """How many images' states may be held at a time, between 1 and `most`."""
     return max(1, min(most, math.floor(_SHARE * free_memory(device) / max(1, bytes_an_image))))
 
 

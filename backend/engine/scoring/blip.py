@@ -1,8 +1,8 @@
 """BLIP image-text retrieval: ITC cosine and ITM match probability (TRACED §3.1).
 
-Four things make these numbers equal to the published model's (LAVIS): twelve attention heads, an
-epsilon of 1e-6 in the image tower (both stand in a checkpoint's config.json), [ENC] as the first
-token of ITM, and the attention mask.
+Four things are needed to reproduce the published model's scores (LAVIS): twelve attention heads, an
+epsilon of 1e-6 in the image tower (both in a checkpoint's config.json), [ENC] as the first token of
+ITM, and the attention mask.
 """
 
 from collections.abc import Sequence
@@ -39,10 +39,10 @@ CONTEXT = 35
 
 @dataclass
 class BlipScorer(HubImages, DualEncoder):
-    """A `BlipForImageTextRetrieval`, asked through ITC or ITM as `info.kind` says.
+    """A `BlipForImageTextRetrieval`, scored by ITC or ITM according to `info.kind`.
 
-    An image's state is its patch states [patches + 1, width] for ITM, its unit ITC embedding [d]
-    for ITC.
+    An image's state is its patch states [patches + 1, width] for ITM, its unit embedding [d] for
+    ITC.
     """
 
     image_processor: Any
@@ -70,7 +70,7 @@ class BlipScorer(HubImages, DualEncoder):
         return vectors
 
     def wrapped(self, text: Tokens, first: int | None = None) -> tuple[int, ...]:
-        """With the tokens around it; ITM's first one is [ENC], ITC's [CLS]."""
+        """`text` with its special tokens; the first is [ENC] for ITM, [CLS] for ITC."""
         tokenizer = self.reader.tokenizer  # type: ignore[attr-defined]
         begin = int(tokenizer.cls_token_id) if first is None else first
         return (begin, *text, int(tokenizer.sep_token_id))
@@ -83,7 +83,7 @@ class BlipScorer(HubImages, DualEncoder):
 
 
 class ItcSession(CosineSession):
-    """ITC's text side: packed, each text once."""
+    """ITC's text encoder: sequences are packed, each text is read once."""
 
     def __init__(self, scorer: BlipScorer) -> None:
         super().__init__()
@@ -122,7 +122,7 @@ class ItcSession(CosineSession):
 
 
 class ItmSession:
-    """Match probabilities. An image's keys and values are computed once, kept while asked for."""
+    """Match probabilities. An image's keys and values are computed once and kept while in use."""
 
     def __init__(self, scorer: BlipScorer) -> None:
         self.work = Work()
@@ -130,8 +130,8 @@ class ItmSession:
         self._tower = scorer.tower
         self._budget = scorer.budget(self._tower.bytes_a_token)
         self._table = ProjectionTable()
-        self._texts = ItcSession(scorer)  # c comes from ITC's text side (TRACED §3.2)
-        #: By the state's identity; the state itself is kept so that no other takes its place.
+        self._texts = ItcSession(scorer)  # c is computed by ITC's text encoder (TRACED §3.2)
+        #: By `id(state)`; the state is kept alive so that its id is not reused.
         self._memories: dict[int, tuple[ImageState, ImageMemory]] = {}
 
     @property
@@ -150,7 +150,7 @@ class ItmSession:
 
     @torch.inference_mode()
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
-        """softmax(ITM head)[:, 1]. Equal texts of one image are computed once."""
+        """softmax(ITM head)[:, 1]. Equal texts for one image are computed once."""
         images, image_of = self._remember([state for state, _ in requests])
         asked = sorted(
             {
@@ -195,15 +195,15 @@ class ItmSession:
         return self._scorer.model.itm_head(states.float()).float().softmax(-1)[:, 1]
 
     def _remember(self, states: Sequence[ImageState]) -> tuple[list[ImageMemory], list[int]]:
-        """Memories of the distinct images, and which of them each state has.
+        """Memories of the distinct images, and the index of each state's memory.
 
-        Images that are not asked about any more make room.
+        Images that are no longer requested are evicted.
         """
         asked = {id(state): state for state in states}
         self._memories = {key: kept for key, kept in self._memories.items() if key in asked}
         for key, state in asked.items():
             if key not in self._memories:
-                # Not in inference mode: gradients flow past these tensors.
+                # Not inference tensors: autograd must be able to use them.
                 with torch.inference_mode(False):
                     self._memories[key] = (state, self._tower.remember(state.clone()))
                 self.work.images += 1
@@ -214,7 +214,8 @@ class ItmSession:
 def embedded(
     tower: BlipText, sequences: Sequence[Sequence[int]]
 ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
-    """Embeddings of packed sequences; of each one's own tokens as leaves; and the whole table."""
+    """Embeddings of packed sequences, each sequence's own tokens as autograd leaves, and the
+    embedding table."""
     table = tower.embeddings.word_embeddings.weight.detach()
     rows = [torch.tensor(sequence) for sequence in sequences]
     leaves = [table[row[1:-1]].detach().requires_grad_() for row in rows]
@@ -256,7 +257,7 @@ def load_blip(request: Request) -> BlipScorer:
 def encoder_token(tokenizer: Any, vocabulary: int) -> int:
     """The id of [ENC], the first token of ITM.
 
-    Published tokenizers do not know it; in their models it is the last of the vocabulary (30523).
+    Published tokenizers lack it; in their models it is the last row of the vocabulary (30523).
     """
     known = tokenizer.get_vocab().get("[ENC]")
     return int(known) if known is not None else vocabulary - 1

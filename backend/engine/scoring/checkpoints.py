@@ -1,7 +1,7 @@
-"""Checkpoints that scorers are made of: what every loader shares, and what a loader says of itself.
+"""Helpers shared by all checkpoint loaders, and the `Family` record that describes each loader.
 
-A *family* is a form in which checkpoints come. Its module ends with a `FAMILY`; one line in
-`backend.engine.scoring.loading` makes it known.
+A *family* is a checkpoint format. Its module defines `FAMILY`, which is registered by one line in
+`backend.engine.scoring.loading`.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ ADVICE = (
 
 
 class Request(NamedTuple):
-    """What is to be loaded: `kind` None takes the checkpoint's own kind of score."""
+    """What to load; `kind` None selects the checkpoint's default score."""
 
     model: str
     kind: str | None
@@ -32,20 +32,20 @@ class Request(NamedTuple):
 
 @dataclass(frozen=True)
 class Family:
-    """One form of checkpoints, and the kinds of score that they give."""
+    """A checkpoint format and the kinds of score it provides."""
 
     kinds: tuple[str, ...]
     load: Callable[[Request], Scorer]
-    #: Whether a model's name alone says that it is of this form.
+    #: Whether a model's name alone identifies this family.
     named: Callable[[str], bool] = lambda model: False
-    #: The model types in a config.json of transformers that are of this form.
+    #: The `model_type` values of a transformers config.json that belong to this family.
     model_types: tuple[str, ...] = ()
-    #: The kind whose images and captions are vectors of one space; None: there is none.
+    #: The kind that embeds images and captions in one space; None if there is none.
     embedding: str | None = None
 
 
 def load_weights(model: str, model_class: Any, optional: tuple[str, ...] = ()) -> Any:
-    """The model with all of its weights; `optional` beginnings of names may be missing."""
+    """The model with all of its weights; names with a prefix in `optional` may be missing."""
     return hub.load_weights(
         model_class, model, advice=ADVICE, optional=optional, dtype=torch.float32
     )
@@ -67,6 +67,7 @@ def info_of(
 
 
 def id_within(text: Any, key: str) -> int | None:
-    """A special id of a configuration if it can be one: defaults of another size cannot."""
+    """A special token id from a configuration; None if it is missing or outside the vocabulary,
+    as class defaults made for another vocabulary are."""
     value = getattr(text, key, None)
     return int(value) if isinstance(value, int) and value < int(text.vocab_size) else None

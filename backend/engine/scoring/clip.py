@@ -18,11 +18,11 @@ from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tok
 from backend.engine.scoring.tokens import HubReader
 from backend.engine.scoring.towers.causal_text import CausalText, PrefixReader, from_clip
 
-#: Prefixes that a pair's candidates hold at a time, about: two rounds of a long caption.
+#: Approximate number of prefixes held per pair: two rounds of a long caption's candidates.
 _NODES_A_PAIR = 400
-#: CLIP's architecture under the names that transformers has for it.
+#: CLIP's architecture under its names in transformers.
 _CLASSES = {"clip": "CLIPModel", "metaclip_2": "MetaClip2Model"}
-#: What OpenAI's config.json says for the end of a text.
+#: The `eos_token_id` in OpenAI's config.json.
 _OLD_END = 2
 
 
@@ -31,8 +31,8 @@ class ClipScorer(HubImages, DualEncoder):
     """A `CLIPModel`. An image's state is its unit embedding, shape [d]."""
 
     image_processor: Any
-    #: The ids around a caption as its tokenizer puts them; None: those of the configuration, which
-    #: are wrong in OpenAI's own.
+    #: The ids that the tokenizer puts around a caption; None: those of the configuration, which are
+    #: wrong in OpenAI's checkpoints.
     around: tuple[int, int] | None = None
 
     @cached_property
@@ -49,7 +49,7 @@ class ClipScorer(HubImages, DualEncoder):
 
 
 class CausalSession(CosineSession):
-    """Texts through a causal tower, which shares their beginnings over two rounds."""
+    """Reads texts with a causal tower that shares their prefixes across two rounds."""
 
     def __init__(self, tower: CausalText, budget: TokenBudget, live: int) -> None:
         super().__init__(live)
@@ -79,7 +79,7 @@ def open_causal_session(tower: CausalText, budget: TokenBudget) -> CausalSession
 
 
 def load_clip(request: Request) -> ClipScorer:
-    """A `CLIPModel`, or a model of CLIP's form under another name. Raises as `load_scorer` does."""
+    """A `CLIPModel`, or the same architecture under another name. Raises as `load_scorer` does."""
     import transformers
 
     model, _, device, precision = request
@@ -91,8 +91,8 @@ def load_clip(request: Request) -> ClipScorer:
     text = loaded.config.text_config
     rows = int(text.vocab_size)
     if architecture == "clip" and text.eos_token_id == _OLD_END:
-        # Published before transformers 4.31: the numbers in such a file are not the tokenizer's,
-        # and transformers looks at the highest id, which is CLIP's own end.
+        # Published before transformers 4.31: the ids in such a file are not the tokenizer's, and
+        # transformers pools at the highest id, which is CLIP's end token.
         check_tokenizer(model, tokenizer, rows, ends=max(tokenizer.get_vocab().values()))
     else:
         check_tokenizer(model, tokenizer, rows, int(text.eos_token_id), int(text.bos_token_id))

@@ -10,14 +10,16 @@ import torch
 from backend.engine.scoring.protocol import FloatArray, ImageState, Tokens
 from backend.engine.scoring.work import Work
 
-#: Text vectors kept at a time: what the candidates of many live pairs need until they are done.
+#: Text vectors cached: enough for the candidates of many live pairs until those are finished.
 _KEPT = 65_536
 
 
 def gains_of(
     total: torch.Tensor, leaves: Sequence[torch.Tensor], table: torch.Tensor
 ) -> list[FloatArray]:
-    """The gradient of `total` at each text's embeddings [len, width], times every embedding."""
+    """The gradient of `total` at each text's embeddings [len, width], times every embedding.
+
+    Shape [len, vocabulary] for each text."""
     gradients = torch.autograd.grad(total, leaves)
     with torch.no_grad():
         return [(g.float() @ table.float().T).cpu().numpy() for g in gradients]
@@ -28,24 +30,24 @@ class CosineSession(ABC):
 
     def __init__(self, live: int = 48) -> None:
         self.work = Work()
-        self.embedding_work = Work()  # stays empty: scores come from the same vectors
+        self.embedding_work = Work()  # stays empty: scores are computed from the same vectors
         self.live = live
         self._known: OrderedDict[Tokens, FloatArray] = OrderedDict()
 
     @abstractmethod
     def _read(self, groups: Sequence[Sequence[Tokens]]) -> list[FloatArray]:
-        """Unit vectors [texts, d] of each group; no text comes twice, a group may be empty."""
+        """Unit vectors [texts, d] of each group; texts are distinct, groups may be empty."""
 
     @abstractmethod
     def vectors_with_gradients(
         self, texts: Sequence[Tokens]
     ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
         """Unit vectors [texts, d]; for each text the embeddings [len, width] of its own tokens, as
-        leaves of the computation; and the table of embeddings [vocabulary, width]."""
+        autograd leaves; and the embedding table [vocabulary, width]."""
 
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
         self._learn([texts for _, texts in requests])
-        # A sum a row, not a matrix product: that one rounds equal rows differently.
+        # A sum per row: a matrix product would round equal rows differently.
         return [
             (self._rows(texts) * state.numpy()).sum(1, dtype=np.float32)
             if texts
@@ -54,7 +56,7 @@ class CosineSession(ABC):
         ]
 
     def embed(self, texts: Sequence[Tokens]) -> FloatArray:
-        # Texts that were no candidates share little: small groups.
+        # These texts are not candidates of one pair and share few prefixes: small groups.
         self._learn([texts[first : first + 16] for first in range(0, len(texts), 16)])
         return self._rows(texts) if texts else np.zeros((0, 1), np.float32)
 

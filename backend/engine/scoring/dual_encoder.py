@@ -1,4 +1,4 @@
-"""What scorers with an image tower and a text tower share."""
+"""Base class of scorers with an image tower and a text tower."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -12,13 +12,13 @@ from backend.engine.scoring.batch_memory import TokenBudget
 from backend.engine.scoring.independent import Independent
 from backend.engine.scoring.protocol import FloatArray, ImageState, ScorerInfo, Session, TokenReader
 
-#: Images that go through an image tower together.
+#: Batch size of the image tower.
 IMAGES_A_BATCH = 16
 
 
 @dataclass
 class DualEncoder(Independent, ABC):
-    """A model that sees images in batches and answers questions about them in sessions."""
+    """A model that encodes images in batches and scores texts against them in sessions."""
 
     info: ScorerInfo
     model: Any
@@ -26,7 +26,7 @@ class DualEncoder(Independent, ABC):
 
     @abstractmethod
     def pixels(self, images: Sequence[Image.Image]) -> torch.Tensor:
-        """What the image tower takes, float32 [images, 3, height, width]."""
+        """Input of the image tower, float32 [images, 3, height, width]."""
 
     @abstractmethod
     def open_session(self) -> Session: ...
@@ -45,14 +45,14 @@ class DualEncoder(Independent, ABC):
         return states
 
     def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
-        """States are unit vectors themselves, unless a scorer says otherwise."""
+        """The states themselves, which are unit vectors unless a subclass overrides this."""
         if not states:
             return None
         vectors: FloatArray = torch.stack(list(states)).float().cpu().numpy()
         return vectors
 
     def precision(self) -> torch.autocast:
-        """Lower precision where it was asked for, nothing otherwise."""
+        """Autocast to bfloat16 if requested, otherwise disabled."""
         device = self.info.device.split(":")[0]
         low = self.info.precision == "bfloat16"
         return torch.autocast(device, torch.bfloat16, enabled=low)
@@ -77,7 +77,7 @@ class DualEncoder(Independent, ABC):
 
 
 class HubImages:
-    """`pixels` through an image processor of Hugging Face."""
+    """`pixels` through a Hugging Face image processor."""
 
     image_processor: Any
 

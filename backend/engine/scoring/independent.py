@@ -1,10 +1,10 @@
-"""What a scorer says that looks at each pair by itself: nothing has to be prepared."""
+"""No-op preparation for scorers that score each pair independently of the others."""
 
 from backend.engine.scoring.protocol import ImageState, PairSource
 
 
 class Independent:
-    """A base for scorers whose score of a pair does not depend on other pairs."""
+    """Base class of scorers whose score of a pair does not depend on other pairs."""
 
     def prepare(self, pairs: PairSource) -> None:
         """Nothing to do."""

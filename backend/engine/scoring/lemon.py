@@ -1,6 +1,6 @@
-"""LEMoN: do a pair's neighbours say the same? (Zhang et al. 2024, arXiv 2407.18941)
+"""LEMoN: is a pair consistent with its neighbours? (Zhang et al. 2024, arXiv 2407.18941)
 
-On top of any scorer that embeds images and captions. With cosine distances d_X between images, d_Y
+Built on any scorer that embeds images and captions. With cosine distances d_X between images, d_Y
 between captions and d_mm between an image and a caption, and the dataset's other pairs (x_j, y_j):
 
     d_1 = d_mm(x, y)
@@ -9,9 +9,9 @@ between captions and d_mm between an image and a caption, and the dataset's othe
     d_m = mean over y's k nearest captions of
           d_X(x, x_j) · exp(-τ1m d_Y(y, y_j) - τ2m d_mm(x_j, y_j))
 
-and s = -(d_1 + β d_n + γ d_m): higher is better, as everywhere here. A pair is never its own
-neighbour. Along a trajectory the image stays, so its neighbours are found once; a candidate's
-nearest captions are found for each candidate.
+and s = -(d_1 + β d_n + γ d_m): higher is better, as for all scorers. A pair is never its own
+neighbour. The image is fixed along a trajectory, so its neighbours are found once; the nearest
+captions are found for each candidate.
 """
 
 from collections.abc import Hashable, Mapping, Sequence
@@ -41,7 +41,7 @@ from backend.errors import ModelMismatch, SettingsError
 
 @dataclass(frozen=True)
 class LemonState:
-    """An image's vector [d], its pair's row in the bank (-1: none), its nearest images' rows."""
+    """An image's vector [d], its pair's row in the bank (-1: none), nearest images' rows [k]."""
 
     vector: torch.Tensor
     own_row: int
@@ -50,12 +50,12 @@ class LemonState:
 
 @dataclass
 class LemonScorer:
-    """LEMoN on top of `base`, whose states must be embeddings. Needs a bank before it scores."""
+    """LEMoN built on `base`, whose states must be embeddings. Requires a bank before scoring."""
 
     base: DualEncoder
     parameters: LemonParameters = field(default_factory=LemonParameters)
     bank: NeighbourBank | None = None
-    _prepared_for: Hashable = None  #: `identity` of the pairs that the bank holds
+    _prepared_for: Hashable = None  #: `identity` of the pairs in the bank
 
     def __post_init__(self) -> None:
         if self.base.info.kind == "blip-itm":
@@ -76,7 +76,7 @@ class LemonScorer:
         return self.base.reader
 
     def neighbours(self) -> NeighbourBank:
-        """The bank. Raises SettingsError if there is none, or too small a one."""
+        """The bank. Raises SettingsError if there is none, or if it has fewer than 3 pairs."""
         if self.bank is None or len(self.bank) < 3:
             raise SettingsError(
                 "LEMoN compares a pair with the others in its dataset, and here there are none, or "
@@ -85,7 +85,7 @@ class LemonScorer:
         return self.bank
 
     def prepare(self, pairs: PairSource) -> None:
-        """Take all of them as neighbours, and fit the weights where their labels are given.
+        """Index all pairs as neighbours, and fit the parameters if labels are given.
 
         Raises TrainingError if there are too few labels.
         """
@@ -113,7 +113,7 @@ class LemonScorer:
 
     def _fitted(self, bank: NeighbourBank, labels: Mapping[int, bool]) -> LemonParameters:
         rows = {bank.row_of(key): is_wrong for key, is_wrong in labels.items()}
-        rows.pop(-1, None)  # of pairs whose image cannot be read
+        rows.pop(-1, None)  # pairs whose image cannot be read
         return fit_parameters(
             bank,
             np.array(list(rows), np.int64),
@@ -132,7 +132,7 @@ class LemonScorer:
         return [self._state(vector, -1) for vector in self.base.encode_images(images)]
 
     def of_pair(self, state: LemonState, key: int) -> LemonState:
-        """The same image as part of a pair that is in the bank: not its own neighbour."""
+        """The state as pair `key` of the bank, which is then excluded from its own neighbours."""
         return self._state(state.vector, self.neighbours().row_of(key))
 
     def image_embeddings(self, states: Sequence[LemonState]) -> FloatArray | None:
@@ -184,7 +184,7 @@ class LemonSession:
         return self._session.embed(texts)
 
     def score(self, requests: Sequence[tuple[LemonState, Sequence[Tokens]]]) -> list[FloatArray]:
-        # The base learns all candidates in one call; its cosines are d_1 and not needed again.
+        # Embeds all candidates in one call of the base session; its cosines are discarded.
         self._session.score([(state.vector, texts) for state, texts in requests])
         similarities = []
         for state, texts in requests:
@@ -200,7 +200,7 @@ class LemonSession:
         return similarities
 
     def replacement_gains(self, requests: Sequence[tuple[LemonState, Tokens]]) -> list[FloatArray]:
-        """With the neighbours of the text as it is: which they are has no gradient."""
+        """Gains with the neighbours held fixed: their selection is not differentiable."""
         with torch.enable_grad():
             vectors, leaves, table = self._session.vectors_with_gradients(
                 [text for _, text in requests]

@@ -1,4 +1,4 @@
-"""LEMoN_OPT: the six weights that tell right from wrong best on labelled pairs."""
+"""LEMoN_OPT: the six parameters that best separate right from wrong on labelled pairs."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from backend.engine.scoring.neighbours import LemonParameters, NeighbourBank
 from backend.errors import TrainingError
 
-#: Ranges that are searched, uniformly in the logarithm.
+#: Search ranges, sampled log-uniformly.
 _RANGES = {
     "beta": (0.05, 100.0), "gamma": (0.05, 100.0), "tau_1n": (0.01, 20.0),
     "tau_2n": (0.01, 20.0), "tau_1m": (0.01, 20.0), "tau_2m": (0.01, 20.0),
@@ -22,10 +22,11 @@ def fit_parameters(
     neighbours: int = 30,
     seed: int = 0,
 ) -> LemonParameters:
-    """Highest AUC on the bank's pairs at `rows` with labels `is_error`, both of shape [n].
+    """The parameters of highest AUC on the bank's pairs at `rows`, labelled `is_error`, both [n].
 
-    Sampled at random, then finer and finer about the best; LEMoN_FIX takes part, so the result is
-    never worse than it on these pairs. Raises TrainingError with fewer than 10 of either kind.
+    Random search, in ever smaller ranges around the best so far, starting from LEMoN_FIX; the
+    result is never worse than LEMoN_FIX on these pairs. Raises TrainingError with fewer than 10
+    pairs of either class.
     """
     from sklearn.metrics import roc_auc_score
 
@@ -54,7 +55,7 @@ def fit_parameters(
 
 
 class _Distances:
-    """What LEMoN's score is made of for some pairs, so that weights can be tried quickly."""
+    """Precomputed terms of LEMoN's score for some pairs, so that parameters are cheap to try."""
 
     def __init__(self, bank: NeighbourBank, rows: NDArray[np.int64], neighbours: int) -> None:
         images, captions = bank.images[rows], bank.captions[rows]

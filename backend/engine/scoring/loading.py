@@ -1,7 +1,7 @@
-"""A scorer from a hub name or a directory. Every family of checkpoints is one module and one line.
+"""Loads a scorer from a hub name or a directory; the registry of checkpoint families.
 
-The list below is the registry: a new family is a module that ends with its `FAMILY`, named there; a
-score that stands on another scorer's embeddings is a function, named in `BUILT_ON_EMBEDDINGS`.
+To add a family, write a module that defines `FAMILY` and list it in `FAMILIES`. A score computed
+from another scorer's embeddings is a function listed in `BUILT_ON_EMBEDDINGS`.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ FAMILIES: tuple[Family, ...] = (
     lavis_checkpoint.FAMILY,
     lavis.FAMILY,
 )
-#: Scores that are made of the embeddings of any family that has some.
+#: Scores computed from the embeddings of any family that has them.
 BUILT_ON_EMBEDDINGS: dict[str, Callable[[DualEncoder], Scorer]] = {"lemon": LemonScorer}
 KINDS: tuple[str, ...] = (
     *dict.fromkeys(kind for family in FAMILIES for kind in family.kinds),
@@ -37,7 +37,7 @@ KINDS: tuple[str, ...] = (
 
 
 def choose_device(device: str | None = None) -> str:
-    """`device` if it is given and there, otherwise cuda, mps, cpu in this order.
+    """`device` if given, otherwise the first available of cuda, mps, cpu.
 
     Raises SettingsError for a device that this machine does not have.
     """
@@ -54,9 +54,9 @@ def choose_device(device: str | None = None) -> str:
 
 
 def choose_precision(device: str, precision: str | None = None) -> str:
-    """`precision` if it is given, otherwise bfloat16 where CUDA has it natively, else float32.
+    """`precision` if given, otherwise bfloat16 on CUDA devices with native support, else float32.
 
-    What bfloat16 changes is in BENCHMARKS.md ("Precision"). Raises SettingsError for any other.
+    For the effect of bfloat16 see BENCHMARKS.md ("Precision"). Raises SettingsError for any other.
     """
     if precision not in (None, *PRECISIONS):
         raise SettingsError(f"There is no precision '{precision}'; use {' or '.join(PRECISIONS)}.")
@@ -69,10 +69,10 @@ def load_scorer(
     device: str | None = None,
     precision: str | None = None,
 ) -> Scorer:
-    """Load `model`; `kind` is one of KINDS, None takes the checkpoint's own.
+    """Load `model`; `kind` is one of KINDS, None selects the checkpoint's default.
 
-    Raises ModelUnavailable if it cannot be loaded, ModelMismatch if it is something else or lacks
-    weights, SettingsError for a kind or a device that does not exist.
+    Raises ModelUnavailable if it cannot be loaded, ModelMismatch if it is of another type or lacks
+    weights, SettingsError for an unknown kind or an unavailable device.
     """
     if kind is not None and kind not in KINDS:
         raise SettingsError(f"There is no scorer '{kind}'; use one of: {', '.join(KINDS)}.")
@@ -89,7 +89,7 @@ def load_scorer(
 
 
 def _family_of(model: str) -> Family:
-    """By the name, or by what its config.json says. Raises ModelUnavailable, ModelMismatch."""
+    """The family by the model's name or its config.json. Raises ModelUnavailable, ModelMismatch."""
     for family in FAMILIES:
         if family.named(model):
             return family

@@ -1,4 +1,4 @@
-"""tau: by what a model multiplies its cosines before a softmax."""
+"""tau: the factor by which a model multiplies its cosines before a softmax."""
 
 from typing import Any
 
@@ -6,8 +6,8 @@ from backend.engine.scoring.protocol import Scorer
 
 
 def logit_scale_of(scorer: Scorer, usual: float) -> float:
-    """The model's own scale: `exp(logit_scale)` of CLIP, SigLIP and open_clip, `1 / temp` of BLIP's
-    ITC where its checkpoint carries it (Hugging Face's does not); `usual` for any other."""
+    """The model's own scale: `exp(logit_scale)` for CLIP, SigLIP and open_clip, `1 / temp` for
+    BLIP's ITC if the checkpoint has it (Hugging Face's does not); otherwise `usual`."""
     model: Any = getattr(scorer, "model", None)
     scale, temperature = getattr(model, "logit_scale", None), getattr(model, "temp", None)
     import torch

@@ -1,4 +1,4 @@
-"""The pairs that LEMoN compares a pair with, and the weights by which it does."""
+"""LEMoN's parameters, and the index of the dataset's pairs in which it searches neighbours."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -12,7 +12,7 @@ from backend.engine.scoring.protocol import FloatArray
 
 @dataclass(frozen=True)
 class LemonParameters:
-    """k and the six weights. The defaults are LEMoN_FIX; LEMoN_OPT fits the six to labels."""
+    """k and six hyperparameters. The defaults are LEMoN_FIX; LEMoN_OPT fits the six to labels."""
 
     neighbours: int = 30
     beta: float = 5.0
@@ -27,9 +27,10 @@ class LemonParameters:
 
 
 class NeighbourBank:
-    """The dataset's pairs as unit vectors, searched exactly (faiss, inner product).
+    """The dataset's pairs as unit vectors, with exact search (faiss, inner product).
 
-    `images` and `captions`: shape [pairs, d]; `keys`: what each pair is called outside, ascending.
+    `images` and `captions`: shape [pairs, d]; `keys`: external ids of the pairs, ascending. Raises
+    ValueError if the keys are not.
     """
 
     def __init__(self, keys: Sequence[int], images: FloatArray, captions: FloatArray) -> None:
@@ -50,14 +51,14 @@ class NeighbourBank:
         return len(self.keys)
 
     def row_of(self, key: int) -> int:
-        """The pair's row, -1 if it is not among them."""
+        """The row of pair `key`, -1 if it is not in the bank."""
         row = int(np.searchsorted(self.keys, key))
         return row if row < len(self.keys) and self.keys[row] == key else -1
 
     def near_images(
         self, vectors: FloatArray, count: int, own_rows: Sequence[int]
     ) -> NDArray[np.int64]:
-        """Rows of the nearest images, nearest first, without row own[i]; [n, ≤ count]."""
+        """Rows of the nearest images, nearest first, excluding row own_rows[i]; [n, ≤ count]."""
         return self._near(self._by_image, vectors, count, own_rows)
 
     def near_captions(
@@ -71,7 +72,7 @@ class NeighbourBank:
         most = min(count, len(self) - 1)
         _, neighbours = index.search(np.ascontiguousarray(vectors, np.float32), most + 1)
         itself = np.asarray(own_rows, np.int64)[:, None]
-        # The pair itself moves to the end, then the last of each row is left out.
+        # Move the pair itself to the end of its row, then drop the last column.
         order = np.argsort(neighbours == itself, axis=1, kind="stable")
         rows: NDArray[np.int64] = np.take_along_axis(neighbours, order, 1)[:, :most]
         return rows

@@ -1,8 +1,8 @@
-"""open_clip: any architecture with a pretrained tag or a file of weights.
+"""open_clip: any architecture with a pretrained tag or a weights file.
 
 Named `open_clip:ARCHITECTURE@PRETRAINED`, such as `open_clip:ViT-B-32@laion2b_s34b_b79k`,
-`open_clip:ViT-B-32@/path/weights.pt`, or `open_clip:hf-hub:ORGANISATION/NAME`. Towers of CLIP's own
-form share prefixes like `CLIPModel`'s; others are read padded.
+`open_clip:ViT-B-32@/path/weights.pt`, or `open_clip:hf-hub:ORGANISATION/NAME`. Text towers of
+CLIP's architecture share prefixes as `CLIPModel`'s does; others read padded texts.
 """
 
 import os
@@ -38,7 +38,7 @@ PREFIX = "open_clip:"
 
 @dataclass
 class BytePairReader:
-    """open_clip's own `SimpleTokenizer`, which carries its vocabulary with the package."""
+    """open_clip's own `SimpleTokenizer`, whose vocabulary ships with the package."""
 
     tokenizer: Any
     context: int
@@ -51,13 +51,13 @@ class BytePairReader:
         return [tuple(self.tokenizer.encode(text)[: self.context - 2]) for text in captions]
 
     def spans(self, caption: str) -> list[tuple[int, int]]:
-        """Found by reading on in the caption: the tokenizer itself does not say."""
+        """Found by searching the caption for each token in turn: the tokenizer has no offsets."""
         (tokens,) = self.tokenise([caption])
         lower, place, spans = caption.lower(), 0, []
         for token in tokens:
             piece = self.decode((token,))
             start = lower.find(piece, place) if piece else -1
-            if start < 0:  # cleaned away or changed by the tokenizer: no characters of its own
+            if start < 0:  # removed or altered by the tokenizer's cleaning: an empty span
                 spans.append((place, place))
                 continue
             place = start + len(piece)
@@ -81,7 +81,7 @@ class BytePairReader:
 
 @dataclass
 class OpenClipScorer(DualEncoder):
-    """A model of open_clip. An image's state is its unit embedding, shape [d]."""
+    """An open_clip model. An image's state is its unit embedding, shape [d]."""
 
     preprocess: Callable[[Image.Image], torch.Tensor]
 
@@ -120,7 +120,7 @@ class OpenClipScorer(DualEncoder):
 
 
 def _around(reader: Any) -> tuple[list[int], list[int], int]:
-    """The ids before and behind a caption's own, and the filler, as the tokenizer puts them."""
+    """The ids that the tokenizer puts before and after a caption's own, and its padding id."""
     tokenizer = reader.tokenizer
     if isinstance(reader, BytePairReader):
         return [int(tokenizer.sot_token_id)], [int(tokenizer.eot_token_id)], 0
@@ -132,7 +132,7 @@ def _around(reader: Any) -> tuple[list[int], list[int], int]:
 
 @torch.inference_mode(False)
 def from_open_clip(model: Any, tokenizer: Any, dtype: torch.dtype) -> CausalText | None:
-    """The text tower for sharing prefixes, or None where it is not of CLIP's form."""
+    """The text tower for prefix sharing; None if it is not of CLIP's architecture."""
     tower = getattr(model, "text", model)
     blocks = getattr(getattr(tower, "transformer", None), "resblocks", None)
     plain = (
@@ -186,7 +186,7 @@ _ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 def reader_of(tokenizer: Any, context: int) -> Any:
-    """A reader for what `open_clip.get_tokenizer` returns."""
+    """The reader for a tokenizer from `open_clip.get_tokenizer`."""
     if hasattr(tokenizer, "encoder"):
         return BytePairReader(tokenizer, context)
     inner = tokenizer.tokenizer
@@ -194,7 +194,7 @@ def reader_of(tokenizer: Any, context: int) -> Any:
 
 
 def load_open_clip(request: Request) -> OpenClipScorer:
-    """What open_clip makes of the name. Raises as `load_scorer` does."""
+    """The open_clip model of that name. Raises as `load_scorer` does."""
     import open_clip
 
     model, _, device, precision = request
@@ -235,7 +235,7 @@ def load_open_clip(request: Request) -> OpenClipScorer:
 
 
 def hub_name_of(model: str) -> str:
-    """The repository of the hub behind the name of an open_clip model; "" if there is none.
+    """The hub repository of an open_clip model; "" if there is none.
 
     >>> hub_name_of("open_clip:hf-hub:timm/ViT-B-16-SigLIP")
     'timm/ViT-B-16-SigLIP'
@@ -250,7 +250,7 @@ def hub_name_of(model: str) -> str:
 
 
 def _check_downloaded(model: str, architecture: str, pretrained: str) -> None:
-    """Raises ModelMissing where open_clip would download."""
+    """Raises ModelMissing if open_clip would have to download the weights."""
     name = hub_name_of(f"{PREFIX}{architecture}@{pretrained}")
     if name and not commit_of(name):
         raise ModelMissing(f"The weights of '{model}' ({name}) have not been downloaded.", model)
@@ -258,7 +258,7 @@ def _check_downloaded(model: str, architecture: str, pretrained: str) -> None:
 
 @contextmanager
 def _without_network() -> Iterator[None]:
-    """open_clip asks the hub for a newer version whenever it loads; here it reads what is there."""
+    """Restricts open_clip to local files; by default every load queries the hub for updates."""
     import open_clip.pretrained as library
 
     real = library.hf_hub_download, library.download_pretrained_from_url
@@ -271,7 +271,7 @@ def _without_network() -> Iterator[None]:
 
 
 def _downloaded_before(url: str, cache_dir: str | None = None) -> str:
-    """The file that open_clip itself has once downloaded from `url`. Raises ModelUnavailable."""
+    """open_clip's cached download of `url`. Raises ModelUnavailable if there is none."""
     folder = Path(cache_dir or Path.home() / ".cache" / "clip")
     path = folder / Path(url).name
     if not path.is_file():
@@ -280,7 +280,7 @@ def _downloaded_before(url: str, cache_dir: str | None = None) -> str:
 
 
 def _check(model: str, loaded: Any, tokenizer: Any, reader: Any, preprocess: Any) -> None:
-    """Raises ModelMismatch."""
+    """Raises ModelMismatch if tokenizer or preprocessing do not fit the model."""
     text = getattr(loaded, "text", loaded)
     table = next(m for m in text.modules() if isinstance(m, torch.nn.Embedding))
     rows = int(getattr(loaded, "vocab_size", 0) or table.num_embeddings)

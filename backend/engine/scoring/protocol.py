@@ -1,9 +1,9 @@
-"""s(x, y): how well caption x describes image y, and what every scorer must be able to do.
+"""s(x, y): how well a caption describes an image, and the interface every scorer implements.
 
-A scorer encodes an image once into an opaque state; after that a *session* answers any number of
-questions about such states, in calls that mix pairs. Questions are token sequences: explorers that
-exchange tokens ask for sequences no caption would give. A session owns what questions can share
-(an image's keys and values, the beginnings of sequences) and forgets it with the session.
+A scorer encodes an image once into an opaque state; a *session* then scores any number of texts
+against such states, in calls that mix pairs. Texts are token sequences, because explorers that
+replace tokens produce sequences that no caption tokenises to. A session owns the caches that
+requests share (an image's keys and values, common prefixes) and discards them when it ends.
 """
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -16,31 +16,31 @@ from PIL import Image
 
 from backend.engine.scoring.work import Work
 
-#: What `encode_images` returns for one image. Only the scorer that made it may look inside.
+#: What `encode_images` returns for one image; opaque to all but the scorer that created it.
 ImageState = Any
 FloatArray = NDArray[np.float32]
 BoolArray = NDArray[np.bool_]
-#: A caption's own tokens, without those that a model puts before and behind.
+#: A caption's own tokens, without the special tokens that a model adds around them.
 Tokens = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class ScorerInfo:
-    """What produced a score: stored with every run, shown beside every number."""
+    """What produced a score: stored with every run and shown next to every score."""
 
     kind: str  #: one of `backend.engine.scoring.loading.KINDS`
     model: str  #: hub name or directory, as the user gave it
-    revision: str  #: commit of the hub, or a digest of the local weights
+    revision: str  #: hub commit, or a digest of the local weights
     device: str
     context_words_note: str  #: e.g. "at most 35 tokens; the rest of a caption is not read"
-    limits: str = ""  #: plain warning for people, e.g. "this model only knows drawn scenes"
+    limits: str = ""  #: warning shown to users, e.g. "this model only knows drawn scenes"
     precision: str = "float32"
-    #: Name of another score of the same model, the dot product of `image_embeddings` and
-    #: `Session.embed`: ITC's cosine beside ITM. Empty: there is none, or it is s itself.
+    #: Name of a second score of the same model, the dot product of `image_embeddings` and
+    #: `Session.embed`, e.g. ITC's cosine for ITM. Empty if there is none, or if it is s itself.
     auxiliary: str = ""
-    #: Weights of the score itself, by which it differs from another of the same model.
+    #: Parameters of the score itself, which distinguish it from others of the same model.
     parameters: Mapping[str, float] = field(default_factory=dict, hash=False)
-    #: The score of a pair depends on the other pairs of its dataset (LEMoN).
+    #: Whether a pair's score depends on the other pairs in its dataset (LEMoN).
     compares_pairs: bool = False
 
 
@@ -48,50 +48,51 @@ class TokenReader(Protocol):
     """Captions to tokens and back."""
 
     def tokenise(self, captions: Sequence[str]) -> list[Tokens]:
-        """Each caption's own tokens, cut where the model's context ends."""
+        """Each caption's own tokens, truncated to the model's context."""
         ...
 
     def spans(self, caption: str) -> list[tuple[int, int]]:
-        """The characters of each of the caption's own tokens, as half-open ranges."""
+        """The half-open character range of each of the caption's own tokens."""
         ...
 
     def decode(self, tokens: Tokens) -> str:
-        """What a person reads when the model reads these tokens."""
+        """The tokens as readable text."""
         ...
 
     def words_read(self, caption: str) -> int:
-        """How many of the caption's words (`Caption.parse`) the model reads before its context
-        ends. Smaller than the caption's length means: truncated, and the pair must say so."""
+        """How many of the caption's words (`Caption.parse`) fit into the model's context.
+
+        If fewer than the caption has, the caption is truncated and the pair must be marked so."""
         ...
 
     def replaceable(self, whole_words: bool) -> BoolArray:
-        """Which tokens may replace another, shape [vocabulary]: none of the special ones, and on
-        request only those that are a word by themselves."""
+        """Mask [vocabulary] of the tokens that may replace another: no special tokens, and with
+        `whole_words` only tokens that are complete words."""
         ...
 
 
 class Session(Protocol):
-    """Questions about images, and what their answers have in common."""
+    """Scores texts against images, caching what requests share."""
 
     @property
     def work(self) -> Work:
-        """What has been computed so far."""
+        """The work done so far."""
         ...
 
     @property
     def embedding_work(self) -> Work:
-        """What `embed` has cost beyond that; nothing where scores come from the same vectors."""
+        """The additional work done by `embed`; none if scores are computed from its vectors."""
         ...
 
     @property
     def live(self) -> int:
-        """How many images may be asked about at a time before memory runs short."""
+        """How many images may be in use at a time without exhausting memory."""
         ...
 
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
         """For each (state, texts): scores s, shape [len(texts)].
 
-        Cosines lie in [-1, 1], match probabilities in [0, 1]. Texts may be empty. Equal texts of
+        Cosines are in [-1, 1], match probabilities in [0, 1]. Texts may be empty. Equal texts for
         one state get equal scores.
         """
         ...
@@ -101,15 +102,15 @@ class Session(Protocol):
         ...
 
     def replacement_gains(self, requests: Sequence[tuple[ImageState, Tokens]]) -> list[FloatArray]:
-        """For each (state, text): how much s would rise, to first order, if token j became v.
+        """For each (state, text): the first-order gain in s from replacing token j with v.
 
-        Shape [len(text), vocabulary]: the gradient of s at token j's embedding times e(v); e(w_j)
-        itself is the same for all v and left out (TRACED, Algorithm 3).
+        Shape [len(text), vocabulary]: the gradient of s at token j's embedding times e(v). The
+        e(w_j) term is the same for all v and omitted (TRACED, Algorithm 3).
         """
         ...
 
 
-#: Unit vectors of images and of captions, in order: shapes [images, d] and [captions, d].
+#: Maps images and captions to their unit vectors, in order: [images, d] and [captions, d].
 Embed = Callable[[Sequence[Image.Image], Sequence[str]], tuple[FloatArray, FloatArray]]
 
 
@@ -118,25 +119,26 @@ class PairSource(Protocol):
 
     @property
     def identity(self) -> Hashable:
-        """Equal: the same pairs; what was prepared for them still holds."""
+        """Equal identities mean the same pairs, so that earlier preparation remains valid."""
         ...
 
     def vectors(
         self, model: str, embed: Embed
     ) -> Iterator[tuple[list[int], FloatArray, FloatArray]]:
-        """(keys, image vectors, caption vectors) of the pairs with a readable image, in parts, by
-        ascending key: as `model` has made them earlier, or as `embed` makes them now."""
+        """(keys, image vectors, caption vectors) of the pairs with a readable image, in batches, by
+        ascending key: stored vectors of `model` where available, otherwise computed by `embed`."""
         ...
 
     def labels(self) -> Mapping[int, bool] | None:
-        """Whether the caption of a pair is wrong, by key, of those for which that is known; None:
-        the scorer is not to learn from it."""
+        """Whether each labelled pair's caption is wrong, by key; None if the scorer must not be
+        fitted to labels."""
         ...
 
 
 @runtime_checkable
 class Scorer(Protocol):
-    """Higher s means a better match; `text_embeddings` give c, the similarity of two captions."""
+    """Higher s means a better match. The dot product of two `text_embeddings` is c, the similarity
+    of two captions."""
 
     @property
     def info(self) -> ScorerInfo: ...
@@ -145,13 +147,14 @@ class Scorer(Protocol):
     def reader(self) -> TokenReader: ...
 
     def prepare(self, pairs: PairSource) -> None:
-        """Called before pairs of a dataset are scored: whoever compares pairs reads the others
-        here. Cheap when nothing has changed since."""
+        """Called before a dataset is scored; scorers that compare pairs read all of them here.
+
+        Cheap if nothing has changed since the last call."""
         ...
 
     @property
     def prepared(self) -> Any:
-        """What `prepare` has made, for `take_over` of the same scorer in another process."""
+        """The result of `prepare`, for `take_over` by the same scorer in another process."""
         ...
 
     def take_over(self, prepared: Any) -> None: ...
@@ -161,11 +164,11 @@ class Scorer(Protocol):
         ...
 
     def of_pair(self, state: ImageState, key: int) -> ImageState:
-        """The state as that of pair `key`: who compares pairs must know which one this is."""
+        """The state tagged as pair `key`, so that scorers that compare pairs can identify it."""
         ...
 
     def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
-        """Unit vectors by which images can be compared, shape [states, d]; None if there are none.
+        """Unit vectors for comparing images, shape [states, d]; None if there are none.
 
         d is the same for all images of a model."""
         ...
@@ -173,9 +176,9 @@ class Scorer(Protocol):
     def open_session(self) -> Session: ...
 
     def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
-        """`Session.score` for captions, in a session of its own."""
+        """`Session.score` for captions, in a new session."""
         ...
 
     def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
-        """`Session.embed` for captions, in a session of its own."""
+        """`Session.embed` for captions, in a new session."""
         ...

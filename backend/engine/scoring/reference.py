@@ -1,7 +1,7 @@
-"""The plain way: one pair at a time through the model's own forward, padded, nothing shared.
+"""Reference scores: one pair at a time through the model's own forward, padded, nothing shared.
 
-Slow on purpose and easy to check by eye; tests hold the scorers to it within 1e-4 in float32, and
-`bench` measures against it.
+Deliberately slow and simple; tests require the scorers to match it within 1e-4 in float32, and
+`bench` uses it as the baseline.
 """
 
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ Plain = ClipScorer | BlipScorer
 
 @torch.inference_mode()
 def reference_scores(scorer: Plain, image: Image.Image, captions: Sequence[str]) -> FloatArray:
-    """s of each caption for one image, from processor to score, shape [len(captions)]."""
+    """s of each caption for one image, computed end to end, shape [len(captions)]."""
     return np.array([_score(scorer, image, caption) for caption in captions], np.float32)
 
 
@@ -47,10 +47,10 @@ def _score(scorer: Plain, image: Image.Image, caption: str) -> float:
 
 @dataclass
 class ReferenceSession:
-    """A session that does each pair's questions in one padded batch of the model's own forward.
+    """A session that scores each pair's texts in one padded batch of the model's own forward.
 
-    The image is encoded once, as the papers' own code does; nothing else is shared. Texts are
-    padded to the longest of the pair, or to `padding` tokens.
+    The image is encoded once, as in the papers' own code; nothing else is shared. Texts are padded
+    to the longest of the pair, but to at least `padding` tokens.
     """
 
     scorer: Plain
@@ -105,7 +105,8 @@ class ReferenceSession:
         return torch.nn.functional.normalize(vectors, dim=-1)
 
     def _gains(self, state: torch.Tensor, text: Tokens) -> FloatArray:
-        """Autograd through the model's own table of embeddings, caught as it leaves the table."""
+        """Gradient at the output of the model's embedding table, captured by a hook, times the
+        table."""
         model: Any = self.scorer.model
         table = (
             model.text_encoder.embeddings.word_embeddings
@@ -131,7 +132,7 @@ class ReferenceSession:
         return gains
 
     def _count(self, work: Work, batches: Sequence[Sequence[Tokens]], patches: int) -> None:
-        """As `Work` counts, with padding; keys and values of an image once a text."""
+        """Counts as in `Work`, padding included; an image's keys and values once per text."""
         for texts in batches:
             tokens = len(texts) * max(self.padding, 2 + max(map(len, texts)))
             work.sequences += len(texts)

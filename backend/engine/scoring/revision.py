@@ -1,4 +1,4 @@
-"""Which weights exactly: the hub's commit, or a digest of the files in a directory."""
+"""Identifies the exact weights: the hub's commit, or a digest of the files in a directory."""
 
 import hashlib
 import json
@@ -7,14 +7,15 @@ from typing import Any
 
 from backend.engine.hub_cache import commit_of
 
-#: Read of each weights file: enough to tell trainings apart, cheap for files of gigabytes.
+#: Bytes read at each end of a file: enough to tell checkpoints apart, cheap for large files.
 _SAMPLE = 1 << 20
 
 
 def revision_of(model: str, commit: str | None = None) -> str:
     """`commit` for a hub name; for a directory a digest of its configuration and weights.
 
-    Of each file its name, its size and its first and last megabyte count.
+    The digest covers each file's name, size, and first and last megabyte. Truncated to 12
+    characters; "unknown" if there is no commit.
     """
     folder = Path(model)
     if not folder.is_dir():
@@ -36,7 +37,7 @@ def revision_of(model: str, commit: str | None = None) -> str:
 
 
 def weights_digest(model: Any) -> str:
-    """A digest of the loaded weights: their names, shapes and a few numbers of each."""
+    """A digest of the loaded weights: their names, shapes and first 64 values."""
     digest = hashlib.sha256()
     for name, weight in model.state_dict().items():
         digest.update(f"{name}:{tuple(weight.shape)}".encode())
@@ -45,7 +46,7 @@ def weights_digest(model: Any) -> str:
 
 
 def limits_of(model: str) -> str:
-    """What a model's own `traced.json` says that it cannot do; empty if it says nothing."""
+    """The limitations stated in the model's `traced.json`; empty if there are none."""
     path = Path(model) / "traced.json"
     if not path.is_file():
         return ""

@@ -1,8 +1,8 @@
 """SigLIP through Hugging Face: s is the cosine of image and text embedding.
 
-SigLIP's own probability, sigmoid(scale · cosine + bias), rises with the cosine, so the order of
-captions is the same. Captions are padded to the model's length and the padding is attended to, as
-in its training.
+SigLIP's own probability, sigmoid(scale · cosine + bias), is monotonic in the cosine, so captions
+rank the same. Captions are padded to the model's length and the padding is attended to, as in
+training.
 """
 
 from collections.abc import Sequence
@@ -67,11 +67,12 @@ def load_siglip(request: Request) -> SiglipScorer:
     text = loaded.config.text_config
     check_tokenizer(model, tokenizer, int(text.vocab_size))
     check_image_processor(model, image_processor, loaded.config.vision_config)
-    # One token behind a caption, none before: two places less than its length, as `HubReader` cuts.
+    # One special token after a caption and none before it, but `HubReader` reserves two: hence + 1.
     reader = HubReader(tokenizer, int(text.max_position_embeddings) + 1, int(text.vocab_size))
     info = info_of("siglip", model, device, precision, loaded, reader.context - 1)
     return SiglipScorer(info, loaded.to(device), reader, image_processor)
 
 
-#: SigLIP 2 of fixed resolution calls itself siglip; its NaFlex models take patches of any shape.
+#: Fixed-resolution SigLIP 2 has model type "siglip" as well. NaFlex models, with patch grids of any
+#: shape, have another and are not supported.
 FAMILY = Family(("siglip",), load_siglip, model_types=("siglip",), embedding="siglip")

@@ -1,4 +1,4 @@
-"""Captions to tokens and back, through a fast tokenizer of Hugging Face."""
+"""Captions to tokens and back, through a fast Hugging Face tokenizer."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from backend.engine.scoring.protocol import BoolArray, Tokens
 class HubReader:
     """A `PreTrainedTokenizerFast` with the model's context.
 
-    `context` counts the two tokens around a caption, `vocabulary` the rows of the model's table of
-    embeddings, which may be more than the tokenizer knows.
+    `context` includes the two special tokens around a caption. `vocabulary` is the number of rows
+    of the model's embedding table, which may exceed the tokenizer's vocabulary.
     """
 
     tokenizer: Any
@@ -62,12 +62,12 @@ class HubReader:
 
 
 def mark_of(vocabulary: Collection[str]) -> str:
-    """How a vocabulary marks whole words: CLIP behind, SigLIP before, BERT not at all."""
+    """How a vocabulary marks whole words: CLIP by a suffix, SigLIP by a prefix, BERT not at all."""
     return next((mark for mark in ("a</w>", "▁a") if mark in vocabulary), "").replace("a", "")
 
 
 def is_word(token: str, mark: str) -> bool:
-    """Is a vocabulary's entry a word by itself?
+    """Whether a vocabulary entry is a complete word.
 
     >>> is_word("dog</w>", "</w>"), is_word("do", "</w>"), is_word("dog", ""), is_word("##ing", "")
     (True, False, True, False)
@@ -81,10 +81,10 @@ def _is_placeholder(token: str) -> bool:
 
 
 def words_within(caption: str, read: Sequence[tuple[int, int]], most: int) -> int:
-    """How many words of the caption lie wholly within the characters of the tokens `read`.
+    """How many words of the caption are fully covered by the token spans `read`.
 
-    Fewer than `most` tokens mean that nothing was cut off, so every word is read, also one that the
-    tokenizer throws away.
+    With fewer than `most` tokens nothing was truncated, so every word counts as read, even one that
+    the tokenizer discards.
     """
     words = Caption.parse(caption).spans
     if len(read) < most:

@@ -1,7 +1,7 @@
-"""What a session has computed, in units that do not depend on the machine.
+"""The work a session has done, in units that do not depend on the machine.
 
-Counted where it is computed and compared in tests with what the candidates themselves say has to be
-computed at least (`tests/lab/bench/lower_bounds.py`).
+Counted where the work happens; tests compare it with the lower bounds implied by the candidates
+(`tests/lab/bench/lower_bounds.py`).
 """
 
 from dataclasses import dataclass
@@ -11,10 +11,9 @@ from dataclasses import dataclass
 class Work:
     """Units of work of a text tower.
 
-    * `images`: images whose keys and values were computed, once each and for all layers;
-    * `sequences`: distinct texts whose score was computed; the last layer is computed for one token
-      of each;
-    * `tokens`: tokens that went through all layers but the last;
+    * `images`: images whose keys and values were computed, once per image for all layers;
+    * `sequences`: distinct texts scored; the last layer is computed for one token of each;
+    * `tokens`: tokens that passed through all layers but the last;
     * `projections`: distinct (token, position) whose first projection was computed;
     * `attended`: (query, key) pairs of self-attention in a layer before the last;
     * `attended_last`: the same in the last layer;

@@ -1,15 +1,15 @@
 """Bags of similar pictures (SR, Algorithms 1 and 2, and B.2).
 
 A bag holds pictures that a caption must tell apart. Pictures are compared by a *multimodal* vector,
-the picture's own beside the mean of its captions':
+the picture's own concatenated with the mean of its captions' vectors:
 
     m_i = (z_i || t_i) / sqrt(2)        z_i, t_i unit vectors
 
-The paper does not normalise t_i, which then weighs less the more its captions differ; we do. What
-the paper leaves out: two pictures of a bag are never near duplicates, which no caption tells apart.
+The paper does not normalise t_i, which then weighs less the more its captions differ; we do. Unlike
+the paper, we never put near duplicates into one bag, since no caption can tell them apart.
 
     candidate bag of i    i and its nearest pictures; alpha = their mean cosine with i
-    curated bags          by alpha descending, each that shares no picture with those before
+    curated bags          by alpha descending, each that is disjoint from those already taken
     training bags         each epoch in a random order, each picture at most once
 """
 
@@ -22,11 +22,11 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.floating]
 
-#: Pictures whose vectors are this near each other show the same.
+#: Pictures are near duplicates from this cosine on.
 NEAR_DUPLICATE = 0.98
-#: Neighbours among which a bag's pictures are looked for, as published.
+#: Number of neighbours searched for a bag's pictures, as published.
 NEIGHBOURS = 200
-#: A bag of one says nothing, and nobody looks through more.
+#: A bag needs two pictures to compare; more than 50 are too many to review.
 SMALLEST, LARGEST = 2, 50
 _ROWS = 1024
 
@@ -41,7 +41,7 @@ class Bag:
 
 
 def unit(vectors: ArrayLike) -> NDArray[np.float32]:
-    """Rows scaled to length 1, float32 [n, d]; a row of zeros stays as it is."""
+    """Rows scaled to length 1, float32 [n, d]; rows of zeros are unchanged."""
     rows = np.asarray(vectors, np.float32)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=rows.copy(), where=lengths > 0)
@@ -57,8 +57,8 @@ def nearest(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The `count` nearest other rows of each row (or of `rows`), and their cosines: [n, count].
 
-    Exact, nearest first, ties by the smaller row; fewer columns where there are fewer vectors. The
-    n x n matrix is never held.
+    Exact, nearest first, ties by the smaller row; fewer columns if there are fewer vectors. The
+    n x n matrix is never materialised.
     """
     import faiss
 
@@ -75,7 +75,7 @@ def nearest(
         _, neighbours = index.search(np.ascontiguousarray(vectors[part]), count + 1)
         for row, (itself, near) in enumerate(zip(part, neighbours, strict=True), first):
             others = near[near != itself][:count]
-            # float32 sums differ between batches: what is kept is computed again, and ordered.
+            # float32 sums differ between batches: recompute in float64 and re-sort.
             exact = vectors[others].astype(np.float64) @ vectors[itself].astype(np.float64)
             order = np.lexsort((others, -exact))
             places[row], cosines[row] = others[order], exact[order]
@@ -85,11 +85,11 @@ def nearest(
 def candidate_bags(
     vectors: NDArray[np.float32], pictures: NDArray[np.float32], size: int
 ) -> list[Bag]:
-    """Algorithm 1: a bag for each picture that has enough others beside it, in the order of rows.
+    """Algorithm 1: a bag for each picture with enough distinct neighbours, in the order of rows.
 
-    `vectors` [n, d]: unit vectors m by which pictures are near each other; `pictures` [n, d']: unit
-    vectors of the pictures alone, by which near duplicates are known. Raises ValueError for a size
-    that is invalid.
+    `vectors` [n, d]: unit vectors m, which determine the neighbours; `pictures` [n, d']: unit
+    vectors of the pictures alone, which determine near duplicates. Raises ValueError for an invalid
+    size.
     """
     _check(size)
     bags: dict[int, Bag] = {}
@@ -109,8 +109,8 @@ def candidate_bags(
 
 
 def curated_bags(candidates: Sequence[Bag]) -> list[Bag]:
-    """Algorithm 2: the hardest first, each that shares no picture with those taken; ties by the
-    smallest picture.
+    """Algorithm 2: bags by descending alpha, skipping those that share a picture with one already
+    taken; ties by the smaller query row.
 
     >>> curated_bags([Bag((0, 1), 0.5), Bag((1, 2), 0.9), Bag((3, 0), 0.5)])
     [Bag(members=(1, 2), alpha=0.9), Bag(members=(3, 0), alpha=0.5)]
@@ -128,8 +128,8 @@ def training_bags(
     near: NDArray[np.int64], size: int, rng: random.Random
 ) -> Iterator[tuple[int, ...]]:
     """One epoch of training bags (B.2): pictures in a random order, each with its first `size` - 1
-    neighbours that no bag holds yet. `near` [n, k]: neighbours of each picture, nearest first, as
-    `nearest` gives them. Pictures that are left without enough free neighbours sit the epoch out.
+    neighbours that are not yet in a bag. `near` [n, k]: neighbours of each picture, nearest first,
+    as returned by `nearest`. Pictures without enough free neighbours are skipped in this epoch.
     """
     _check(size)
     order = list(range(len(near)))
@@ -146,7 +146,7 @@ def training_bags(
 
 
 def random_bags(count: int, size: int, rng: random.Random) -> list[Bag]:
-    """`count` pictures sampled at random into disjoint bags: what mined bags are compared with."""
+    """`count` pictures partitioned at random into bags: the baseline for mined bags."""
     _check(size)
     order = list(range(count))
     rng.shuffle(order)
@@ -157,7 +157,7 @@ def random_bags(count: int, size: int, rng: random.Random) -> list[Bag]:
 def _distinct(
     row: int, near: NDArray[np.int64], pictures: NDArray[np.float32], size: int
 ) -> list[int]:
-    """Places in `near` of the first pictures that are near duplicates of none in the bag."""
+    """Indices into `near` of the first pictures that are not near duplicates of any in the bag."""
     chosen: list[int] = []
     kept = [pictures[row]]
     for place, other in enumerate(near):

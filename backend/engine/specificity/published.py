@@ -1,8 +1,8 @@
-"""Bags as files: the published TrueMatch form, one JSON a size, lists of the pictures' ids.
+"""Bags as files in the published TrueMatch format: one JSON file per size, lists of picture ids.
 
     [["391895", "522418", "184613"], …]
 
-Ids may be numbers or texts. Files are written in the same form.
+Ids may be numbers or strings when read, and are written as strings.
 """
 
 import json
@@ -19,13 +19,13 @@ def file_name(size: int) -> str:
 
 
 def write_bags(path: Path, bags: Sequence[Sequence[str]]) -> None:
-    """A bag a line, so that two files can be compared."""
+    """Write one bag per line, so that two files can be diffed."""
     lines = ",\n".join(json.dumps(list(bag), ensure_ascii=False) for bag in bags)
     path.write_text(f"[\n{lines}\n]\n" if bags else "[]\n", encoding="utf-8", newline="\n")
 
 
 def read_bags(path: Path) -> Ids:
-    """The bags of a file. Raises DatasetError that says which bag is wrong, and where."""
+    """The bags of a file. Raises DatasetError, naming the bag, if the file is invalid."""
     try:
         bags = json.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as problem:
@@ -51,8 +51,7 @@ def _bag(path: Path, number: int, bag: Sequence[object]) -> tuple[str, ...]:
 
 
 def rows_of(path: Path, bags: Ids, row_of: Mapping[str, int]) -> list[tuple[int, ...]]:
-    """The bags as rows of known pictures. Raises DatasetError listing, with their bags, the ids
-    that are not known."""
+    """The bags as rows of pictures. Raises DatasetError listing unknown ids with their bags."""
     unknown = [
         (n, member) for n, bag in enumerate(bags, 1) for member in bag if member not in row_of
     ]

@@ -1,8 +1,8 @@
-"""What captions say, against references and against what is there.
+"""Captions compared with references (CIDEr-D) and with the objects in the picture (CHAIR).
 
-CIDEr-D is pycocoevalcap's own (its `cider` needs no Java; only its tokeniser would: ours lowers
-case and drops punctuation, as that one does for plain English). CHAIR is over a vocabulary of
-objects (Rohrbach et al., 2018).
+CIDEr-D is pycocoevalcap's. Only its tokeniser needs Java, so we use our own, which lowercases and
+drops punctuation as that one does for plain English. CHAIR uses a vocabulary of objects (Rohrbach
+et al., 2018).
 """
 
 import re
@@ -26,9 +26,10 @@ def words_of(caption: str) -> list[str]:
 
 
 def cider_d(captions: Sequence[str], references: Sequence[Sequence[str]]) -> list[float]:
-    """CIDEr-D of each caption against its references, in the published scale (10 is the most).
+    """CIDEr-D of each caption against its references, on the published scale (maximum 10).
 
-    Document frequencies are those of the references given: figures of two sets do not compare.
+    Document frequencies come from the given references, so scores of two sets are not comparable.
+    Raises ModelUnavailable if pycocoevalcap is not installed.
     """
     try:
         from pycocoevalcap.cider.cider_scorer import CiderScorer
@@ -44,7 +45,7 @@ def cider_d(captions: Sequence[str], references: Sequence[Sequence[str]]) -> lis
 
 
 def distinct_words(captions: Sequence[str]) -> int:
-    """How many different words the captions use together.
+    """How many different words the captions use in total.
 
     >>> distinct_words(["A dog.", "a cat"])
     3
@@ -54,8 +55,9 @@ def distinct_words(captions: Sequence[str]) -> int:
 
 @dataclass(frozen=True)
 class Chair:
-    """`of_objects` (CHAIR_I): the share of mentioned objects that are not there; `of_captions`
-    (CHAIR_S): the share of captions with at least one. Lower is better."""
+    """`of_objects` (CHAIR_I): the share of mentioned objects that are not in the picture;
+    `of_captions` (CHAIR_S): the share of captions with at least one such object. Lower is better.
+    `mentioned`: the number of objects mentioned."""
 
     of_objects: float
     of_captions: float
@@ -67,8 +69,9 @@ def chair(
     objects: Sequence[Collection[str]],
     object_of: Mapping[str, str],
 ) -> Chair:
-    """`object_of`: every word that names an object (plurals, synonyms), to the object; `there`: the
-    objects of each caption's picture. An object that is mentioned twice in a caption counts once.
+    """CHAIR of captions. `objects`: those in each caption's picture; `object_of`: maps every word
+    that names an object (plurals, synonyms) to the object. An object mentioned twice in a caption
+    counts once.
 
     >>> chair(["a dog and a cat", "a puppy"], [{"dog"}, {"dog"}],
     ...       {"dog": "dog", "puppy": "dog", "cat": "cat"})

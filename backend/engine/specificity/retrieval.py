@@ -1,13 +1,13 @@
 """Does a caption find its own picture? (SR, self-retrieval)
 
-    hit              s(c, own) > s(c, other) for all others of the bag, strictly: a tie is no hit
-    R@1              the share of captions that hit, over all captions of all bags
+    hit              s(c, own) > s(c, other) for all others in the bag; a tie is not a hit
+    R@1              the share of hits, over all captions of all bags
     RD100            the same among 99 pictures sampled at random, mean of several draws
-    specificity      log of the own picture's share in softmax(tau * s) among itself and its
-                     neighbours: at most 0, low is generic
+    specificity      log-probability of the own picture under softmax(tau * s) over itself and its
+                     neighbours: at most 0; low values mean a generic caption
 
-The published scorer puts the own picture first and takes the argmax, so that two copies of one
-picture count as found; and its softmax is over tau * s, which equation (1) leaves out.
+The published scorer puts the own picture first and takes the argmax, so a tie between two copies of
+a picture counts as a hit; and its softmax is over tau * s, although equation (1) omits tau.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,22 +16,22 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-#: Scores nearer to each other than this are a tie: what float16 vectors can tell.
+#: Scores closer than this are ties: the resolution of float16 vectors.
 TIE = 1e-4
-#: Below this mean cosine a picture's neighbours are not like it: to be found among them is easy.
+#: Below this mean cosine a picture's neighbours are dissimilar, which makes retrieval easy.
 EASY = 0.5
 #: Neighbours that a caption must tell its picture from.
 NEIGHBOURS = 20
-#: Where a model has no scale of its own: what CLIP and BLIP start their training from.
+#: Scale of models that have none of their own: the initial value in CLIP's and BLIP's training.
 USUAL_SCALE = 1 / 0.07
 DISTRACTORS, DRAWS = 99, 5
 
 
 @dataclass(frozen=True)
 class Retrieval:
-    """`specificity`: a log-probability, at most 0; `rank`: 1 is found; `of`: pictures compared,
-    its own included; `better`: places of the others that the caption fits as well or better, best
-    first."""
+    """`specificity`: a log-probability, at most 0; `rank`: 1 means retrieved; `of`: number of
+    pictures compared, including its own; `better`: indices of the others that the caption fits as
+    well or better, best first."""
 
     specificity: float
     rank: int
@@ -40,7 +40,7 @@ class Retrieval:
 
 
 def retrieve(own_score: float, others: ArrayLike, scale: float) -> Retrieval:
-    """The caption's own picture among others, by their scores; `scale`: tau.
+    """Rank the caption's own picture among others by their scores; `scale`: tau.
 
     >>> found = retrieve(0.30, [0.31, 0.10], scale=100.0)
     >>> found.rank, found.better, round(found.specificity, 3)
@@ -56,14 +56,14 @@ def retrieve(own_score: float, others: ArrayLike, scale: float) -> Retrieval:
 
 
 def is_hit(own_score: float, others: ArrayLike, tie: float = TIE) -> bool:
-    """Whether the own picture fits better than every other, strictly."""
+    """Whether the own picture scores higher than every other by more than `tie`."""
     scores = np.asarray(others, np.float64)
     return bool((scores < own_score - tie).all())
 
 
 @dataclass(frozen=True)
 class Recall:
-    """A share of captions that find their picture, with its 95 % interval (Wilson)."""
+    """The share of captions that retrieve their picture, with its 95 % interval (Wilson)."""
 
     hits: int
     captions: int
@@ -78,10 +78,10 @@ class Recall:
 
 
 def wilson(hits: int, of: int) -> tuple[float, float]:
-    """The 95 % interval of a share; all of [0, 1] where nothing is known."""
+    """The 95 % interval of a share; [0, 1] if `of` is 0."""
     if not of:
         return 0.0, 1.0
-    from scipy.stats import binomtest  # half a second, and only where figures are made
+    from scipy.stats import binomtest  # takes half a second to import
 
     interval = binomtest(hits, of).proportion_ci(method="wilson")
     return float(interval.low), float(interval.high)
@@ -96,7 +96,7 @@ def hits_in_bags(
     """(caption, hit) of every caption of every picture in the bags.
 
     `pictures` [n, d] and `captions` [m, d]: unit vectors, s is their dot product; `picture_of` [m]:
-    the row of each caption's picture. A picture that is in two bags is asked in both.
+    the row of each caption's picture. A picture in two bags is evaluated in both.
     """
     owners = np.asarray(picture_of, np.int64)
     order = np.argsort(owners, kind="stable")
@@ -115,7 +115,7 @@ def recall_at_1(
     captions: NDArray[np.float32],
     picture_of: ArrayLike,
 ) -> Recall:
-    """R@1: over all captions of all bags, not over bags. Arguments as `hits_in_bags`."""
+    """R@1, averaged over captions, not over bags. Arguments as for `hits_in_bags`."""
     hits = [hit for _, hit in hits_in_bags(bags, pictures, captions, picture_of)]
     return Recall(sum(hits), len(hits))
 
@@ -128,9 +128,9 @@ def recall_among_random(
     distractors: int = DISTRACTORS,
     draws: int = DRAWS,
 ) -> Recall:
-    """RD100: every caption among `distractors` pictures sampled at random, `draws` times; fewer
-    where there are fewer. The interval takes the draws of a caption for one: they are not
-    independent, so `captions` counts captions, and `hits` is rounded from the mean of the draws."""
+    """RD100: retrieval among `distractors` (or all, if fewer) pictures sampled at random, `draws`
+    times for every caption. Draws of a caption are not independent, so for the interval they count
+    as one: `captions` counts captions, and `hits` is the mean over the draws, rounded."""
     rng = np.random.default_rng(seed)
     owners = np.asarray(picture_of, np.int64)
     count = min(distractors, len(pictures) - 1)
@@ -145,6 +145,6 @@ def recall_among_random(
 
 
 def _scores(pictures: NDArray[np.float32], caption: NDArray[np.float32]) -> NDArray[np.float64]:
-    """A sum a row, not a matrix product: that one rounds equal rows differently."""
+    """Dot products as a sum per row: a matrix product would round equal rows differently."""
     scores: NDArray[np.float64] = (pictures.astype(np.float64) * caption).sum(1)
     return scores

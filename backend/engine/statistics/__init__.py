@@ -1,8 +1,8 @@
-"""What verdicts and scores say in numbers; pure functions of plain records.
+"""Statistics of verdicts and scores; pure functions of plain records.
 
-stopping      how many errors remain below the point that the queue has reached
-thresholds    from which score on a pair is what the score says
-calibration   precision of the flagged, calibration, errors over time
-agreement     how far curators agree, chance-corrected
+stopping      estimate of the errors remaining below the point that the queue has reached
+thresholds    score thresholds that reach a target precision
+calibration   precision of the flagged pairs, calibration, errors over time
+agreement     chance-corrected agreement between curators
 disagreement  how far scorers differ about a pair
 """

@@ -1,8 +1,8 @@
-"""How far curators agree, by chance-corrected measures.
+"""Chance-corrected agreement between curators.
 
 Cohen's kappa (Cohen 1960) for two people over the pairs that both have judged; Krippendorff's alpha
-(Krippendorff 2018, nominal) for any number of people with judgements missing. Both are 1 for full
-agreement and 0 for what chance alone would bring.
+(Krippendorff 2018, nominal) for any number of people with missing judgements. Both are 1 for full
+agreement and 0 for agreement at chance level.
 """
 
 import math
@@ -14,13 +14,14 @@ import numpy as np
 
 from backend.errors import SettingsError
 
-#: Fewer common pairs than this say nothing.
+#: Minimum number of pairs judged by more than one person.
 FEWEST = 2
 
 
 @dataclass(frozen=True)
 class TwoPeople:
-    """`kappa`: None where it is not defined: one verdict for everything, or too few pairs."""
+    """`same`: pairs with equal verdicts. `kappa`: None if undefined, because all verdicts are the
+    same or there are too few pairs."""
 
     first: str
     second: str
@@ -31,7 +32,8 @@ class TwoPeople:
 
 @dataclass(frozen=True)
 class Agreement:
-    """`pairs`: judged by more than one person. `alpha`: None where it is not defined."""
+    """`pairs`: those judged by more than one person; `same`: those with unanimous verdicts.
+    `alpha`: None if undefined."""
 
     pairs: int
     same: int
@@ -40,7 +42,7 @@ class Agreement:
 
 
 def agreement(judgements: Sequence[Mapping[str, str]]) -> Agreement:
-    """`judgements`: for each pair that several people have judged, name to verdict."""
+    """Agreement over all judgements. `judgements`: a mapping of name to verdict for each pair."""
     shared = [judgement for judgement in judgements if len(judgement) > 1]
     same = sum(len(set(judgement.values())) == 1 for judgement in shared)
     names = sorted({name for judgement in shared for name in judgement})
@@ -84,6 +86,6 @@ def _alpha(shared: Sequence[Mapping[str, str]], names: Sequence[str]) -> float |
 
 
 def check_overlap(share: float, people: int) -> None:
-    """Raises SettingsError for an overlap that is invalid."""
+    """Raises SettingsError for an invalid overlap."""
     if not 0 <= share <= 1 or not 2 <= people <= 20:
         raise SettingsError("An overlap is a share of the pairs from 0 to 1, and 2 to 20 people.")

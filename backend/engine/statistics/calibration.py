@@ -1,4 +1,4 @@
-"""What the verdicts so far say: precision of the flagged, calibration, errors as they came."""
+"""Statistics of the verdicts so far: precision of flagged pairs, calibration, errors over time."""
 
 import itertools
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ _POINTS = 200
 
 @dataclass(frozen=True)
 class Decided:
-    """A verdict that says right or wrong, in the order in which they were given."""
+    """A right or wrong verdict. Sequences of these are in the order the verdicts were given."""
 
     p_error: float | None
     is_error: bool
@@ -20,7 +20,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class CalibrationBin:
-    """Decided pairs of similar probability: mean probability, share wrong, how many."""
+    """Decided pairs of similar probability: mean probability, share wrong, number of pairs."""
 
     probability: float
     share_wrong: float
@@ -28,7 +28,7 @@ class CalibrationBin:
 
     @property
     def interval(self) -> tuple[float, float]:
-        """The 95 % interval of the share that is wrong (Wilson, 1927).
+        """The 95 % confidence interval of `share_wrong` (Wilson, 1927).
 
         >>> tuple(round(end, 2) for end in CalibrationBin(0.7, 0.8, 10).interval)
         (0.49, 0.94)
@@ -41,7 +41,7 @@ class CalibrationBin:
 
 
 def precision_of_flagged(decided: Sequence[Decided]) -> tuple[float | None, int]:
-    """Share of errors among decided pairs that were flagged, and how many those are."""
+    """Share of errors among flagged decided pairs (None without any), and the number of these."""
     flagged = [pair for pair in decided if pair.p_error is not None and pair.p_error >= FLAGGED]
     if not flagged:
         return None, 0
@@ -49,7 +49,7 @@ def precision_of_flagged(decided: Sequence[Decided]) -> tuple[float | None, int]
 
 
 def calibration(decided: Sequence[Decided]) -> list[CalibrationBin]:
-    """In order of probability, bins of equally many pairs; fewer bins for few pairs."""
+    """Equal-sized bins in order of probability; fewer bins for few pairs."""
     known = sorted((pair.p_error, pair.is_error) for pair in decided if pair.p_error is not None)
     count = min(_BINS, len(known) // 5)
     edges = [round(k * len(known) / count) for k in range(count + 1)] if count else []
@@ -67,7 +67,7 @@ def calibration(decided: Sequence[Decided]) -> list[CalibrationBin]:
 
 
 def errors_found(decided: Sequence[Decided]) -> list[tuple[int, int]]:
-    """(pairs decided, errors among them) along the way, at most a few hundred points."""
+    """The curve of (pairs decided, errors among them), at most a few hundred points."""
     curve, errors = [(0, 0)], 0
     every = max(1, len(decided) // _POINTS)
     for number, pair in enumerate(decided, 1):
@@ -80,7 +80,8 @@ def errors_found(decided: Sequence[Decided]) -> list[tuple[int, int]]:
 def suspects_hit(
     marked: Iterable[tuple[set[tuple[int, int]], Sequence[tuple[int, int, float]]]],
 ) -> tuple[int, float, float] | None:
-    """(pairs, top-1 hit rate, chance) of suspect words against marked ones; None without any.
+    """(pairs, top-1 hit rate, chance level) of suspect words against marked ones; None if no word
+    is marked.
 
     `marked`: for each pair the marked spans, and (start, end, suspicion) of every word.
     """

@@ -1,4 +1,4 @@
-"""How far scorers differ about a pair: where one finds a good match and the other a bad one."""
+"""How far scorers differ about a pair: one rates it a good match and another a bad one."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,11 @@ from numpy.typing import NDArray
 
 
 def rank_disagreement(scores: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
-    """The largest difference between a pair's ranks, as shares of the dataset, in [0, 1].
+    """The largest difference between a pair's ranks, as a fraction of the dataset, in [0, 1].
 
-    `scores`: one array a scorer, each of shape [pairs] in the same order. Ranks, because a cosine
-    and a probability cannot be compared; equal scores share their mean rank.
+    `scores`: one array per scorer, each of shape [pairs] in the same order. Ranks are used because
+    a cosine and a probability are not comparable; ties get their mean rank. Raises ValueError for
+    fewer than two scorers.
     """
     from scipy.stats import rankdata
 

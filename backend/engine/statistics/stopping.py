@@ -1,27 +1,27 @@
-"""How many errors remain? The estimate needs a random sample, and this is how it comes about.
+"""Estimates how many errors remain, from a random sample that reviewing produces as follows.
 
-The queue is read from the top, so that all pairs above some probability p* are decided: *the
-point*. The random audit is read in a random order, so that all pairs up to some place in that
-order are decided too. Those of them that lie below the point are a random sample of everything
-below it, whoever decided them and why: the order knows nothing of captions, scores or people.
+The queue is reviewed from the top, so all pairs above some probability p*, *the point*, are
+decided. The random audit is reviewed in a random order, so all pairs up to some position in that
+order are decided too. Those of them below the point are a random sample of all pairs below it,
+whoever decided them and why: the order is independent of captions, scores and people.
 
     errors below the point = pairs below · (wrong in the sample / sample)
     remaining = errors below the point - errors below it that were found already
 
-with the interval of Clopper and Pearson (1934), which holds its promise for any sample size.
+with the Clopper-Pearson interval (1934), whose coverage is guaranteed for any sample size.
 """
 
 from dataclasses import dataclass
 
-#: A smaller sample gives an interval too wide to decide anything by.
+#: A smaller sample gives an interval too wide to be useful.
 ENOUGH = 30
 
 
 @dataclass(frozen=True)
 class Remaining:
-    """`errors` between `low` and `high` (95 %); `sample` pairs of `below` it rests on;
-    `errors_found`: errors below the point that are known already and so not among the
-    remaining."""
+    """`errors`: estimate of the remaining errors, with its 95 % interval from `low` to `high`,
+    based on `sample` of the `below` pairs below the point; `errors_found`: errors below the point
+    that are already known, which the estimate excludes."""
 
     point: float | None
     below: int
@@ -45,9 +45,9 @@ def remaining_errors(
     errors_found: int,
     confidence: float = 0.95,
 ) -> Remaining | None:
-    """None without a sample: then nothing can be said. See the module for what is what.
+    """The estimate described in the module docstring; None without a sample.
 
-    Raises ValueError for counts that contradict each other.
+    Raises ValueError if the counts contradict each other.
 
     >>> remaining_errors(0.4, 1000, 100, 5, 5).errors
     45.0
@@ -56,7 +56,7 @@ def remaining_errors(
         raise ValueError("the counts contradict each other")
     if sample == 0:
         return None
-    if sample == below:  # everything below the point is decided: nothing is left to guess
+    if sample == below:  # everything below the point is decided: nothing to estimate
         return Remaining(point, below, sample, wrong_in_sample, errors_found, 0.0, 0.0, 0.0)
     low, high = _interval(wrong_in_sample, sample, confidence)
     undecided = below - errors_found

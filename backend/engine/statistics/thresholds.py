@@ -1,27 +1,29 @@
-"""From which score on is a pair what the score says? Chosen from verdicts, with the precision.
+"""Score thresholds that reach a target precision, chosen from verdicts.
 
     decided pairs, highest score first:   wrong wrong wrong right wrong right right …
     precision down to here:               1.00  1.00  1.00  0.75  0.80  0.67  …
-    a precision of 0.8 is kept down to the fifth pair: its score is the threshold
+    a precision of 0.8 is reached down to the fifth pair: its score is the threshold
 
-The decided pairs are those that people chose to look at, mostly from the top of the queue: the
-precision is that of the pairs above the threshold, which is what a threshold is chosen for.
+The decided pairs are those that people chose to review, mostly from the top of the queue. The
+precision is that of the pairs above the threshold, which is the relevant one.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-#: Precisions that are asked for.
+#: Default target precisions.
 WANTED = (0.8, 0.9, 0.95)
-#: With fewer decided pairs above it a threshold says nothing.
+#: Minimum number of decided pairs above a threshold.
 FEWEST = 10
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """Of the `decided` pairs with a score of `at` or more, the share `precision` is what the score
-    says; `low` and `high`: its 95 % interval (Wilson). `recall`: the share of all such pairs
-    among the decided ones that lies above."""
+    """The threshold `at` for the target precision `wanted`.
+
+    `precision`: share of positives among the `decided` pairs with a score of `at` or more, with its
+    95 % interval from `low` to `high` (Wilson). `recall`: share of all decided positives that are
+    among them."""
 
     wanted: float
     at: float
@@ -35,9 +37,10 @@ class Threshold:
 def thresholds(
     scored: Sequence[tuple[float, bool]], wanted: Sequence[float] = WANTED
 ) -> list[Threshold]:
-    """The lowest threshold for each precision that can be had; those that cannot are left out.
+    """The lowest threshold for each target precision; unreachable targets are omitted.
 
-    `scored`: (score, whether the pair is what a high score says) of every decided pair.
+    `scored`: (score, whether the pair is positive, i.e. what a high score predicts) of every
+    decided pair.
     """
     from scipy.stats import binomtest
 

@@ -1,9 +1,8 @@
-"""Many trajectories at once: one call of the scorer a round, whoever asks.
+"""Runs many trajectories at once, with one batched call of the scorer per round.
 
-Every live pair is a generator that waits for an answer. A round collects the questions of all of
-them, puts them to the scorer's session together, and hands the answers back; a finished pair makes
-room for the next. Small models are busy with full batches this way, and large ones see no
-difference.
+Every live pair is a generator waiting for a response. A round collects the requests of all live
+pairs, sends them to the scorer's session in one call, and returns the responses; a finished pair is
+replaced by the next. Small models thus get full batches; for large ones it makes no difference.
 """
 
 from collections.abc import Iterable, Iterator
@@ -49,10 +48,10 @@ def run_trajectories(
     live: int | None = None,
     session: Session | None = None,
 ) -> Iterator[tuple[int, Trajectory]]:
-    """(index, trajectory) of each pair, as they finish, not in order.
+    """(index, trajectory) of each pair, in order of completion.
 
-    `pairs` is read only as pairs finish, so it may encode images as it goes. `live` pairs are in
-    flight at a time, by default as many as the session says fit into memory.
+    `pairs` is consumed lazily, so it may encode images on the fly. `live` pairs are in flight at a
+    time, by default as many as fit into memory according to the session.
     """
     exploring = exploring or Exploring()
     session = session or scorer.open_session()
@@ -109,8 +108,8 @@ def _answer(session: Session, running: list[_Pair]) -> None:
 def _finish(
     scorer: Scorer, session: Session, done: list[tuple[_Pair, SearchResult]], exploring: Exploring
 ) -> Iterator[tuple[int, Trajectory]]:
-    """Add to what the explorers found c_t = cos(x_t, x_0), where c_0 is 1, and the second opinion
-    of a model that has one."""
+    """Yield the trajectories: add c_t = cos(x_t, x_0), where c_0 is 1, and the model's auxiliary
+    scores if it has any."""
     if not done:
         return
     auxiliary = bool(scorer.info.auxiliary) and exploring.auxiliary
@@ -151,7 +150,7 @@ def _finish(
 
 
 def _single_deletions(pair: _Pair, reader: TokenReader) -> list[Tokens]:
-    """x_0 without word i, as the model reads it, for each of the words that it reads."""
+    """The tokens of x_0 without word i, for each word that the model reads."""
     behind = range(pair.words_read, len(pair.caption))
     return reader.tokenise(
         [pair.caption.without((word, *behind)) for word in range(pair.words_read)]

@@ -1,8 +1,7 @@
-"""A caption that is edited token by token, as a person reads it.
+"""The readable text of a caption that is edited token by token.
 
-The model reads tokens; a curator reads the caption. Each token stands for some of the caption's
-characters, and an edit exchanges those and nothing else, so that capitals and punctuation stay the
-user's.
+The model reads tokens; a curator reads the caption. Each token covers some of the caption's
+characters, and an edit replaces only those, so that the user's capitals and punctuation are kept.
 """
 
 import re
@@ -18,23 +17,23 @@ _SPACES = re.compile(r"\s+")
 
 
 class EditedText:
-    """x_t in both forms.
+    """x_t as readable text.
 
     * `tokens`: x_0's own tokens;
-    * `word_of`: for each of them the word of the caption it belongs to.
+    * `word_of`: for each token, the index of the caption's word it belongs to.
     """
 
     def __init__(self, caption: Caption, reader: TokenReader) -> None:
         (self.tokens,) = reader.tokenise([caption.text])
         spans = reader.spans(caption.text)
-        #: What may be edited: nothing in a caption without words.
+        #: Number of editable tokens: 0 in a caption without words.
         self.editable = len(self.tokens) if len(caption) else 0
-        #: Punctuation belongs to the word whose chunk it is in, as everywhere.
+        #: Punctuation belongs to the word whose chunk it is in, as in `Caption`.
         self.word_of = [bisect_right(caption.starts, start) - 1 for start, _ in spans]
         ends = [end for _, end in spans]
         read = reader.words_read(caption.text)
         limit = caption.starts[read] if 0 < read < len(caption) else len(caption.text)
-        #: Each token's own characters, what stands before them, and what stands behind the last.
+        #: Each token's own characters, the text before each, and the text after the last.
         self._pieces = [caption.text[start:end] for start, end in spans]
         self._before = [
             caption.text[last:start] for last, (start, _) in zip([0, *ends], spans, strict=False)
@@ -42,7 +41,7 @@ class EditedText:
         self._tail = caption.text[ends[-1] : limit] if ends else ""
 
     def edit(self, token: int, piece: str) -> None:
-        """Exchange a token's characters; an empty piece deletes them."""
+        """Replace a token's characters; an empty piece deletes them."""
         self._pieces[token] = piece
 
     def __str__(self) -> str:
@@ -55,14 +54,15 @@ class EditedText:
     def by_word(
         self, scores: FloatArray, words: int, start: float, direction: str = "maximise"
     ) -> FloatArray:
-        """Of scores a token the best of each word, shape [words]; `start` for words without one."""
+        """The best of the tokens' scores for each word, shape [words]; `start` for words without
+        a token."""
         return best_by_word(scores, self.word_of, words, start, direction)
 
 
 def best_by_word(
     scores: FloatArray, word_of: Sequence[int], words: int, start: float, direction: str
 ) -> FloatArray:
-    """The best score that an edit of each word gave; `start` for words that were not tried."""
+    """The best score of the edits of each word, shape [words]; `start` for words never edited."""
     best: list[float] = [np.nan] * words
     choose = max if direction == "maximise" else min
     for score, word in zip(scores.tolist(), word_of, strict=True):

@@ -1,8 +1,8 @@
 """Elimination: at each step the deletion that leaves the highest s (TRACED §3.2, Algorithm 2).
 
-Deletes words (or the model's tokens), all of them, down to the empty caption: T = L. Words that the
-model does not read (behind its context) are not deleted and stay out of every candidate: the model
-does not see them, so they must not come into view when words before them go.
+Deletes words (or the model's tokens) one by one, down to the empty caption: T = L. Words beyond the
+model's context are not deleted and are omitted from every candidate; otherwise they would move into
+the context as earlier words are deleted.
 
 >>> from backend.engine.captions import Caption
 >>> caption = Caption.parse("a red dog")
@@ -31,10 +31,10 @@ Tokenise = Callable[[Sequence[str]], list[Tokens]]
 def eliminate_words(
     caption: Caption, words_read: int, tokenise: Tokenise, exploring: Exploring
 ) -> Explorer:
-    """`words_read`: the first so many words are what the model reads.
+    """Elimination over words. `words_read`: how many words, from the first, the model reads.
 
-    Ties go to the lowest word; candidates that read the same to the model score the same, so that
-    equal words next to each other do not part by rounding.
+    Ties go to the first word. Candidates with equal tokens share one score, so that rounding does
+    not decide between equal adjacent words.
     """
     behind = tuple(range(words_read, len(caption)))
     (start,) = tokenise([caption.text])
@@ -57,7 +57,7 @@ def eliminate_words(
 
 
 def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) -> Explorer:
-    """The same over the model's tokens, as the paper does it."""
+    """Elimination over the model's tokens, as in the paper."""
     start = text.tokens
     scores = [float((yield AskScores([start]))[0])]
     texts, captions, changed = [start], list[str](), list[int]()
@@ -84,8 +84,8 @@ def eliminate(
     allowed: BoolArray,
     exploring: Exploring,
 ) -> Explorer:
-    """Elimination by the unit that `exploring` names; nothing is replaced, so `allowed` is not
-    asked for."""
+    """Elimination over words or tokens, by `exploring.unit`. `allowed` is ignored: nothing is
+    replaced."""
     if exploring.unit == "token":
         return eliminate_tokens(EditedText(caption, reader), words_read, exploring)
     return eliminate_words(caption, words_read, reader.tokenise, exploring)

@@ -1,4 +1,4 @@
-"""The explorers that there are, by the names people give: the registry, a line each."""
+"""The registry of explorers by their user-facing names."""
 
 from backend.engine.trajectories import elimination, gcd
 from backend.engine.trajectories.exploring import ExplorerKind

@@ -1,8 +1,8 @@
-"""Which explorer with which parameters, and how explorers and driver talk.
+"""Which explorer with which parameters, and the protocol between explorers and driver.
 
-An explorer is a generator: it yields a question, is sent the answer, and returns a `SearchResult`.
-It never sees a model, so the driver may answer many explorers at once. `explorers.py` names them
-all: a new one is a module that ends with its `ExplorerKind`s, and a line there.
+An explorer is a generator: it yields a request, is sent the response, and returns a `SearchResult`.
+It never accesses a model, so the driver can batch the requests of many explorers. To add one, write
+a module that defines its `ExplorerKind` and register it in `explorers.py`.
 """
 
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -17,7 +17,7 @@ from backend.errors import SettingsError
 
 Unit = Literal["word", "token"]
 Direction = Literal["maximise", "minimise"]
-#: The auxiliary score among the stored parameters of a run.
+#: Key of `auxiliary` in the stored parameters of a run.
 _AUXILIARY = "second_opinion"
 
 
@@ -25,26 +25,26 @@ _AUXILIARY = "second_opinion"
 class Exploring:
     """Everything that a trajectory depends on besides scorer, image and caption.
 
-    Defaults are the paper's (TRACED A.4), but for `whole_words`: replacements that are words by
-    themselves, so that a person can read the steps, and `auxiliary`. `minimise` is the
-    ablation of §5.3. With `elimination` only `unit` and `direction` count; the other two always
-    edit tokens.
+    Defaults are the paper's (TRACED A.4), except `auxiliary` and `whole_words`, which restricts
+    replacements to complete words so that the steps are readable. `minimise` is the ablation of
+    §5.3. `elimination` uses only `unit` and `direction`; the other two always edit tokens. Raises
+    SettingsError for invalid values.
     """
 
-    name: str = "elimination"  #: of one of `explorers.EXPLORERS`
+    name: str = "elimination"  #: a key of `explorers.EXPLORERS`
     unit: Unit = "word"
     direction: Direction = "maximise"
     steps: int = 10  #: T of GCD and Fast GCD; Elimination goes down to the empty caption
-    top: int = 128  #: K, replacements a position
+    top: int = 128  #: K, replacements per position
     candidates: int = 256  #: N of GCD; Fast GCD tries all K
     whole_words: bool = True
     seed: int = 0
     auxiliary: bool = (
-        True  #: keep the auxiliary score, where there is one; it never chooses an edit
+        True  #: record the auxiliary score if there is one; it never affects which edit is chosen
     )
 
     def __post_init__(self) -> None:
-        from backend.engine.trajectories.explorers import EXPLORERS  # made of this module
+        from backend.engine.trajectories.explorers import EXPLORERS  # circular import
 
         choices = (
             (self.name, tuple(EXPLORERS)),
@@ -59,7 +59,7 @@ class Exploring:
                 raise SettingsError(f"{name} must be at least 1.")
 
     def parameters(self) -> dict[str, object]:
-        """What a run records besides the name; the direction only where it is unusual."""
+        """What a run records besides the name; the direction only if it is not the default."""
         common: dict[str, object] = {}
         if self.direction != "maximise":
             common["direction"] = self.direction
@@ -75,22 +75,24 @@ class Exploring:
 
     @property
     def deletes_words(self) -> bool:
-        """Each step is the caption without some of its words: which ones says all."""
+        """Whether every x_t is determined by the words deleted so far."""
         return self.unit == "word" and not self.kind.replaces_tokens
 
     @classmethod
     def recorded(cls, name: str, parameters: Mapping[str, object]) -> "Exploring":
-        """How a run explored, from its name and what `parameters` gave for it. Runs from before
-        there was an auxiliary score have none, and what is compared with them must have none."""
+        """The settings of a stored run, from its explorer's name and its `parameters`.
+
+        Runs from before there was an auxiliary score have none, and neither must runs that are
+        compared with them."""
         known = {field.name for field in fields(cls)} - {"name", "auxiliary"}
         values: dict[str, Any] = {k: v for k, v in parameters.items() if k in known}
         return cls(name, auxiliary=bool(parameters.get(_AUXILIARY, False)), **values)
 
     def best(self, texts: Sequence[Tokens], scores: FloatArray) -> int:
-        """The candidate that the direction prefers; ties go to the first.
+        """Index of the best candidate in the given direction; ties go to the first.
 
-        Equal texts count as one, by their first: a session that scores them twice may round them
-        differently, and which of two equal words goes must not hang on that.
+        Equal texts are represented by their first: a session may round their scores differently,
+        and that must not decide which of two equal words is deleted.
         """
         first: dict[Tokens, int] = {}
         for number, text in enumerate(texts):
@@ -102,25 +104,25 @@ class Exploring:
 
 @dataclass(frozen=True)
 class AskScores:
-    """s of each text, shape [len(texts)]."""
+    """Request for s of each text, shape [len(texts)]."""
 
     texts: Sequence[Tokens]
 
 
 @dataclass(frozen=True)
 class AskGains:
-    """`Session.replacement_gains` of one text, shape [len(text), vocabulary]."""
+    """Request for `Session.replacement_gains` of one text, shape [len(text), vocabulary]."""
 
     text: Tokens
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What an explorer found, before similarities are added.
+    """The result of an explorer, before similarities are added.
 
-    `texts`: x_0 … x_T as the model read them; `captions`: x_1 … x_T as a person reads them;
-    `scores`: s_0 … s_T; `changed`: the word edited at each step;
-    `first`: for each word the model reads, the best score that an edit of it alone gave.
+    `texts`: x_0 … x_T as tokens; `captions`: x_1 … x_T as readable text; `scores`: s_0 … s_T;
+    `changed`: the index of the word edited at each step; `first`: for each word that the model
+    reads, the best score of an edit of that word alone.
     """
 
     texts: list[Tokens]
@@ -135,11 +137,11 @@ Explorer = Generator[AskScores | AskGains, FloatArray, SearchResult]
 
 @dataclass(frozen=True)
 class ExplorerKind:
-    """An explorer as the driver starts it and a run records it."""
+    """How the driver starts an explorer and which of its parameters a run records."""
 
-    #: (caption, words that the model reads, reader, tokens that may replace another, how).
+    #: (caption, words_read, reader, tokens that may replace another, settings).
     start: Callable[[Caption, int, TokenReader, BoolArray, Exploring], Explorer]
-    #: The fields of `Exploring` that it heeds besides `direction` and `auxiliary`.
+    #: The fields of `Exploring` that it uses besides `direction` and `auxiliary`.
     parameters: tuple[str, ...]
-    #: Its candidates exchange tokens, along the gradient; otherwise they leave some out.
+    #: Whether its candidates replace tokens, along the gradient, rather than delete them.
     replaces_tokens: bool

@@ -1,12 +1,12 @@
 """Explorers that replace tokens along the gradient of s (TRACED §3.2, Algorithms 3 and 4).
 
-To first order, exchanging token w_j by v changes s by ∇_{e(w_j)} s · (e(v) - e(w_j)). GCD takes
-the K best v of every position and tries N of these exchanges, sampled at random; Fast GCD first
+To first order, replacing token w_j with v changes s by ∇_{e(w_j)} s · (e(v) - e(w_j)). GCD takes
+the K best v for every position and tries N of these replacements, sampled at random; Fast GCD first
 finds the position whose deletion raises s most, and tries all K there. Either way the best
-candidate becomes the next caption, also when it is worse than the one before (Algorithm 1).
+candidate becomes the next caption, even if it is worse than the current one (Algorithm 1).
 
-Special tokens are never drawn; with `whole_words` only words are. What is sampled for a pair
-depends on the run's seed and the caption alone, not on what is computed beside it.
+Special tokens are never sampled; with `whole_words`, only complete words are. The samples for a
+pair depend only on the run's seed and the caption, not on which pairs are processed alongside it.
 """
 
 import zlib
@@ -34,7 +34,7 @@ def greedy_coordinate_descent(
     allowed: BoolArray,
     exploring: Exploring,
 ) -> Explorer:
-    """GCD (Algorithm 3): N candidates a step, drawn from the K best of every position."""
+    """GCD (Algorithm 3): N candidates per step, sampled from the K best of every position."""
     rng = np.random.default_rng((exploring.seed, zlib.crc32(caption.text.encode())))
     text = EditedText(caption, reader)
     now = text.tokens
@@ -89,22 +89,22 @@ def best_replacements(
 ) -> NDArray[np.int64]:
     """The K tokens of highest gain at each position, shape [positions, K], best first.
 
-    A token is no replacement of itself. Fewer than K if the vocabulary has fewer.
+    A token never replaces itself. Fewer than K if fewer tokens are allowed.
     """
     signed = gains.astype(np.float32) if exploring.direction == "maximise" else -gains
     usable = np.where(allowed[None, :], signed, -np.inf)
     usable[np.arange(len(now)), list(now)] = -np.inf
-    # A token that is not allowed itself takes no place from those that are.
+    # Excluding a current token leaves one fewer only if that token is itself allowed.
     most = min(exploring.top, int(allowed.sum()) - int(allowed[list(now)].any()))
     part = np.argpartition(-usable, most - 1, axis=1)[:, :most]
-    # Sorted by gain, then by number: partitions come in no particular order.
+    # Sorted by gain, then by token id: `argpartition` returns no particular order.
     order = np.lexsort((part, -np.take_along_axis(usable, part, 1)), axis=1)
     ranked: NDArray[np.int64] = np.take_along_axis(part, order, 1)
     return ranked
 
 
 def _draw(top: NDArray[np.int64], count: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """`count` exchanges (position, token): position uniform, then token uniform among its K."""
+    """`count` replacements (position, token): a uniform position, then uniformly one of its K."""
     positions = rng.integers(0, len(top), count)
     places = rng.integers(0, top.shape[1], count)
     return [(int(j), int(top[j, k])) for j, k in zip(positions, places, strict=True)]
@@ -123,7 +123,7 @@ def _take(
     v: int,
     score: float,
 ) -> Tokens:
-    """Go one step: note the new caption and return its tokens."""
+    """Apply one replacement: record the new caption and return its tokens."""
     following = _exchanged(now, j, v)
     text.edit(j, reader.decode((v,)))
     result.texts.append(following)

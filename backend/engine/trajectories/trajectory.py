@@ -1,4 +1,4 @@
-"""The caption trajectory: what Algorithm 1 (TRACED §3.2) leaves behind for one pair."""
+"""The caption trajectory: the result of Algorithm 1 (TRACED §3.2) for one pair."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,12 +14,12 @@ FloatArray = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class AuxiliaryScores:
-    """What the model's other score says of the same captions: BLIP's ITC cosine beside ITM.
+    """The model's second score for the same captions, e.g. BLIP's ITC cosine when s is ITM.
 
-    The captions were chosen by s; this score had no say in it, and costs their text encodings.
+    The captions were chosen by s alone. Computing this score costs encoding their texts.
 
     * `scores`: of x_0 … x_T, shape [T + 1].
-    * `first_step_scores`: of x_0 without word i alone, shape [L'], whatever the explorer.
+    * `first_step_scores`: of x_0 without word i alone, shape [L'], for every explorer.
     """
 
     scores: FloatArray
@@ -38,14 +38,14 @@ class Trajectory:
     * `scores`: s_0 … s_T, shape [T + 1].
     * `similarities`: c_0 … c_T, shape [T + 1]; c_0 is 1 by definition.
     * `removed`: the word (an index into the words of x_0) that step t removed or edited, length T.
-    * `first_step_scores`: shape [L']; the best score that an edit of word i alone gave at step 1,
-      for each of the L' words the model reads. With Elimination over words that is the score of x_0
-      without word i, and `first_step_scores - scores[0]` are the words' deletion gains.
-    * `truncated`: the model does not read the whole caption; words from L' on are not in it.
+    * `first_step_scores`: shape [L']; the best score at step 1 of an edit of word i alone, for each
+      of the L' words the model reads. With Elimination over words that is the score of x_0 without
+      word i, and `first_step_scores - scores[0]` are the words' deletion gains.
+    * `truncated`: whether the model does not read the whole caption but only its first L' words.
     * `captions`: x_1 … x_T; None for Elimination over words, where x_t is x_0 without the words
       removed[:t] and need not be stored.
-    * `second`: the second opinion of a model that has one.
-    * `expectation`: what a captioner expects of the words of x_0, where one was asked.
+    * `auxiliary`: the model's second score, if it has one.
+    * `expectation`: a captioner's probabilities of the words of x_0, if one was run.
     """
 
     caption: Caption
@@ -64,7 +64,7 @@ class Trajectory:
         return len(self.removed)
 
     def caption_at(self, step: int) -> str:
-        """x_t. Step 0 is the caption as it is."""
+        """x_t. Step 0 is the original caption."""
         if step == 0:
             return self.caption.text
         if self.captions is not None:
@@ -73,7 +73,7 @@ class Trajectory:
 
     @cached_property
     def deletion_gains(self) -> FloatArray:
-        """Gain in s from deleting word i alone, shape [L']. Higher is more suspect."""
+        """Gain in s from editing word i alone, shape [L']. Higher is more suspect."""
         return self.first_step_scores - self.scores[0]
 
     @cached_property

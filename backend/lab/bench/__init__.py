@@ -1,8 +1,8 @@
-"""How fast is the engine, against the plain way and against the arithmetic?
+"""Speed of the engine, compared with a naive reference implementation and with arithmetic bounds.
 
-models     scorers of real size with random weights: nothing to download, the same work
-captions   captions of a wanted length
-bound      what a run has to compute at least, counted from its questions alone
-operations units of work as floating-point operations
-measure    fast against plain in one run
+random_models    scorers of published sizes with random weights: the same work, no download
+caption_lengths  captions of a given length
+recorder         the requests of a run, from which a lower bound of its work follows
+operations       units of work as floating-point operations
+measure_scoring  the engine against the reference in one run
 """

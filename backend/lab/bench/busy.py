@@ -1,8 +1,9 @@
-"""A busy machine: the same scoring alone and twice at once. `python app.py bench --busy 60`
+"""Scoring on a busy machine: one process alone, then two at once. `python app.py bench --busy 60`
 
-Each program scores drawn pairs with the embedded model in a process of its own, once with OpenMP's
-own defaults (as many threads as cores, which spin while they wait) and once as this program sets
-them (`backend/engine/threads.py`). Processor time counts the children whole, loading included.
+Each process scores drawn pairs with the embedded model, once with OpenMP's defaults (as many
+threads as cores, which spin while they wait) and once with the settings of this program
+(`backend/engine/threads.py`). Processor time is that of the whole child processes, including
+loading.
 """
 
 import os
@@ -18,13 +19,13 @@ from backend.engine import threads
 from backend.progress import Progress, no_progress
 
 _ROOT = Path(__file__).resolve().parents[2]
-#: GNU's spins of a thread that waits, where nobody has said otherwise.
+#: GNU OpenMP's default spin count of a waiting thread.
 _DEFAULT_SPINS = "300000"
 
 
 @dataclass(frozen=True)
 class Together:
-    """`programs` at once: seconds until the last has ended, and processor seconds of all."""
+    """`programs` processes at once: seconds until the last ends, and processor seconds of all."""
 
     settings: str
     programs: int
@@ -40,7 +41,7 @@ class BusyReport:
     runs: tuple[Together, ...]
 
     def slowdown(self, settings: str) -> float:
-        """Wall time of two at once over that of one alone."""
+        """Wall time of two processes at once over that of one alone."""
         alone, both = (run.wall_seconds for run in self.runs if run.settings == settings)
         return both / alone
 
@@ -94,7 +95,7 @@ def _together(name: str, programs: int, pairs: int, environment: dict[str, str])
 
 
 def score_drawn_pairs(pairs: int) -> int:
-    """What each program does: trajectories of so many drawn pairs; how many were made."""
+    """The measured workload: trajectories of `pairs` drawn pairs. Returns their number."""
     from backend.lab.scenes.grammar import describe
     from backend.lab.scenes.renderer import render
     from backend.lab.scenes.world import make_scene

@@ -1,4 +1,4 @@
-"""Captions of a wanted length, and a reader that gives each word the tokens a real one would."""
+"""Captions of a given length, and a tokenizer with about as many tokens per word as a real one."""
 
 import random
 import zlib
@@ -25,7 +25,7 @@ _REST = ("on a sunny day", "with a small child", "while it is raining", "and smi
 
 
 def make_captions(count: int, words: tuple[int, int], seed: int = 0) -> list[str]:
-    """Captions whose lengths spread evenly over `words`, both ends included."""
+    """Captions whose lengths are spread evenly over the range `words`, both ends included."""
     rng = random.Random(seed)
     shortest, longest = words
     captions = []
@@ -41,9 +41,10 @@ def make_captions(count: int, words: tuple[int, int], seed: int = 0) -> list[str
 
 @dataclass
 class HashReader:
-    """One token a word, two for long ones, by the word's hash: no vocabulary is at hand offline.
+    """Hashes each word to one token, or two if it is long: no vocabulary is available offline.
 
-    `tokenizer` stands for the special tokens, as far as scorers ask for them.
+    `vocabulary`: number of tokens; `context`: maximum length, special tokens included; `tokenizer`:
+    provides the special token ids that scorers use.
     """
 
     vocabulary: int

@@ -1,8 +1,8 @@
-"""What a cluster brings, and what a billion pairs would cost: `python app.py bench --ray 2000`
+"""How a cluster scales, and what a billion pairs would cost: `python app.py bench --ray 2000`
 
-Measured here: pairs a second of this program alone, of one Ray worker and of two, on drawn pairs
-with the embedded model, and of one core with models of the published sizes (random weights). All
-else is arithmetic: core-hours = pairs / rate of one core / what a second worker keeps of its core.
+Measured: pairs per second of a single process, of one Ray worker and of two, on drawn pairs with
+the embedded model, and of one core with models of the published sizes (random weights). The rest is
+extrapolated: core-hours = pairs / rate of one core / scaling efficiency of two workers / 3600.
 """
 
 import tempfile
@@ -21,14 +21,15 @@ from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.settings import load_settings
 
-#: Datasets whose cost is told, and the size of the cluster for which the days are.
+#: Dataset sizes whose cost is reported, and the cluster size (cores) for which days are given.
 SIZES, CORES = (1_000_000, 100_000_000, 1_000_000_000), 1000
 _PUBLISHED = ("clip", "blip-itc", "blip-itm")
 
 
 @dataclass(frozen=True)
 class Rate:
-    """Pairs a second. `startup`: seconds before the first result, workers and models included."""
+    """Pairs per second. `startup`: seconds until the first result, which includes starting workers
+    and loading models."""
 
     what: str
     pairs_a_second: float
@@ -37,7 +38,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Cost:
-    """Core-hours for each of SIZES."""
+    """Core-hours for each of SIZES, from the pairs per second of one core."""
 
     model: str
     pairs_a_core_second: float
@@ -46,7 +47,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class ClusterReport:
-    """`kept`: what two workers together do, over twice what one does."""
+    """`kept`: scaling efficiency, the rate of two workers over twice the rate of one."""
 
     pairs: int
     rates: tuple[Rate, ...]
@@ -75,7 +76,7 @@ class ClusterReport:
 def bench_cluster(
     pairs: int, published: int = 4, progress: Progress = no_progress
 ) -> ClusterReport:
-    """Measure on `pairs` drawn pairs; models of the published sizes on `published` pairs."""
+    """Measure on `pairs` drawn pairs, and models of the published sizes on `published` pairs."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         progress(0, 5, "Drawing pairs")
@@ -131,7 +132,7 @@ def _by_ray(engine: Engine, workers: int, folder: Path, asked: list[tuple[int, s
         engine, Cluster(workers=workers), place, folder / "pairs", Exploring(), asked
     ):
         arrived.append((time.monotonic(), len(rows)))
-    # From the first result on; what came with it was computed before.
+    # Measured from the first batch on, which is not counted: it was computed earlier.
     first, last = arrived[0], arrived[-1]
     counted = sum(count for _, count in arrived[1:])
     seconds = last[0] - first[0]

@@ -1,10 +1,10 @@
-"""A store of any size to measure with.
+"""A synthetic store of any size for benchmarks.
 
     python -m backend.lab.bench.generated_store PAIRS [--db URL]
 
-Pairs of the demo dataset's pictures with captions from a large vocabulary, and numbers that look
-like those of a scorer. No model is asked; only sizes and orders matter here. Pairs are made and
-written in batches, so memory does not grow with their number.
+Pairs the demo dataset's pictures with captions from a large vocabulary and plausible random
+scores. No model is run; only sizes and orderings matter here. Pairs are generated and written in
+batches, so memory use does not grow with their number.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def generate(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> int:
-    """Make a dataset of `count` scored pairs; its id."""
+    """Create a dataset of `count` scored pairs; return its id."""
     images = image_names()
     with store.writing() as session:
         dataset = datasets.create_dataset(session, name, f"generated:{count}", str(DEMO))
@@ -76,12 +76,12 @@ def generate(
 
 
 def image_names() -> list[str]:
-    """Pictures of the demo dataset, relative to its folder."""
+    """The demo dataset's pictures, as paths relative to its folder."""
     return sorted(f"images/{path.name}" for path in (DEMO / "images").iterdir())
 
 
 def made_caption(rng: random.Random) -> str:
-    """A caption from a large vocabulary."""
+    """A random caption from a large vocabulary."""
     return (
         f"A {rng.choice(word_lists.COLOURS)} {rng.choice(_NOUNS)} "
         f"{rng.choice(word_lists.RELATIONS)} {rng.choice(word_lists.NUMBERS)} "

@@ -1,9 +1,9 @@
-"""Many curators at once over a real server: `python app.py bench --curators 32 --verdicts 20000`
+"""Load test of a real server: `python app.py bench --curators 32 --verdicts 20000`
 
-Each curator logs in, is handed a pair, judges it, and is handed the next: as fast as the server
-answers, or with a pause before each verdict, as people look at what they judge. At the end the
-store is asked: every verdict that was confirmed must be there once, under its curator's name, and
-no pair may have been judged by two. Several servers may work on the one database.
+Many simulated curators log in and, in a loop, get a pair and give a verdict: as fast as the server
+responds, or with a pause before each verdict, as a person would need to look. Finally the store is
+checked: every confirmed verdict must be stored exactly once under its curator's name, and no pair
+may have verdicts of two curators. Several servers may share the database.
 """
 
 import json
@@ -36,17 +36,17 @@ from db.queries import verdicts as verdict_queries
 
 _PASSWORD = "open sesame, please"
 _DECISIONS = ("correct", "drop", "unsure", "abstract")
-#: Now and then somebody else is faster. So often in a row, the server refuses for another reason.
+#: A refusal usually means that another curator was faster. This many in a row have another cause.
 _REFUSED_IN_A_ROW = 20
 _DATASET = "generated"
-#: The command line; an installed wheel calls the module `traced_curator`.
+#: The command-line module, which is `traced_curator` in an installed wheel.
 _APP = Path(__file__).resolve().parents[3] / ("app.py" if IS_CHECKOUT else "traced_curator.py")
 _SERVE = (sys.executable, str(_APP), "serve", "--data", _DATASET)
 
 
 @dataclass(frozen=True)
 class Latency:
-    """Milliseconds that a curator waited for an answer."""
+    """Milliseconds that curators waited for a response."""
 
     question: str
     p50: float
@@ -57,9 +57,10 @@ class Latency:
 
 @dataclass(frozen=True)
 class LoadReport:
-    """`lost`: verdicts that were confirmed and are not in the store; `doubled`: pairs with more
-    than one; `conflicts`: verdicts refused because somebody else had been faster. Memory is that
-    of all servers, in MiB: after a tenth, a third, and two thirds of the time, and at the end."""
+    """`lost`: confirmed verdicts that are not in the store; `doubled`: pairs with more than one
+    verdict; `conflicts`: verdicts refused because another curator was faster; `pause`: in seconds;
+    `memory`: of all servers, in MiB, after a tenth, a third, and two thirds of the time, and at the
+    end."""
 
     curators: int
     servers: int
@@ -96,7 +97,7 @@ class LoadReport:
 
 @dataclass
 class _Tally:
-    """What all curators have seen so far."""
+    """Shared counters of all curators. `confirmed`: curator by pair id; `waited`: in seconds."""
 
     wanted: int
     confirmed: dict[int, str] = field(default_factory=dict)
@@ -122,10 +123,10 @@ def bench_load(
     servers: int = 1,
     pause: float = 0.0,
 ) -> LoadReport:
-    """Make a store (in a temporary folder, or at `url`), serve it, and let the curators work.
+    """Generate a store (in a temporary folder, or at `url`), serve it, and simulate the curators.
 
-    `servers`: programs that serve the one database; each curator stays with one of them.
-    `pause`: seconds, in the mean, that a curator looks at a pair; drawn evenly from 0 to twice it.
+    `servers`: server processes that share the database; each curator uses one of them.
+    `pause`: mean seconds that a curator looks at a pair, sampled uniformly from 0 to twice that.
     """
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(load_settings({"data_directory": folder, "database": url}))
@@ -153,7 +154,7 @@ def bench_load(
                             tally.memory.append(sum(memory_of(server.pid) for _, server in running))
                             time.sleep(0.5)
                     except BaseException:
-                        tally.stop()  # the pool waits for its threads before the error goes on
+                        tally.stop()  # else the pool would wait for all verdicts
                         raise
                 for task in work:
                     task.result()
@@ -209,8 +210,8 @@ def _latency(question: str, seconds: list[float]) -> Latency:
 def served(
     folder: str, url: str | None, number: int = 0, command: Sequence[str] = ()
 ) -> Iterator[tuple[str, "subprocess.Popen[bytes]"]]:
-    """The app over the store of this folder, as `python app.py` serves it, or by another command,
-    which is given --port; (address, process)."""
+    """Serve the store in `folder` with `python app.py` or with `command`, to which --port is
+    appended; yields (address, process). Raises TracedError if the server does not start."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -236,7 +237,7 @@ def served(
 
 
 def _wait_for(address: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    for _ in range(3000):  # five minutes: the machine may be busy
+    for _ in range(3000):  # at least five minutes: the machine may be busy
         if process.poll() is not None:
             break
         try:
@@ -281,11 +282,13 @@ def _curate(address: str, name: str, tally: _Tally, pause: float) -> None:
 
 
 class Refused(Exception):
-    """The server gave an error instead of an answer."""
+    """The server responded with an error."""
 
 
 def call(client: httpx.Client, name: str, given: list[Any]) -> Any:
-    """One call of a named endpoint, as Gradio's interface has it: an event, then its answer."""
+    """Call a named endpoint through Gradio's HTTP API: post an event, then get its result.
+
+    Raises Refused if the endpoint fails."""
     asked = client.post(f"/gradio_api/call/{name}", json={"data": given})
     asked.raise_for_status()
     answer = client.get(f"/gradio_api/call/{name}/{asked.json()['event_id']}")
@@ -302,6 +305,6 @@ def call(client: httpx.Client, name: str, given: list[Any]) -> Any:
 
 
 def memory_of(process: int) -> float:
-    """Resident memory in MiB."""
+    """Resident memory of a process in MiB."""
     pages = int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20

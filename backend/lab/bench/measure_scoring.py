@@ -1,7 +1,7 @@
-"""Fast against plain in one run, on the same pairs, with what the arithmetic allows.
+"""The engine against the naive reference in one run on the same pairs, and the arithmetic limits.
 
-Times on a CPU are processor time, summed over threads: other programs then spoil less. Ratios are
-what is comparable between machines.
+Times on a CPU are processor time summed over threads, which other programs disturb less. Only the
+ratios are comparable between machines.
 """
 
 import time
@@ -30,15 +30,22 @@ from backend.progress import Progress, no_progress
 class Measured:
     """One scorer with one explorer. Times are seconds for all pairs together.
 
-    * `overhead`: whole job, image included, over one plain score of the same pairs, image included;
-    * `reference_overhead`: the same for the plain way;
-    * `speedup`: trajectories alone, plain over fast, texts padded to the longest of a pair;
-    * `speedup_full_padding`: the same where texts are padded to the model's context (CLIP);
-    * `operations_speedup`: the plain way's operations over the fast way's: what `speedup` would be
-      if both ran at the same rate;
-    * `bound_ratio`: time of the trajectories over their operations at the rate of this machine's
-      own matrix products;
-    * `same_trajectories`, `largest_difference`: fast against plain.
+    "Plain" is the naive reference implementation, "fast" the engine.
+
+    * `overhead`: time of trajectories, relative to one plain score of the same pairs; both include
+      image encoding;
+    * `reference_overhead`: the same for the reference;
+    * `speedup`: time of the trajectories alone, plain over fast, texts padded to the longest of
+      their pair;
+    * `speedup_full_padding`: the same with texts padded to the model's context (CLIP only);
+    * `operations_speedup`: operations, plain over fast: what `speedup` would be if both ran at the
+      same rate;
+    * `operations_limit_overhead`: `overhead` in operations instead of seconds;
+    * `rate`: operations per second of this machine's matrix products (`product_rate`);
+    * `bound_ratio`: measured time of the trajectories over the time that their operations would
+      take at `rate`;
+    * `same_trajectories`, `largest_difference`: number of identical trajectories and largest
+      difference of s, fast against plain.
     """
 
     scorer: str
@@ -75,7 +82,9 @@ def measure(
     precision: str = "float32",
     progress: Progress = no_progress,
 ) -> Measured:
-    """Measure one scorer with one explorer; `reference=False` leaves the slow way out."""
+    """Measure one scorer with one explorer; `reference=False` skips the slow reference.
+
+    `words`: minimum and maximum caption length."""
     progress(0, 4, f"{kind}: making a model of the published size")
     scorer = random_scorer(kind, precision, device)
     pixels = random_pixels(scorer, pairs)
@@ -91,7 +100,7 @@ def measure(
     plain_session = ReferenceSession(scorer)  # type: ignore[arg-type]
     plain_score, _ = _timed(lambda: _score_once(scorer, asked, plain_session), device)
 
-    plain_session = ReferenceSession(scorer)  # type: ignore[arg-type]  # with fresh counters
+    plain_session = ReferenceSession(scorer)  # type: ignore[arg-type]  # resets its counters
     slow_seconds = full_seconds = None
     slow: dict[int, Trajectory] = {}
     if reference:
@@ -165,7 +174,7 @@ def shape_of(scorer: DualEncoder) -> Shape:
 
 
 def image_operations(scorer: DualEncoder) -> int:
-    """Of encoding one image, counted by torch itself."""
+    """Operations to encode one image, counted by torch."""
     from torch.nn.attention import SDPBackend, sdpa_kernel
     from torch.utils.flop_counter import FlopCounterMode
 
@@ -176,7 +185,7 @@ def image_operations(scorer: DualEncoder) -> int:
 
 
 def operations_of_one_score(captions: Sequence[Caption], scorer: DualEncoder) -> int:
-    """Of x_0 of every pair, each computed once."""
+    """Operations to score x_0 of every pair once."""
     session = scorer.open_session()
     states = encode(scorer, random_pixels(scorer, 1)) * len(captions)
     texts = scorer.reader.tokenise([caption.text for caption in captions])
@@ -188,7 +197,7 @@ def operations_of_one_score(captions: Sequence[Caption], scorer: DualEncoder) ->
 
 
 def product_rate(tokens: int, shape: Shape, scorer: DualEncoder, seconds: float = 1.0) -> float:
-    """Operations a second of this machine's matrix products at the tower's own shapes."""
+    """Operations per second of this machine's matrix products with the shapes of the text tower."""
     device, dtype = scorer.info.device, scorer.dtype
     x = torch.randn(tokens, shape.width, device=device, dtype=dtype)
     up = torch.randn(shape.inner, shape.width, device=device, dtype=dtype)
@@ -231,7 +240,7 @@ def _timed(compute: Callable[[], Any], device: str) -> tuple[float, Any]:
 
 @contextmanager
 def clock(device: str) -> Iterator[list[float]]:
-    """Seconds: processor time on a CPU, wall time with everything finished elsewhere."""
+    """Seconds: processor time on a CPU, otherwise wall time after the device has synchronised."""
     on_cpu = device.startswith("cpu")
     now = time.process_time if on_cpu else time.perf_counter
     spent: list[float] = []
@@ -251,7 +260,7 @@ def _same(result: Trajectory, wanted: Trajectory) -> bool:
 
 
 def _difference(result: Trajectory, wanted: Trajectory) -> float:
-    """The largest difference of s up to where the two part, if they do."""
+    """The largest difference of s up to the step at which the trajectories diverge, if they do."""
     largest = 0.0
     for step in range(min(result.steps, wanted.steps) + 1):
         largest = max(largest, abs(float(result.scores[step] - wanted.scores[step])))

@@ -1,6 +1,6 @@
-"""A captioner asked the plain way: every caption in full, every image by itself.
+"""A naive reference captioner: every caption is decoded in full, every image separately.
 
-The reference that the fast way is held against (`suggestion_speed`, and the tests).
+The baseline for the optimised captioner (`suggestion_speed`, and the tests).
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from backend.engine.correction.shared_prefixes import TokenTrees, trees_of
 
 @dataclass(frozen=True)
 class PlainCaptioner(Captioner):
-    """The same model, the same answers."""
+    """The same model and the same results, without the optimisations."""
 
     def likeliest(
         self,
@@ -44,6 +44,6 @@ class PlainCaptioner(Captioner):
 
 
 def plain(captioner: Captioner) -> PlainCaptioner:
-    """The plain way of a BLIP captioner."""
+    """The naive version of a BLIP captioner."""
     values = {field.name: getattr(captioner, field.name) for field in fields(Captioner)}
     return PlainCaptioner(**values)

@@ -1,7 +1,7 @@
-"""What bfloat16 changes: `python -m backend.lab.bench.precision --scorer blip-itm`
+"""The effect of bfloat16: `python -m backend.lab.bench.precision --scorer blip-itm`
 
-Trained weights decide, not random ones: whose scores lie so close together that rounding looks
-worse than it is. Compares the embedded models with themselves on fresh drawn scenes.
+Compares the embedded models in both precisions on newly drawn scenes. Random weights would not do:
+their scores are so close together that rounding looks worse than it is.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from backend.settings import MODELS
 
 
 def compare(kind: str, count: int, seed: int = 0) -> dict[str, object]:
-    """AUC of s_0 and of the best gain in both precisions, and how often they choose alike."""
+    """AUC of s_0 and of the best gain in both precisions, and how often their choices agree."""
     pairs = labelled_scenes(count, "fine-grained", seed)
     images = [render(scene, PICTURE_SIZE) for scene in pairs.scenes]
 

@@ -1,4 +1,4 @@
-"""What a whole program costs: its processor time and the most memory that it held."""
+"""Processor time and peak memory of a whole program."""
 
 import json
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[3]
-#: Runs what it is given and says what its process took: the kernel's count of a child that was
-#: waited for would include what the parent held when it was forked.
+#: Runs `run()` and reports the cost of its own process: the kernel's maximum for a child that was
+#: waited for would include the memory that the parent held when it forked.
 _MEASURED = """
 import json, resource, sys
 %s
@@ -33,8 +33,8 @@ finally:
 
 @dataclass(frozen=True)
 class ProcessCost:
-    """`processor_seconds`: user and system, imports included; `peak_mebibytes`: resident memory;
-    `answer`: the JSON that it printed."""
+    """`processor_seconds`: user and system time, including imports; `peak_mebibytes`: peak resident
+    memory; `answer`: the parsed JSON that the program printed."""
 
     processor_seconds: float
     peak_mebibytes: float
@@ -42,9 +42,9 @@ class ProcessCost:
 
 
 def cost_of(source: str, arguments: Sequence[str], folder: str) -> ProcessCost:
-    """Run `source`, which defines `run()`, in a process of its own whose data lives in `folder`.
+    """Run `source`, which defines `run()`, in a separate process with `folder` as data directory.
 
-    `run` sees `arguments` as `sys.argv[1:]` and prints JSON. Raises RuntimeError if it fails.
+    `run` gets `arguments` as `sys.argv[1:]` and prints JSON. Raises RuntimeError if it fails.
     """
     done = subprocess.run(
         [sys.executable, "-c", _MEASURED % source, *arguments],

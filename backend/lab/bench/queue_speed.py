@@ -1,7 +1,7 @@
-"""How fast the queue answers at the server: `python app.py bench --store 1000000`
+"""Latency of the review queue's queries: `python app.py bench --store 1000000`
 
-Each question is asked for many places in the dataset; what a curator waits for is the slow end, so
-the 95th percentile is told beside the median.
+Each query runs at many positions in the dataset. Curators notice the slow ones, so the 95th
+percentile is reported along with the median.
 """
 
 import random
@@ -23,7 +23,7 @@ from backend.workspace import MOST_COUNTED, QueueFilter, Range, Workspace
 
 @dataclass(frozen=True)
 class Answered:
-    """Milliseconds of one question."""
+    """Latency of one query in milliseconds, over `times` executions."""
 
     question: str
     p50: float
@@ -34,7 +34,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class StoreReport:
-    """`bytes_a_pair`: of the database's file, None where it has none of its own."""
+    """`bytes_a_pair`: size of the database file over the number of pairs; None unless SQLite."""
 
     pairs: int
     bytes_a_pair: float | None
@@ -51,7 +51,7 @@ class StoreReport:
 
 
 def bench_store(pairs: int, url: str | None, progress: Progress = no_progress) -> StoreReport:
-    """Make a store (in a temporary folder, or at `url`) and measure it."""
+    """Generate a store (in a temporary folder, or at `url`) and measure it."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(load_settings({"data_directory": folder, "database": url}))
         try:
@@ -62,7 +62,7 @@ def bench_store(pairs: int, url: str | None, progress: Progress = no_progress) -
 
 
 def measure_store(workspace: Workspace, dataset_id: int, times: int = 60) -> StoreReport:
-    """Ask everything that a page asks while a curator works."""
+    """Run every query that the page issues while a curator works."""
     rng = random.Random(0)
     summary = workspace.summary(dataset_id)
     first = (

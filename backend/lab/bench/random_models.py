@@ -21,7 +21,7 @@ _CLIP = 49_408
 
 
 def random_scorer(kind: str, precision: str = "float32", device: str = "cpu") -> DualEncoder:
-    """BLIP base at 384 pixels, or CLIP ViT-B/32. Raises SettingsError for another kind."""
+    """BLIP base at 384 pixels, or CLIP ViT-B/32. Raises SettingsError for any other kind."""
     if kind not in SCORERS:
         raise SettingsError(f"There is no scorer '{kind}' to measure; use {', '.join(SCORERS)}.")
     info = ScorerInfo(kind, "random weights", "0", device, "", precision=precision)
@@ -73,9 +73,9 @@ def _clip() -> Any:
 
 @torch.no_grad()
 def spread(model: nn.Module, seed: int = 0) -> nn.Module:
-    """Weights large enough that attention and scores depend on the words.
+    """Set random weights large enough that attention and scores depend on the words.
 
-    Freshly made models see next to no difference between captions, so that nothing would be tested.
+    With the default initialisation all captions score nearly the same, so nothing would be tested.
     """
     rng = torch.Generator().manual_seed(seed)
     for name, module in model.named_modules():

@@ -1,4 +1,4 @@
-"""A session that records the questions of a run, for what is measured and tested of them."""
+"""A session that records the requests of a run, for benchmarks and tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from backend.engine.scoring.protocol import FloatArray, ImageState, Session, Tokens
 from backend.engine.scoring.work import Work
 
-#: What one call asks: an image's number and its texts.
+#: The requests of one call: (index of the image, its texts).
 Round = list[tuple[int, tuple[Tokens, ...]]]
 
 
 @dataclass
 class Recorder:
-    """A session that writes down what it is asked, as (image, texts) round by round."""
+    """Wraps a session and records the (image, texts) of each call to `score`."""
 
     session: Session
     rounds: list[Round] = field(default_factory=list)
@@ -44,5 +44,5 @@ class Recorder:
     def _number(self, state: ImageState) -> int:
         if id(state) not in self._numbers:
             self._numbers[id(state)] = len(self._states)
-            self._states.append(state)  # so that no other takes its identity
+            self._states.append(state)  # keeps it alive, so that its id is not reused
         return self._numbers[id(state)]

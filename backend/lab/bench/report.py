@@ -1,4 +1,4 @@
-"""Several measurements as one report."""
+"""Several measurements combined into one report."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from backend.errors import SettingsError
 from backend.lab.bench.measure_scoring import Measured, Progress, measure
 from backend.lab.bench.random_models import SCORERS
 
-#: Overheads that the paper measured on an L40 (TRACED, Table 2): with over without trajectories.
+#: Overheads measured on an L40 (TRACED, Table 2): time with trajectories over time without.
 PAPER_OVERHEADS = {
     ("blip-itm", "elimination"): 24.2,
     ("blip-itm", "fast-gcd"): 237.0,
@@ -33,7 +33,11 @@ def run_bench(
     precision: str | None,
     progress: Progress,
 ) -> BenchReport:
-    """Every scorer with every explorer. Raises SettingsError for names that do not exist."""
+    """Measure every scorer with every explorer.
+
+    `words`: range of caption lengths, such as "8-20". Raises SettingsError for unknown names and
+    invalid ranges.
+    """
     where = choose_device(device)
     how = choose_precision(where, precision)
     try:
@@ -56,7 +60,7 @@ def run_bench(
 
 
 def table(results: Sequence[Measured]) -> str:
-    """For a terminal: what was measured, and the paper's overhead beside it."""
+    """The measurements and the paper's overheads as a table for a terminal."""
     lines = [
         f"{'scorer':9} {'explorer':12} {'pairs/s':>8} {'speedup':>8} {'overhead':>9} "
         f"{'limit':>6} {'plain':>7} {'paper':>6} {'time/arithmetic':>16}  same"

@@ -1,8 +1,7 @@
-"""What selecting from a large dataset costs: `python app.py bench --select 1000000`
+"""Cost of selecting from a large dataset: `python app.py bench --select 1000000`
 
-Each selection runs as the command that a user gives, in a process of its own: its processor time,
-imports included, and the most memory that it held. No model is asked; captions, matches and
-phrases are generated.
+Each selection runs as the user's command would, in a separate process: processor time, including
+imports, and peak memory. No model is run; captions, matches and phrases are generated.
 """
 
 import random
@@ -30,7 +29,7 @@ _NAME = "generated"
 _NOUNS = [noun for nouns in word_lists.NOUNS.values() for noun in nouns]
 _ADJECTIVES = sorted(word_lists.ADJECTIVES)
 _PHRASES = 4
-#: What is measured: the arguments behind `select NAME`.
+#: The measured variants: arguments after `select NAME`.
 _WAYS: tuple[tuple[str, ...], ...] = (
     ("--dry-run",),
     ("--by", "worst", "--dry-run"),
@@ -40,8 +39,8 @@ _WAYS: tuple[tuple[str, ...], ...] = (
 
 @dataclass(frozen=True)
 class SelectionCost:
-    """One command. `processor_seconds`: user and system; `peak_mebibytes`: resident memory, as the
-    kernel counted it; `kept`: pairs that stay."""
+    """One command. `processor_seconds`: user and system time; `peak_mebibytes`: peak resident
+    memory as counted by the kernel; `kept`: number of pairs selected."""
 
     arguments: str
     processor_seconds: float
@@ -69,7 +68,7 @@ class SelectionSpeed:
 def bench_selection(
     count: int, url: str | None = None, progress: Progress = no_progress
 ) -> SelectionSpeed:
-    """Make a store of `count` pairs (in a temporary folder, or at `url`) and select from it."""
+    """Generate a store of `count` pairs (in a temporary folder, or at `url`) and select from it."""
     with tempfile.TemporaryDirectory() as folder:
         database = url or f"sqlite:///{folder}/traced.db"
         store = open_database(database)
@@ -87,7 +86,7 @@ def bench_selection(
 def generate_supported(
     store: Store, count: int, seed: int = 0, progress: Progress = no_progress
 ) -> int:
-    """A dataset of `count` pairs with a match, support and phrases; its id."""
+    """Create a dataset of `count` pairs with match, support and phrases; return its id."""
     with store.writing() as session:
         dataset = datasets.create_dataset(session, _NAME, f"generated:{count}", str(DEMO))
         scored, supported = (
@@ -143,7 +142,7 @@ def _batches(count: int, rng: random.Random) -> Iterator[list[NewPair]]:
 
 
 def _caption(rng: random.Random) -> str:
-    """Of some thousand distinct words, as captions of photographs are."""
+    """A random caption; a few thousand distinct words occur, as in captions of photographs."""
     return (
         f"A {rng.choice(word_lists.COLOURS)} {rng.choice(_NOUNS)} "
         f"{rng.choice(word_lists.RELATIONS)} {rng.choice(word_lists.NUMBERS)} "

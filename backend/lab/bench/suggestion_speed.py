@@ -1,7 +1,7 @@
-"""What suggestions cost beside trajectories: `python app.py bench --suggestions 24`
+"""Cost of suggestions relative to trajectories: `python app.py bench --suggestions 24`
 
-Wrong captions of drawn scenes, the embedded models, one thread. The plain way asks about one pair
-after another and reads every candidate in full; ours must suggest the same.
+Wrong captions of drawn scenes, the embedded models, one thread. The naive reference processes one
+pair at a time and decodes every candidate in full; ours must make the same suggestions.
 """
 
 import time
@@ -24,16 +24,16 @@ from backend.lab.evaluation.labelled import from_scenes
 from backend.progress import Progress, no_progress
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER
 
-#: Of the scenes, which no training has seen.
+#: Seed of the scenes, which were not used in training.
 _SEED = 40
-#: Pairs whose suggestions are made together.
+#: Pairs per batch.
 _TOGETHER = 8
 
 
 @dataclass(frozen=True)
 class SuggestionSpeed:
     """Processor seconds for all `pairs`; `same`: pairs with the same suggestions in the same order
-    either way."""
+    both ways."""
 
     pairs: int
     trajectories: float
@@ -54,19 +54,19 @@ class SuggestionSpeed:
 
 
 def bench_suggestions(pairs: int, progress: Progress = no_progress) -> SuggestionSpeed:
-    """Suggestions for `pairs` wrong captions by both ways."""
+    """Measure suggestions for `pairs` wrong captions both ways."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
         scorer = load_scorer(str(EMBEDDED_SCORER), device="cpu")
         captioner = load_captioner(str(EMBEDDED_CAPTIONER))
         cases, spent = _cases(scorer, pairs)
-        # Whatever is loaded at first use is loaded before the clock runs.
+        # Warm up, so that lazy loading is not timed.
         judge.suggest_all(scorer, cases[:1], captioner, _no_opinion)
         fast: list[list[Suggestion]] = []
         slow: list[list[Suggestion]] = []
         ours = theirs = 0.0
-        for first in range(0, pairs, _TOGETHER):  # in turn: the machine may slow down
+        for first in range(0, pairs, _TOGETHER):  # alternate: the machine's speed may drift
             part = cases[first : first + _TOGETHER]
             progress(first, pairs, "Suggestions")
             seconds, made = _timed(scorer, part, captioner, len(part))
@@ -92,12 +92,12 @@ def _timed(
 
 
 def _no_opinion(trajectories: Sequence[Trajectory]) -> list[float]:
-    """Stands for the detector, which takes no time worth counting."""
+    """Stands in for the detector, whose time is negligible."""
     return [0.5] * len(trajectories)
 
 
 def _cases(scorer: Scorer, pairs: int) -> tuple[list[CorrectionContext], float]:
-    """Wrong captions with their trajectories, and the processor seconds of those."""
+    """Wrong captions with their trajectories, and the processor seconds for the trajectories."""
     drawn = from_scenes(2 * pairs, "fine-grained", _SEED)
     rows = [row for row in range(len(drawn)) if drawn.wrong[row]][:pairs]
     images = [drawn.picture(row) for row in rows]

@@ -1,9 +1,9 @@
-"""What is made of image vectors, at any size: `python app.py bench --vectors 100000`
+"""Cost of the stages that use image vectors, at any scale: `python app.py bench --vectors 100000`
 
-Specificity, near duplicates and the map of generated pictures, each in a process of its own: its
-processor time, imports included, and the most memory that it held. Vectors lie in clusters, as
-those of photographs do, and one in fifty is a near copy; captions are read by the embedded scorer,
-so the text side costs what a model of its size costs. No image is opened.
+Specificity, near duplicates and the map of generated pictures, each in a separate process:
+processor time, including imports, and peak memory. As for photographs, the vectors are clustered,
+and one in fifty is a near copy. Captions are encoded by the embedded scorer, so the text side costs
+as much as a model of its size. No image is opened.
 """
 
 import random
@@ -25,10 +25,10 @@ from db.queries.pairs import NewPair
 
 _BATCH = 5000
 _CLUSTERS = 400
-#: How far pictures of one cluster lie from its middle, and copies from their picture.
+#: Distance of pictures from their cluster's centre, and of copies from their original.
 _SPREAD, _COPY = 0.6, 0.05
 _COPIES = 50
-#: What is measured, by the name of the job.
+#: The measured stages, and the name of the job that runs each.
 _STAGES = {
     "specificity": "measure_specificity",
     "near duplicates": "find_near_duplicates",
@@ -47,7 +47,7 @@ def run():
 
 @dataclass(frozen=True)
 class StageCost:
-    """One stage over all pictures. `processor_seconds`: user and system."""
+    """One stage over all pictures. `processor_seconds`: user and system time."""
 
     stage: str
     processor_seconds: float
@@ -72,8 +72,10 @@ class VectorStages:
 
 
 def bench_vectors(count: int, width: int = 512, progress: Progress = no_progress) -> VectorStages:
-    """Every stage over `count` pictures whose vectors have `width` numbers, where the embedded
-    scorer's captions allow it: specificity compares them with vectors of the scorer's own width."""
+    """Run every stage over `count` pictures with vectors of `width` dimensions.
+
+    Specificity always uses the embedded scorer's width, because it compares image vectors with that
+    scorer's caption vectors."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(load_settings({"data_directory": folder}, {}))
         try:
@@ -96,7 +98,7 @@ def bench_vectors(count: int, width: int = 512, progress: Progress = no_progress
 def generate_vectors(
     workspace: Workspace, count: int, width: int, seed: int = 0, progress: Progress = no_progress
 ) -> int:
-    """A dataset of `count` pictures with a caption and a vector each; its id."""
+    """Create a dataset of `count` pictures, each with a caption and a vector; return its id."""
     store, info = workspace.store, workspace.engine.scorer.info
     with store.writing() as session:
         dataset = datasets.create_dataset(
@@ -130,7 +132,7 @@ def generate_vectors(
 
 
 def _vectors(count: int, width: int, seed: int) -> Iterator[NDArray[np.float32]]:
-    """Unit vectors in clusters; every `_COPIES`-th is a near copy of the one before it."""
+    """Batches of clustered unit vectors; every `_COPIES`-th is a near copy of its predecessor."""
     numbers = np.random.default_rng(seed)
     middles = _unit(numbers.normal(size=(_CLUSTERS, width)))
     for first in range(0, count, _BATCH):

@@ -1,4 +1,4 @@
-"""Figures: how well the program finds what is known to be wrong.
+"""Evaluation: how well the program finds known errors.
 
-The only part of the engine that may read `assets/demo/truth.jsonl`.
+The only part of the program that may read `assets/demo/truth.jsonl`.
 """

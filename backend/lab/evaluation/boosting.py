@@ -1,9 +1,9 @@
-"""`evaluate boosting`: are richer captions richer, and does the guard catch what is invented?
+"""`evaluate boosting`: are boosted captions richer, and does the guard catch hallucinations?
 
-Drawn scenes, each with five true captions, in a store of their own; the real `boost` asks a real
-HTTP server. Its answers are made by rule (`scenes.blending`), with false claims in the Visual at a
-known rate, so every claim that is added, struck or lost is counted exactly. How well a language
-model follows the prompts is not measured: there is none here.
+Runs the real `boost` against a real HTTP server, on drawn scenes with five true captions each, in a
+temporary store. The server's answers are rule-based (`scenes.blending`), with false claims in the
+Visual at a known rate, so every claim that is added, removed or lost is counted exactly. How well a
+language model follows the prompts is not measured: none is involved.
 """
 
 import json
@@ -41,12 +41,12 @@ from backend.progress import Progress, no_progress
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 
-#: Far from the seeds of training, of the demo and of the other evaluations.
+#: Does not overlap with the seeds of training, the demo and the other evaluations.
 SEED = 7_000_000_000
 CAPTIONS, RATE, SIZE = 5, 0.3, 3
-#: Pictures that an evaluation needs: bags of three, and captions to train a detector on.
+#: Minimum number of pictures: enough for bags of three, and for training a detector.
 LEAST = 6
-#: What a caption of a picture can be, from what says least to what says most.
+#: Kinds of captions, from least to most detailed.
 KINDS = ("original", "blend", "holistic")
 _UNREADABLE = frozenset({"unreadable"})
 
@@ -55,8 +55,8 @@ Claims = frozenset[str]
 
 @dataclass(frozen=True)
 class Claimed:
-    """Claims of one kind of caption: `captions`, `claims` of all, `false` ones among them,
-    `hallucinated`: captions with a false one."""
+    """Claims of one kind of caption. `captions`: their number; `claims`: number of claims in all of
+    them; `false`: false claims; `hallucinated`: captions with at least one false claim."""
 
     captions: int
     claims: int
@@ -74,9 +74,10 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Strikes:
-    """What the guard did to claims of one kind in the Holistic proposals: `false` ones that came in
-    and those it took out, true ones that nobody had written before (`new`) and those it took out.
-    A refused proposal takes all of its claims out."""
+    """What the guard did to claims of one kind in the Holistic proposals.
+
+    `false`: false claims proposed; `new`: true claims that no human caption makes; `*_struck`: how
+    many of them the guard removed. Refusing a proposal counts as removing all of its claims."""
 
     kind: str
     false: int
@@ -87,12 +88,19 @@ class Strikes:
 
 @dataclass(frozen=True)
 class BoostingFigures:
-    """One training. `recall`: R@1 in mined bags of three by kind of caption, of all pictures (one
-    that the guard leaves nothing of keeps what it had); `claimed`: by kind of caption, after the
-    guard; `offered`: of those, what the judge lets through; `human`: claims of the own caption that
-    are lost after the guard; `others`: claims of the other captions that were in a proposal and
-    went by the picture's word or by a conflict; `too_long`: claims that went because the model does
-    not read so far."""
+    """Results with one set of embedded models.
+
+    * `recall`: R@1 in mined bags of three by kind of caption, over all pictures (if the guard
+      refuses a proposal, the picture keeps its previous caption);
+    * `claimed`: claims by kind of caption, after the guard unless the kind says otherwise;
+    * `outcomes`: number of pairs by outcome; `offered`: number of proposals that pass the guard and
+      the judge, by kind; `refused`: proposals that the guard refused;
+    * `human`: claims of the pair's own caption that are lost after the guard;
+    * `others`: claims of human captions that a proposal made and that were removed because of the
+      picture or a conflict;
+    * `too_long`: the same for claims removed because the model does not read that far;
+    * `requests`: sent to the server; `asked_twice`: of these, repeated ones.
+    """
 
     seed: int
     pictures: int
@@ -125,7 +133,10 @@ def evaluate_boosting(
     device: str | None = None,
     progress: Progress = no_progress,
 ) -> BoostingReport:
-    """`pairs`: pictures a seed, each with five captions, the first of which is to be enriched."""
+    """Evaluate boosting for each seed.
+
+    `pairs`: pictures per seed, each with five captions, of which the first is to be enriched;
+    `rate`: mean number of false claims per Visual."""
     results = []
     for k in range(seeds):
         folder = embedded[k % len(embedded)]
@@ -137,8 +148,8 @@ def evaluate_boosting(
 
 @dataclass(frozen=True)
 class _Drawn:
-    """`captions`: five of each scene; `visuals`: what is said of each picture, by the digest of the
-    picture as it is sent."""
+    """Scenes with captions. `captions`: five per scene; `rich`: a detailed true caption of each;
+    `visual`: the Visual of each scene; `visuals`: the same by digest of the picture as sent."""
 
     seed: int
     scenes: list[Scene]
@@ -149,7 +160,7 @@ class _Drawn:
 
 
 def _drawn(base: Path, count: int, seed: int, rate: float) -> _Drawn:
-    """Fresh scenes as an image folder under `base`."""
+    """Draw new scenes as an imagefolder under `base`."""
     rng = random.Random(SEED + 1_000_000 * seed)
     scenes = [make_scene(rng) for _ in range(count)]
     captions = [[describe(scene, rng).text for _ in range(CAPTIONS)] for scene in scenes]
@@ -172,7 +183,7 @@ def _drawn(base: Path, count: int, seed: int, rate: float) -> _Drawn:
 
 
 def picture_digest(file: Path) -> str:
-    """By what `answers` knows a picture: the digest of what is sent of it."""
+    """The key by which `answers` recognises a picture: the digest of its encoding as sent."""
     return _digest(prompting.encoded(load_image(file)))
 
 
@@ -181,7 +192,7 @@ def _digest(image: bytes) -> str:
 
 
 def answers(visuals: dict[str, str]) -> Respond:
-    """A server's answers by rule: blend, holistic, and for a picture what `visuals` has for it."""
+    """Rule-based server answers: blend, holistic, and for a picture its entry in `visuals`."""
 
     def respond(body: dict[str, Any]) -> tuple[int, str]:
         content: Any = body["messages"][-1]["content"]
@@ -230,7 +241,7 @@ def _figures(
 def _considered(
     workspace: Workspace, dataset: int, drawn: _Drawn, progress: Progress
 ) -> tuple[dict[int, list[Considered]], Counter[str]]:
-    """What `boost` makes of the first caption of each scene, and how it ended."""
+    """The proposals of `boost` for the first caption of each scene, and the counts of outcomes."""
     first = {
         pair: scene for (scene, number), pair in _pairs(workspace, dataset).items() if number == 0
     }
@@ -251,7 +262,7 @@ def _considered(
 
 
 def _pairs(workspace: Workspace, dataset: int) -> dict[tuple[int, int], int]:
-    """The pair of each (scene, caption)."""
+    """Pair id by (scene number, caption number)."""
     pair_ids: dict[tuple[int, int], int] = {}
     after = None
     while True:
@@ -283,7 +294,7 @@ def _counted(
         for proposal in proposals:
             before, after = _read(proposal.boost.caption), _read(proposal.guarded.caption)
             refused += not proposal.guarded.caption
-            # Captions that look wrong are no sources: nobody has said that.
+            # Captions that look wrong are not used as sources, so their claims do not count.
             people = set(drawn.captions[i]).intersection(proposal.boost.sources)
             human = frozenset().union(*(_read(text) for text in people))
             if proposal.boost.kind == "holistic":
@@ -333,7 +344,7 @@ def _counted(
 
 
 def _read(text: str) -> Claims:
-    """What a caption claims; one that the grammar cannot read claims something false."""
+    """The claims of a caption; one that the grammar cannot parse counts as one false claim."""
     if not text:
         return frozenset()
     claims = claims_of(text)
@@ -353,7 +364,7 @@ def _count_strikes(
 
 
 def _kind(claim: str) -> str:
-    """Of what kind a claim is.
+    """The kind of a claim.
 
     >>> [_kind(one) for one in ("dog", "dog*2", "dog/red", "dog/running", "in park", "man on bus")]
     ['thing', 'count', 'colour', 'action', 'place', 'relation']
@@ -379,7 +390,7 @@ def _claimed(captions: Sequence[tuple[int, str]], true: Sequence[Claims]) -> Cla
 def _recall(
     workspace: Workspace, dataset: int, drawn: _Drawn, captions: dict[str, list[str]]
 ) -> dict[str, float]:
-    """R@1 in bags that the rich captions mine, as `evaluate specificity` mines them."""
+    """R@1 by kind of caption, in bags mined with the rich captions as in `evaluate specificity`."""
     pairs = _pairs(workspace, dataset)
     count = len(drawn.scenes)
     vectors = picture_vectors(workspace.store, workspace.engine, dataset)
@@ -397,7 +408,7 @@ def _recall(
 
 
 def marks(results: Sequence[BoostingFigures]) -> list[Mark]:
-    """SPEC's marks, a training each."""
+    """The acceptance criteria, checked for each training."""
 
     def formatted(values: Sequence[float], form: str = "{:.3f}") -> str:
         return ", ".join(form.format(value) for value in values)
@@ -453,7 +464,7 @@ def _share(figures: BoostingFigures, part: str, whole: str) -> float:
 
 
 def markdown(report: BoostingReport) -> str:
-    """All tables."""
+    """All tables as Markdown."""
     parts = [
         f"*drawn scenes; answers by rule over HTTP, {report.rate:g} false claims a Visual; the "
         "quality of a language model is not measured*"

@@ -1,8 +1,8 @@
-"""`evaluate composition`: does a scorer prefer the true caption to its twin that is wrong in one
-thing? On drawn scenes by kind of error, and on SugarCrepe's files where a user has them.
+"""`evaluate composition`: does a scorer prefer the true caption to a hard negative?
 
-SugarCrepe's seven public files hold `filename` (an image of COCO's val2017), `caption` and
-`negative_caption` by number; nothing is downloaded.
+The negative differs in one detail. Evaluated on drawn scenes by kind of error, and on SugarCrepe's
+files if the user provides them. Its seven public files contain `filename` (an image of COCO's
+val2017), `caption` and `negative_caption` by number; nothing is downloaded.
 """
 
 import json
@@ -19,13 +19,13 @@ from backend.lab.evaluation.labelled import from_scenes
 from backend.progress import Progress, no_progress
 
 _BATCH = 32
-#: Statistics: Wilson's interval at 95 %.
+#: Normal quantile of a 95 % interval.
 _Z = 1.96
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """An image with its true and its false caption; `kind`: a file's name or a kind of error."""
+    """An image with a true and a false caption; `kind`: name of the file, or kind of error."""
 
     kind: str
     image: Path | Image.Image
@@ -35,7 +35,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Share of pairs whose true caption scores strictly higher, with a 95 % interval."""
+    """Share of pairs whose true caption scores strictly higher, with a 95 % Wilson interval."""
 
     kind: str
     pairs: int
@@ -53,7 +53,9 @@ class CompositionReport:
 def evaluate_composition(
     scorer: Scorer, comparisons: Sequence[Comparison], progress: Progress = no_progress
 ) -> CompositionReport:
-    """Ties count as misses. Raises DatasetFormatError for an image that cannot be read."""
+    """Accuracy by kind and overall; ties count as misses.
+
+    Raises DatasetFormatError for an image that cannot be read."""
     hits: dict[str, list[bool]] = {}
     for first in range(0, len(comparisons), _BATCH):
         batch = comparisons[first : first + _BATCH]
@@ -68,7 +70,7 @@ def evaluate_composition(
 
 
 def drawn_comparisons(pairs: int, seed: int) -> list[Comparison]:
-    """True captions of drawn scenes beside their fine-grained twins, by what was changed."""
+    """True captions of drawn scenes and their fine-grained corruptions, by what was changed."""
     made = from_scenes(pairs, "fine-grained", seed)
     return [
         Comparison(made.kinds[row], made.picture(row), made.originals[row], made.captions[row])
@@ -78,8 +80,8 @@ def drawn_comparisons(pairs: int, seed: int) -> list[Comparison]:
 
 
 def sugarcrepe(folder: Path, image_root: Path) -> list[Comparison]:
-    """All comparisons of the JSON files in the folder. Raises DatasetFormatError saying which file
-    or entry is none, and which image is not there."""
+    """All comparisons of the JSON files in the folder. Raises DatasetFormatError if there is no
+    file, or one is invalid or refers to a missing image."""
     files = sorted(folder.glob("*.json"))
     if not files:
         raise DatasetFormatError(
@@ -122,7 +124,7 @@ def _accuracy(kind: str, hits: Sequence[bool]) -> Accuracy:
 
 
 def wilson(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95 % interval of a share.
+    """Wilson 95 % confidence interval of a share.
 
     >>> [round(value, 3) for value in wilson(0.5, 100)]
     [0.404, 0.596]

@@ -1,12 +1,12 @@
-"""Do corrections correct? What is offered for wrong captions, held against the truth.
+"""Quality of corrections: suggestions for wrong captions, compared with the ground truth.
 
-A correction *restores* if it says what the caption said before it was made wrong: word for word,
-or, of drawn scenes, if it claims the same. It is *true* if everything that it claims holds. *Harm*
-is the share of the right words that it changed or left out.
+A correction *restores* a caption if it says what the caption said before it was corrupted: word for
+word or, for drawn scenes, by making the same claims. It is *true* if all of its claims are. *Harm*
+is the share of the correct words that it changed or omitted.
 
-Every proposer is judged by itself, on the same captions: by its best suggestion that improves s (a
-vision-language model by what it says, improving or not). Beside them what a curator gets of those
-that need no such model.
+Every proposer is judged separately on the same captions, by its best suggestion that improves s (a
+vision-language model by its answer, whether or not it improves s). In addition, the suggestions
+that a curator gets without such a model are judged together.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,16 +27,16 @@ from backend.lab.evaluation.labelled import LabelledPairs
 from backend.lab.scenes.caption_reading import claims_of
 
 ProbabilityOf = Callable[[Sequence[Trajectory]], Sequence[float]]
-#: What is offered first, whoever proposed it.
+#: The first suggestion offered, and the best of those offered, by any proposer.
 FIRST, ANY = "first", "any of those offered"
 
 
 @dataclass(frozen=True)
 class CorrectionFigures:
-    """`offered`: the share of captions with such a suggestion; `restored_of_all`: the share of all
-    captions that it restores. The rest are means over the captions with one: `restored`, `true`
-    (None where only wording tells), `harm`, the rise of s and of the probability of error (below 0
-    is better)."""
+    """`offered`: the share of captions with a suggestion; `restored_of_all`: the share of all
+    captions that are restored. The others are means over the `captions` with a suggestion:
+    `restored`, `true` (None if truth is unknown), `harm`, `rise_of_s`, and `change_of_p`, the
+    change of the probability of error (negative is better)."""
 
     offered: float
     restored_of_all: float
@@ -67,10 +67,10 @@ def correction_quality(
     exploring: Exploring,
     correctors: Sequence[Corrector] = (),
 ) -> dict[str, CorrectionFigures]:
-    """By proposer, for the suggestion offered first, and for the best that a curator could pick.
+    """Figures by proposer, for the first suggestion (FIRST), and for the best one offered (ANY).
 
-    `rows`: the wrong pairs to ask for, none of which the detector has trained on. Raises
-    ModelUnavailable where a corrector cannot be reached.
+    `rows`: the wrong pairs to correct, which must not be in the detector's training data. Raises
+    ModelUnavailable if a corrector cannot be reached.
     """
     by_name: dict[str, list[_Judged]] = {}
     for row in rows:
@@ -130,7 +130,7 @@ def _judge(pairs: LabelledPairs, row: int, suggestion: Suggestion) -> _Judged:
 
 
 def harm(before: str, changed: frozenset[int], after: str) -> float:
-    """Share of the words of `before` that were right (not in `changed`) and are not in `after`.
+    """Share of the correct words of `before` (those not in `changed`) that are not in `after`.
 
     >>> harm("A red dog on a beach", frozenset({1}), "A brown dog on a lawn")
     0.2
@@ -138,7 +138,7 @@ def harm(before: str, changed: frozenset[int], after: str) -> float:
     old = lower_words(before)
     kept = kept_words(old, lower_words(after))
     right = [i for i in range(len(old)) if i not in changed]
-    # "a" that became "an" before another word is no loss.
+    # A change between "a" and "an" is not a loss.
     lost = [i for i in right if i not in kept and old[i] not in ("a", "an")]
     return len(lost) / len(right) if right else 0.0
 

@@ -1,8 +1,8 @@
 """Are the demo's injected errors found?  `python -m backend.lab.evaluation.demo_report`
 
-Scores the demo dataset in a database of its own, exactly as `make run` does, and compares the
-ranking by the trained detector with the ranking by s_0 alone. The detector has never seen the
-truth: it is trained by cold start on noise that it injects itself.
+Scores the demo dataset in a temporary database, exactly as `make run` does, and compares the
+ranking by the trained detector with the ranking by s_0 alone. The detector never sees the ground
+truth: its cold start trains on injected noise.
 """
 
 import json
@@ -19,13 +19,13 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from backend.settings import DEMO, load_settings
 from backend.workspace import Workspace
 
-#: How many pairs a curator looks at first.
+#: Numbers of top-ranked pairs for which the errors found are counted.
 FIRST = (50, 100, 200, 300)
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What is known about one demo pair. `changed`: character spans of the wrong words."""
+    """Ground truth of one demo pair. `changed`: character spans of the wrong words."""
 
     is_error: bool
     noise: str | None
@@ -35,7 +35,7 @@ class Truth:
 
 
 def read_truth(path: Path = DEMO / "truth.jsonl") -> dict[str, Truth]:
-    """Truth by pair id."""
+    """Ground truth by pair id."""
     truth = {}
     for line in path.read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
@@ -50,9 +50,9 @@ def read_truth(path: Path = DEMO / "truth.jsonl") -> dict[str, Truth]:
 
 
 def compare(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str, Any]:
-    """Figures of the ranking by p_error beside the ranking by s_0 (lowest first).
+    """Metrics of the ranking by p_error and of the ranking by s_0 (lowest first).
 
-    `rows` hold id, s_0, p_error, icc and suspects, as `score --out` writes them.
+    `rows`: dictionaries with id, s_0, p_error, icc and suspects, as written by `score --out`.
     """
     known = [row for row in rows if row["id"] in truth]
     wrong = np.array([truth[row["id"]].is_error for row in known])
@@ -85,7 +85,7 @@ def compare(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str
 
 
 def _localisation(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str, Any]:
-    """Top-1 hit rate of the suspect words on fine-grained errors, beside uniform chance."""
+    """Top-1 hit rate of the suspect words on fine-grained errors, and of uniform guessing."""
     hits, chance = [], []
     for row in rows:
         changed = truth[row["id"]].changed
@@ -107,7 +107,7 @@ def _localisation(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> di
 
 
 def main() -> None:
-    """Score the demo from nothing and print the figures as JSON."""
+    """Score the demo from scratch and print the metrics as JSON."""
     with tempfile.TemporaryDirectory() as folder:
         settings = load_settings({"data_directory": folder, "database": f"sqlite:///{folder}/x.db"})
         workspace = Workspace(settings)

@@ -1,8 +1,8 @@
 """`python app.py evaluate`: dataset × noise × scorer × explorer × seeds.
 
-Each run makes labelled pairs, takes their trajectories (from the cache, if they were asked for
-before), and judges them (`figures`). The summary gives means over seeds with standard errors; the
-improvement over the single score is taken at equal seed and noise, as in TRACED's Tables 1 and 6.
+Each run creates labelled pairs, computes their trajectories (or loads them from the cache), and
+evaluates them (`result_figures`). The summary gives means over seeds with standard errors; the
+improvement over the single score is computed per seed and noise, as in TRACED's Tables 1 and 6.
 """
 
 from collections.abc import Sequence
@@ -45,11 +45,11 @@ from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.progress import Progress, no_progress
 from backend.settings import MODELS
 
-#: LEMoN by its papers' two names; both are the scorer "lemon" on top of CLIP.
+#: The two variants in LEMoN's paper; both are the scorer "lemon" on top of CLIP.
 LEMON = {"lemon-fix": "fix", "lemon-opt": "opt"}
 #: Where the weights of suspect words come from.
 WORD_WEIGHTS = ("default", "fitted")
-#: Figures that the summary averages, and how they are called there.
+#: The figures averaged in the summary, and their column titles.
 SUMMARY_COLUMNS = {
     "auc": "AUC",
     "auc_single_score": "s_0 alone",
@@ -74,7 +74,7 @@ SUMMARY_COLUMNS = {
 
 @dataclass(frozen=True)
 class Mean:
-    """Over seeds; the standard error is None for a single one."""
+    """Mean over seeds; the standard error is None for a single seed."""
 
     mean: float
     standard_error: float | None
@@ -102,17 +102,17 @@ class EvaluationReport:
 
 @dataclass(frozen=True)
 class Plan:
-    """`dataset`: "scenes", "unfamiliar-scenes" or a path; `model` None: an embedded one.
+    """The settings of an evaluation. Raises SettingsError if they are invalid.
 
-    * `embedded`: folders with embedded models; seed k takes the k-th, the last for all further.
-    * `captioner`: whose word is listened to; None: the embedded one beside embedded scorers,
-      "none": nobody's.
-    * `word_weights`: "default", or "fitted" on injected copies of the training half;
-      `learning_curve`: also by how many labelled pairs what is learnt.
-    * `detector`: one of DETECTORS; `compare`: also each family by itself, and the ablations;
-    * `corrections`: so many wrong pairs a run are corrected and judged, by `correctors` as well;
-      `times`: so many pairs are
-      timed with and without trajectories.
+    * `dataset`: "scenes", "unfamiliar-scenes" or a path; `model`: None for the embedded ones.
+    * `embedded`: folders with embedded models; seed k uses the k-th, or the last one.
+    * `captioner`: the captioner whose expectations are used; None: the embedded one together with
+      embedded scorers; "none": no captioner.
+    * `word_weights`: "default", or "fitted" on corrupted copies of the training half.
+    * `learning_curve`: also measure results by the number of labelled pairs.
+    * `detector`: one of DETECTORS; `compare`: also evaluate each detector family, and ablations.
+    * `corrections`: number of wrong pairs per run that are corrected and judged, also by
+      `correctors`; `times`: number of pairs timed with and without trajectories.
     """
 
     dataset: str = SCENES
@@ -169,11 +169,11 @@ class Plan:
 
 
 def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
-    """All runs of the plan. Raises what loading a model or reading a dataset raises."""
+    """Execute all runs of the plan. Propagates the errors of loading models and datasets."""
     total = len(plan.scorers) * len(plan.explorers) * len(plan.noises) * plan.seeds
     if plan.dataset not in (SCENES, UNFAMILIAR_SCENES):
         progress(0, total, f"Reading {Path(plan.dataset).name}")
-        labelled(plan, plan.noises[0], plan.first_seed)  # a wrong path, before a model loads
+        labelled(plan, plan.noises[0], plan.first_seed)  # fail early on a wrong path
     results: list[Figures] = []
     times: list[Times] = []
     learnt: list[Learnt] = []
@@ -261,7 +261,7 @@ def _run(
 
 
 def _captioner(plan: Plan, seed: int) -> Captioner | None:
-    """The one that was named, or the embedded one beside embedded scorers."""
+    """The captioner that the plan names, or the embedded one if the scorers are embedded."""
     device = plan.device or "cpu"
     if plan.captioner == "none":
         return None
@@ -272,7 +272,7 @@ def _captioner(plan: Plan, seed: int) -> Captioner | None:
 
 
 def summarise(results: Sequence[Figures]) -> list[Summary]:
-    """Means and standard errors over the seeds of each scorer, explorer and noise, in order."""
+    """Means and standard errors over seeds for each scorer, explorer and noise, in order."""
     return [
         Summary(
             *key,
@@ -292,7 +292,7 @@ def by_setting(results: Sequence[Figures]) -> dict[tuple[str, str, str], list[Fi
 
 
 def mean_of(values: Sequence[float]) -> Mean:
-    """With the standard error of the mean, where there are several."""
+    """The mean, with its standard error if there are several values."""
     error = float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
     return Mean(float(np.mean(values)), error)
 

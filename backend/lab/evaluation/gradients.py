@@ -1,5 +1,7 @@
-"""A word's suspicion from one gradient: how much s would rise, to first order, if the word became
-an average one. The cheapest thing to compare the suspect words with."""
+"""Suspicion of a word from one gradient, the cheapest baseline for the suspect words.
+
+It is the first-order rise of s if the word were replaced by an average one.
+"""
 
 from collections.abc import Iterable
 
@@ -13,9 +15,9 @@ _BATCH = 16
 
 
 def word_gradients(scorer: Scorer, pairs: Iterable[tuple[ImageState, Caption]]) -> list[WordScores]:
-    """For each pair a score a word, shape [words]; higher is more suspect, -inf for unread words.
+    """For each pair one score per word, shape [words]; higher is more suspect, -inf if unread.
 
-    A word of several tokens has the highest of theirs.
+    A word of several tokens gets the maximum of their scores.
     """
     session = scorer.open_session()
     allowed = scorer.reader.replaceable(True)

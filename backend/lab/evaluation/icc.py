@@ -1,4 +1,4 @@
-"""`evaluate icc`: concreteness scores against people's ratings, beside ICC's Table 3."""
+"""`evaluate icc`: correlation of concreteness scores with human ratings, as in ICC's Table 3."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ PAPER: dict[str, dict[str, tuple[float, float, float]]] = {
 
 @dataclass(frozen=True)
 class IccRow:
-    """One model on one file; `source`: "measured", or where a figure was published."""
+    """One model on one file; `source`: "measured", or where the result was published."""
 
     kind: str
     file: str
@@ -46,9 +46,9 @@ def evaluate_icc(
     models: Sequence[str | None],
     device: str | None = None,
 ) -> IccReport:
-    """Every model on every file, then what the paper has for that kind of text.
+    """Evaluate every model on every file, and add the paper's results for that kind of text.
 
-    `captions`, `words`: CSV files, text and rating. `models`: see `score_captions`; None is the
+    `captions`, `words`: CSV files with text and rating. `models`: see `score_captions`; None is the
     embedded one. Raises DatasetFormatError, ModelUnavailable.
     """
     rows: list[IccRow] = []

@@ -1,8 +1,8 @@
-"""A word's suspicion from its phrase: how far s *rises* when the phrase says nothing (-PAS).
+"""Suspicion of a word from its phrase: how far s *rises* when the phrase becomes nonsense (-PAS).
 
-Offered beside the suspect words, by what was changed, and kept out of them: an intervention asks
-nearly what a deletion asks. It would be taken in for a kind only where three trainings show two
-standard errors there.
+Reported next to the suspect words, by kind of error, but not part of them: an intervention measures
+nearly the same as a deletion. It would be adopted for a kind of error only if it were better there
+by two standard errors over three trainings.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from backend.lab.evaluation.suspect_hits import WordScores
 def word_interventions(
     scorer: Scorer, pairs: Iterable[tuple[ImageState, Caption]]
 ) -> list[WordScores]:
-    """For each pair a score a word, shape [words]; words of no phrase score below all others.
+    """One score per word for each pair, shape [words]; words in no phrase score below all others.
 
     Raises SettingsError for LEMoN."""
     asked = list(pairs)

@@ -1,4 +1,4 @@
-"""Pairs whose truth is known: drawn scenes, or a dataset with noise injected or recorded."""
+"""Pairs with ground truth: drawn scenes, or a dataset with injected or recorded noise."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,20 +22,20 @@ from backend.lab.scenes.renderer import render
 from backend.lab.scenes.truth import facts
 
 NOISES = ("random", "noun", "fine-grained")
-#: Noise that a dataset brings along, written by the `noise` command.
+#: Noise that the dataset itself records, as written by the `noise` command.
 RECORDED = "recorded"
-#: Drawn worlds: the one that the embedded models know, and one that they have never seen.
+#: Drawn worlds: the one that the embedded models were trained on, and one unseen in training.
 SCENES, UNFAMILIAR_SCENES = "scenes", "unfamiliar-scenes"
 _FEWEST = 10
 
 
 @dataclass(frozen=True)
 class LabelledPairs:
-    """`originals`: the captions before they were made wrong; `changed`: numbers of the words that
-    make a caption wrong, empty where that is all of them; `kinds`: what a fine-grained error
-    changed; `groups`: pairs of one image share a number; `picture`: opens or draws the image of a
-    pair; `is_true`: whether a caption is true of the image of a pair, None where nobody knows;
-    `test`: the dataset's own test split, None where it has none."""
+    """`originals`: the captions before they were corrupted; `changed`: indices of the words that
+    make a caption wrong, empty for a correct caption or if the whole caption is wrong; `kinds`:
+    what a fine-grained error changed; `groups`: pairs of the same image share a number; `picture`:
+    opens or draws the image of a pair; `is_true`: whether a caption is true of the image of a pair,
+    None if unknown; `test`: mask of the dataset's own test split, None if it has none."""
 
     captions: list[str]
     originals: list[str]
@@ -52,7 +52,7 @@ class LabelledPairs:
 
 
 def from_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> LabelledPairs:
-    """Scenes that no model has seen; every second caption is wrong."""
+    """Scenes unseen in training; every second caption is wrong."""
     made = labelled_scenes(count, noise, seed, unfamiliar)
 
     def is_true(index: int, caption: str) -> bool:
@@ -74,11 +74,11 @@ def from_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> 
 def from_dataset(
     path: Path, image_root: Path | None, count: int, noise: str, seed: int, rate: float = 0.5
 ) -> LabelledPairs:
-    """`count` pairs of a dataset, drawn by the seed, one an image as far as there are enough.
+    """Sample `count` pairs of a dataset, one per image if there are enough images.
 
-    Where the dataset has a test split, half of them are drawn from it. Captions are taken for right
-    and `rate` of them made wrong, or, with the noise "recorded", as the dataset itself says. Raises
-    DatasetFormatError if there are too few pairs for that.
+    If the dataset has a test split, half of them are sampled from it. All captions are assumed
+    correct and `rate` of them is corrupted, or, with the noise "recorded", the dataset's own labels
+    are used. Raises DatasetFormatError if there are too few usable pairs or labels are missing.
     """
     pairs = _usable_pairs(path, image_root)
     rng = np.random.default_rng(seed)
@@ -111,8 +111,8 @@ def from_dataset(
 
 
 def _drawn(pairs: Sequence[SourcePair], count: int, rng: np.random.Generator) -> list[SourcePair]:
-    """One an image first, then further captions of the same images; images that do not open are
-    passed over."""
+    """Sample one pair per image first, then further pairs of the same images; skips pairs whose
+    image cannot be opened."""
     first: dict[Path, SourcePair] = {}
     rest = []
     for i in rng.permutation(len(pairs)):
@@ -132,7 +132,7 @@ def _drawn(pairs: Sequence[SourcePair], count: int, rng: np.random.Generator) ->
 
 @dataclass(frozen=True)
 class _Labelled:
-    """What is known of one caption."""
+    """A caption with its label."""
 
     caption: str
     original: str
@@ -180,8 +180,8 @@ def _as_recorded(path: Path, pairs: Sequence[SourcePair]) -> list[_Labelled]:
 
 @cache
 def _usable_pairs(path: Path, image_root: Path | None) -> list[SourcePair]:
-    """Read once: every seed, noise and scorer draws from the same. No image is opened yet: COCO has
-    123,000 of them, and a run draws a few hundred."""
+    """All pairs, cached because every seed, noise and scorer samples from them. No image is opened
+    yet: COCO has 123,000 of them, and a run samples a few hundred."""
     return list(read_dataset(path, image_root=image_root, open_images=False))
 
 

@@ -1,6 +1,6 @@
-"""By how many labelled pairs what is learnt: a curator has labelled fifty long before a thousand.
+"""Detector quality by number of labelled pairs: curators reach fifty long before a thousand.
 
-For each number the pairs to learn from are drawn at random, twenty times; all others are judged.
+For each number, training pairs are sampled at random twenty times; all others are the test set.
 """
 
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ from backend.lab.evaluation.labelled import LabelledPairs
 
 SIZES = (50, 100, 200, 500, 1000, 3000)
 SPLITS = 20
-#: Pairs that must be left to judge.
+#: Minimum number of test pairs.
 _LEFT = 100
 
 
 @dataclass(frozen=True)
 class Learnt:
-    """Means over `splits` draws of `labelled` pairs. `worst_difference`: the lowest of AUC minus
-    that of s_0 alone on the same pairs; `detector`: the one that was asked for."""
+    """Means over `splits` random samples of `labelled` pairs. `worst_difference`: the minimum over
+    the samples of AUC minus that of s_0 alone; `detector`: the name requested."""
 
     scorer: str
     explorer: str
@@ -51,7 +51,7 @@ def learning_curve(
     sizes: Sequence[int] = SIZES,
     splits: int = SPLITS,
 ) -> list[Learnt]:
-    """One entry for each size that the pairs allow."""
+    """One entry for each size for which there are enough pairs."""
     from backend.lab.evaluation.result_figures import training_half
 
     features, groups = feature_matrix(trajectories), np.array(pairs.groups)
@@ -70,7 +70,7 @@ def learning_curve(
                     labelled=True, detector=detector,
                 )  # fmt: skip
             except TrainingError:
-                continue  # a fold of one kind only
+                continue  # a fold contains only one class
             model = fitted(chosen.model, half.features, half.labels, half.weights)
             calibration = calibrate(chosen.out_of_fold, half.labels, np.ones(len(half.labels)))
             p_error = Classifier(model, calibration).predict(features[~drawn])
@@ -96,7 +96,7 @@ def learning_curve(
 
 
 def _groups_of(groups: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Images with `size` pairs, or a few more where the last has several."""
+    """Random images with `size` pairs in total, or a few more if the last image has several."""
     distinct, counts = np.unique(groups, return_counts=True)
     order = rng.permutation(len(distinct))
     taken = int(np.searchsorted(np.cumsum(counts[order]), size)) + 1

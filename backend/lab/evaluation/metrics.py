@@ -1,8 +1,8 @@
-"""How good is a ranking of pairs, and how true are its probabilities?
+"""Metrics for rankings of pairs and for the calibration of probabilities.
 
 All functions take `wrong` [n], True for pairs whose caption is wrong, and a score or probability
-[n] that is higher for what looks more wrong. They raise ValueError where a figure has no meaning
-(all pairs of one kind).
+[n] that is higher for pairs that look more wrong. They raise ValueError if a metric is undefined
+(only one class is present).
 """
 
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ Scores = NDArray[np.float64]
 
 
 def auc(wrong: Wrong, scores: Scores) -> float:
-    """Chance that a wrong pair scores above a right one; ties count half."""
+    """Probability that a wrong pair scores higher than a right one; ties count half."""
     _both_kinds(wrong)
     return float(roc_auc_score(wrong, scores))
 
 
 def average_precision(wrong: Wrong, scores: Scores) -> float:
-    """Mean precision over the ranks at which wrong pairs stand."""
+    """Mean precision over the ranks of the wrong pairs."""
     _both_kinds(wrong)
     return float(average_precision_score(wrong, scores))
 
 
 def error_rate_at_recall(wrong: Wrong, scores: Scores, recall: float = 0.95) -> float:
-    """Share of wrong pairs among those kept, when so much of the clean pairs is kept.
+    """Share of wrong pairs among the pairs kept if a share `recall` of the clean pairs is kept.
 
-    Pairs are kept from the lowest score up until `recall` of the right ones are in; a tie at the
-    border is kept whole.
+    Pairs are kept in order of increasing score until `recall` of the clean ones are included; all
+    pairs tied at the threshold are kept.
 
     >>> wrong = np.array([False, False, True, False, True])
     >>> error_rate_at_recall(wrong, np.array([0.1, 0.2, 0.3, 0.4, 0.5]), 1.0)
@@ -45,8 +45,8 @@ def error_rate_at_recall(wrong: Wrong, scores: Scores, recall: float = 0.95) -> 
 
 
 def review_effort(wrong: Wrong, scores: Scores, recall: float = 0.8) -> float:
-    """Share of all pairs that a curator must look at, most suspect first, to meet `found` of the
-    wrong ones. In random order it is `found` itself.
+    """Share of all pairs that a curator must review, most suspect first, to find a share `recall`
+    of the wrong ones. For a random order, the expected value is about `recall`.
 
     >>> wrong = np.array([True, False, True, False])
     >>> review_effort(wrong, np.array([0.9, 0.8, 0.7, 0.1]), 1.0)
@@ -59,13 +59,13 @@ def review_effort(wrong: Wrong, scores: Scores, recall: float = 0.8) -> float:
 
 
 def brier(wrong: Wrong, probabilities: Scores) -> float:
-    """Mean squared difference between probability and truth; 0 is perfect, 0.25 knows nothing."""
+    """Brier score: mean squared error of the probabilities; 0 is perfect, always 0.5 gives 0.25."""
     return float(np.mean((probabilities - wrong) ** 2))
 
 
 @dataclass(frozen=True)
 class Bin:
-    """Pairs of similar probability: how probable, and how many of them were wrong."""
+    """Pairs of similar probability: mean probability, share of wrong pairs, number of pairs."""
 
     probability: float
     share_wrong: float
@@ -73,7 +73,7 @@ class Bin:
 
 
 def reliability(wrong: Wrong, probabilities: Scores, bins: int = 10) -> list[Bin]:
-    """The reliability diagram: bins of equally many pairs, in order of probability."""
+    """The reliability diagram: equal-count bins in order of probability."""
     order = np.argsort(probabilities, kind="stable")
     parts = [part for part in np.array_split(order, min(bins, len(order))) if len(part)]
     return [
@@ -83,16 +83,17 @@ def reliability(wrong: Wrong, probabilities: Scores, bins: int = 10) -> list[Bin
 
 
 def expected_calibration_error(wrong: Wrong, probabilities: Scores, bins: int = 10) -> float:
-    """Mean distance between probability and share of wrong pairs over the reliability bins."""
+    """Expected calibration error: mean absolute difference between probability and share of wrong
+    pairs, over the bins of `reliability`."""
     curve = reliability(wrong, probabilities, bins)
     return sum(b.pairs * abs(b.probability - b.share_wrong) for b in curve) / len(wrong)
 
 
 def at_rate(wrong: Wrong, rate: float, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Rows of a subset in which so large a share is wrong: real data is not half wrong.
+    """Indices of a random subset with a share `rate` of wrong pairs: real data is not half wrong.
 
-    All pairs of the kind that is too rare are kept, the other kind is drawn from. Raises ValueError
-    if the rate cannot be had with one pair of each kind at least.
+    One class is kept completely and the other is subsampled. Raises ValueError if the rate cannot
+    be reached with at least one pair of each class.
     """
     _both_kinds(wrong)
     bad, good = np.flatnonzero(wrong), np.flatnonzero(~wrong)

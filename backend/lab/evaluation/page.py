@@ -1,4 +1,4 @@
-"""An evaluation as one HTML page: charts by Plotly, the tables below; nothing is fetched."""
+"""An evaluation as a self-contained HTML page: Plotly charts, and the tables below."""
 
 import html
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ h2 { margin-top: 2.5rem; font-size: 1.2rem; }
 
 
 def page(report: EvaluationReport, command: str = "") -> str:
-    """The whole page; `command` is shown as what made it."""
+    """The page as HTML; `command` is shown as the command that produced it."""
     seeds = len({result.seed for result in report.results})
     introduction = (
         f"{report.pairs} pairs a run, half of them to learn from and half to judge on; "
@@ -176,7 +176,7 @@ def _localisation(report: EvaluationReport) -> go.Figure | None:
 
 
 def _as_html(text: str) -> str:
-    """The Markdown of `tables`: paragraphs in bold and tables."""
+    """Convert the Markdown of `result_tables`: bold paragraphs and tables."""
     parts = []
     for block in text.split("\n\n"):
         lines = block.splitlines()

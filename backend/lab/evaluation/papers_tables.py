@@ -1,6 +1,6 @@
-"""What TRACED reports (its Tables 1 to 6), to stand beside ours where the setting is the same.
+"""Results published in TRACED (Tables 1 to 6), for comparison with ours in the same setting.
 
-`traced_tables.tsv` holds mean and standard error of every figure: percent, or seconds for 1,000
+`traced_tables.tsv` contains mean and standard error of every result: percent, or seconds for 1,000
 pairs on one L40. Baselines have the explorer "none".
 """
 
@@ -10,13 +10,13 @@ from functools import cache
 from pathlib import Path
 
 _FILE = Path(__file__).parent / "traced_tables.tsv"
-#: The papers' datasets, and words in a path that tell them.
+#: The paper's datasets, and substrings of a path that identify them.
 _DATASETS = {"ms-coco": ("coco",), "flickr30k": ("flickr30k", "flickr30"), "mm-imdb": ("imdb",)}
 
 
 @dataclass(frozen=True)
 class Published:
-    """One figure of the paper."""
+    """One published result."""
 
     mean: float
     standard_error: float
@@ -38,7 +38,7 @@ def _figures() -> dict[tuple[str, ...], Published]:
 def published(
     table: int, dataset: str | None, scorer: str, explorer: str, setting: str, figure: str
 ) -> Published | None:
-    """The paper's figure; None where it has none for this.
+    """The published result; None if there is none for this setting.
 
     >>> published(6, "ms-coco", "clip", "elimination", "fine-grained", "auc_percent")
     Published(mean=69.9, standard_error=0.4)
@@ -49,7 +49,7 @@ def published(
 
 
 def papers_dataset(path: str) -> str | None:
-    """Which of the paper's datasets lies at a path, by its names: dataset_coco.json, flickr30k/ …
+    """The paper's dataset that a path refers to, by its name: dataset_coco.json, flickr30k/ …
 
     >>> papers_dataset("data/dataset_flickr30k.json"), papers_dataset("scenes")
     ('flickr30k', None)

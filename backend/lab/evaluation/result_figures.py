@@ -1,7 +1,7 @@
-"""All figures of one run: a detector and its controls, trained on one half, judged on the other.
+"""All metrics of one run: a detector and its baselines, trained on one half, tested on the other.
 
-Selection and calibration see the training half only. Beside the detector stand what it must beat:
-the single score, the score with the caption's length, and a classifier that never sees the image.
+Model selection and calibration only use the training half. The detector is compared with baselines
+that it must beat: the single score, the score and the caption's length, and a text-only classifier.
 """
 
 from collections.abc import Callable, Sequence
@@ -46,7 +46,7 @@ _LENGTH = NAMES.index("words")
 _SECOND = [NAMES.index(name) for name in SECOND]
 _S = tuple(NAMES.index(name) for name in PAPER if name.startswith("s_"))
 _C = tuple(NAMES.index(name) for name in PAPER if name.startswith("c_"))
-#: The paper's ablations (Tables 3 and 4) as columns for its own grids.
+#: The paper's ablations (Tables 3 and 4) as feature columns, to be used with its own grids.
 ABLATIONS: dict[str, tuple[int, ...]] = {
     "whole trajectory": PAPERS_OWN,
     "s alone": (0, *_S),
@@ -57,14 +57,14 @@ ABLATIONS: dict[str, tuple[int, ...]] = {
     ),
     "mean": (NAMES.index("mean s"), NAMES.index("mean c")),
 }
-#: Shares of wrong captions at which the cost is told: real data is not half wrong.
+#: Shares of wrong captions at which the cost is reported: real data is not half wrong.
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _DRAWS = 20
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What a training half makes of the test half: probabilities and scores, higher is worse."""
+    """Predictions for the test half: probabilities and scores, higher means more likely wrong."""
 
     detector: str
     classifier: Classifier
@@ -77,8 +77,8 @@ class Judged:
 
 @dataclass(frozen=True)
 class AtRate:
-    """What errors of one rate cost: average precision, and the share of the pairs to look at until
-    80 % of the errors are found; the same by s_0 alone. Random order takes 80 %."""
+    """Cost of finding errors at one error rate. `effort`: the share of pairs to review until 80 %
+    of the errors are found (80 % in random order); `*_single_score`: the same by s_0 alone."""
 
     rate: float
     average_precision: float
@@ -89,14 +89,14 @@ class AtRate:
 
 @dataclass
 class Figures:
-    """One scorer, explorer, noise and seed. AUCs and all else are of the test half.
+    """Metrics of one scorer, explorer, noise and seed, all computed on the test half.
 
-    `auc_both_scores`: a classifier on s_0, the second opinion's s_0 and the length, where the
-    scorer has a second opinion; `auc_without_second`, `auc_without_captioner`: the detector without
-    what that one says; `localisation_phrase_*`: of hits in the same phrase as a changed word;
-    `effort_*`: share of the pairs to look at until so much of the errors is found;
-    `localisation_by_score`, `…_by_kind`: see `localisation`; `auc_by_detector`: each family by
-    itself; `ablations`: the paper's, with its own features and grids.
+    `auc_both_scores`: a classifier on s_0, the second opinion's s_0 and the length, if the scorer
+    has a second opinion; `auc_without_second`, `auc_without_captioner`: the detector without the
+    respective features; `localisation_phrase_*`: a hit is any word in the phrase of a changed word;
+    `effort`, `effort_single_score`: share of the pairs to review until that share of the errors is
+    found; `localisation`: by scoring method and by kind; `auc_by_detector`: AUC of each detector
+    family; `ablations`: AUC of the paper's ablations, with its own features and grids.
     """
 
     scorer: str
@@ -137,7 +137,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Half:
-    """The pairs that a detector may learn from: features, labels, weights, folds."""
+    """The training pairs of a detector: features, labels, weights, folds."""
 
     features: Matrix
     labels: Labels
@@ -146,9 +146,9 @@ class Half:
 
 
 def test_half(pairs: LabelledPairs, seed: int) -> NDArray[np.bool_]:
-    """The dataset's own test split if it has one; otherwise half of the images, at random.
+    """Mask of the dataset's own test split if it has one; otherwise of a random half of the images.
 
-    All pairs of an image fall on one side.
+    All pairs of an image fall on the same side.
     """
     if pairs.test is not None:
         return pairs.test
@@ -159,14 +159,14 @@ def test_half(pairs: LabelledPairs, seed: int) -> NDArray[np.bool_]:
     return np.array([side[group] for group in groups])
 
 
-test_half.__test__ = False  # type: ignore[attr-defined]  # not a test, whatever pytest thinks
+test_half.__test__ = False  # type: ignore[attr-defined]  # prevents collection by pytest
 
 
 def training_half(
     features: Matrix, wrong: Wrong, groups: Sequence[int], test: NDArray[np.bool_], seed: int
 ) -> Half:
-    """Everything outside `test`. The folds depend on the images and the seed alone, so that all
-    candidates are judged on the same ones."""
+    """All pairs outside `test`. The folds depend only on the images and the seed, so that all
+    candidates are compared on the same ones."""
     labels = wrong[~test].astype(np.int64)
     train_groups = [group for group, is_test in zip(groups, test, strict=True) if not is_test]
     return Half(features[~test], labels, balanced(labels), fold_of(train_groups, seed))
@@ -181,7 +181,7 @@ def judge(
     seed: int,
     detector: str = "best",
 ) -> Judged:
-    """Train on the pairs outside `test` with their labels, judge those in it without."""
+    """Train detector and baselines on the labelled pairs outside `test`, and predict for `test`."""
     half = training_half(features, wrong, groups, test, seed)
     classifier = _detector(half, detector)
     length = Linear("s_0 and length", (*S_0.columns, _LENGTH))
@@ -209,7 +209,7 @@ def judge(
 
 
 def _detector(half: Half, name: str) -> Classifier:
-    """Chosen, trained and calibrated on the training half."""
+    """A detector that is selected, trained and calibrated on the training half."""
     chosen = choose(
         half.features, half.labels, half.weights, half.folds, labelled=True, detector=name
     )
@@ -232,10 +232,10 @@ def figures_of(
     corrections: Callable[[Judged, NDArray[np.bool_]], dict[str, CorrectionFigures]] | None = None,
     word_weights: WordWeights | None = None,
 ) -> Figures:
-    """Everything about one run but the comparisons of detectors (`compared`), which are slow.
+    """All metrics of one run except the comparison of detectors (`compared`), which is slow.
 
-    `corrections` is called with what was learnt and with which pairs are the test half;
-    `word_weights`: of suspect words, None: the default.
+    `corrections` is called with the predictions and the mask of the test half;
+    `word_weights`: of suspect words, None for the default.
     """
     features = feature_matrix(trajectories)
     test = test_half(pairs, seed)
@@ -301,9 +301,9 @@ def compared(
     trajectories: Sequence[Trajectory],
     minimised: Sequence[Trajectory] | None = None,
 ) -> Figures:
-    """The same with every family of detectors and the paper's ablations, on the same folds.
+    """Add the results of every detector family and of the paper's ablations, on the same folds.
 
-    `minimised`: trajectories that lower s, for the paper's Table 5.
+    `minimised`: trajectories that minimise s, for the paper's Table 5.
     """
     features = feature_matrix(trajectories)
     test = test_half(pairs, figures.seed)
@@ -344,14 +344,14 @@ def effort(wrong: Wrong, scores: Scores) -> dict[str, float]:
 
 
 def at_rates(wrong: Wrong, p_error: Scores, s_0: Scores, seed: int) -> list[AtRate]:
-    """At each of RATES that the pairs allow; subsets are drawn twenty times and averaged."""
+    """Results at each of RATES for which there are enough pairs, averaged over random subsets."""
     at_each = []
     for rate in RATES:
         rng = np.random.default_rng((13, seed))
         try:
             drawn = [metrics.at_rate(wrong, rate, rng) for _ in range(_DRAWS)]
         except ValueError:
-            continue  # too few pairs for so rare an error
+            continue  # too few pairs for this rate
         repeats = [
             [
                 metric(wrong[rows], scores[rows])

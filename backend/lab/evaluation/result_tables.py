@@ -1,4 +1,4 @@
-"""An evaluation as Markdown: a summary, then the paper's own tables with ours beside them."""
+"""An evaluation as Markdown: a summary, then our results next to the paper's own tables."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -17,7 +17,7 @@ Rows = list[list[str]]
 
 
 def markdown(report: EvaluationReport) -> str:
-    """Everything that was measured; tables without a figure are left out."""
+    """All measurements; empty tables are omitted."""
     parts = [_table(["scorer", "explorer", "noise", *SUMMARY_COLUMNS.values()], _summary(report))]
     for title, head, rows in (
         ("AUC in percent, as in TRACED's Table 6", _TABLE_6, _table_6(report)),
@@ -90,7 +90,7 @@ _TABLE_1 = ["scorer", "explorer", "AUC", "improvement", "single score",
 
 
 def _table_1(report: EvaluationReport) -> Rows:
-    """Over noises first, then over seeds: the noises of one seed are no independent runs."""
+    """Averages over noises first, then over seeds: runs with the same seed are not independent."""
     dataset = papers_dataset(report.dataset)
     runs: dict[tuple[str, str], list[Figures]] = {}
     for result in report.results:

@@ -1,4 +1,4 @@
-"""Trajectories and gradients of labelled pairs: from the cache, or computed and kept."""
+"""Trajectories and gradients of labelled pairs: read from the cache, or computed and saved."""
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,10 +33,10 @@ _BATCH = 16
 
 
 class LabelledSource:
-    """Labelled pairs as a scorer's neighbours (`PairSource`): the pairs themselves, noise included,
-    as in LEMoN's paper. Keys are rows.
+    """Labelled pairs as the neighbours of a scorer (`PairSource`): all pairs, including noisy ones,
+    as in LEMoN's paper. Keys are row indices.
 
-    `fit`: a scorer that can be fitted (LEMoN_OPT) is given the labels outside `test`.
+    `fit`: whether a scorer that can be fitted (LEMoN_OPT) gets the labels outside `test`.
     """
 
     def __init__(self, pairs: LabelledPairs, test: NDArray[np.bool_], fit: bool) -> None:
@@ -44,7 +44,7 @@ class LabelledSource:
 
     @property
     def identity(self) -> Hashable:
-        return self  # every plan's pairs are others
+        return self  # pairs are never shared between runs
 
     def vectors(
         self, model: str, embed: Embed
@@ -63,7 +63,7 @@ class LabelledSource:
 def prepare(
     scorer: Scorer, pairs: LabelledPairs, test: NDArray[np.bool_], fit: bool = False
 ) -> None:
-    """Make the scorer ready for these pairs; see `LabelledSource`."""
+    """Prepare the scorer for these pairs; see `LabelledSource`."""
     scorer.prepare(LabelledSource(pairs, test, fit))
 
 
@@ -74,7 +74,7 @@ def trajectories_of(
     exploring: Exploring,
     pairs: LabelledPairs,
 ) -> list[Trajectory]:
-    """One a pair, in order; images are opened as they are needed."""
+    """The trajectories of the pairs, in order; images are opened lazily."""
     key = {**_key(what, scorer), "explorer": exploring.name, **exploring.parameters()}
 
     def make() -> list[Trajectory]:
@@ -91,7 +91,7 @@ def with_captioner(
     trajectories: Sequence[Trajectory],
     pairs: LabelledPairs,
 ) -> list[Trajectory]:
-    """The trajectories with what the captioner expects of their captions; as they are without."""
+    """The trajectories with the captioner's expectations added; unchanged without a captioner."""
     if captioner is None:
         return list(trajectories)
     asking = captioner
@@ -118,8 +118,8 @@ def word_weights_of(
     test: NDArray[np.bool_],
     seed: int,
 ) -> WordWeights | None:
-    """Weights of suspect words as a cold start fits them: on copies of the captions outside `test`,
-    as they stand, with errors of the program's own injected. No label of the pairs is used."""
+    """Suspect-word weights, fitted as in a cold start: on copies of the captions outside `test`, in
+    which the program itself injects errors. No labels of the pairs are used."""
     rows = np.flatnonzero(~test).tolist()
     captions = [ImageCaption(str(pairs.groups[row]), pairs.captions[row]) for row in rows]
     made = [
@@ -141,7 +141,7 @@ def word_weights_of(
 def gradients_of(
     cache: Path, what: dict[str, Any], scorer: Scorer, pairs: LabelledPairs
 ) -> list[WordScores]:
-    """A gradient score a word, of the pairs whose changed words are known; empty for the others."""
+    """Gradient scores of the words, for pairs whose changed words are known; empty for others."""
     rows = [row for row, changed in enumerate(pairs.changed) if changed]
 
     def make() -> list[WordScores]:
@@ -155,8 +155,8 @@ def gradients_of(
 def interventions_of(
     cache: Path, what: dict[str, Any], scorer: Scorer, pairs: LabelledPairs
 ) -> list[WordScores] | None:
-    """What emptying each word's phrase does, of the pairs whose changed words are known; None for
-    a scorer that compares pairs."""
+    """Intervention scores of the words, for pairs whose changed words are known, empty for others;
+    None for a scorer that compares pairs."""
     if scorer.info.compares_pairs:
         return None
     rows = [row for row, changed in enumerate(pairs.changed) if changed]

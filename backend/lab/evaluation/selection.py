@@ -1,7 +1,8 @@
-"""`evaluate selection`: what two-stage selection keeps of a drawn mixture whose truth is known.
+"""`evaluate selection`: what two-stage selection keeps of a drawn mixture with ground truth.
 
-Half of the captions are right, 15 % have a fine-grained error, 8 % another noun phrase, 7 % are of
-another scene, 10 % are generic (one noun) and 10 % abstract. Nothing is trained here.
+Of the captions, 50 % are right, 15 % have a fine-grained error, 8 % describe another scene that
+shares a noun, 7 % an unrelated scene, 10 % are generic (one noun) and 10 % abstract. Nothing is
+trained here.
 """
 
 import random
@@ -30,20 +31,20 @@ from backend.lab.scenes.renderer import render
 from backend.lab.scenes.world import Scene, Thing, make_scene
 from backend.progress import Progress, no_progress
 
-#: Sorts of captions and their shares; the first three after "right" are errors.
+#: Categories of captions and their shares; the first three after "right" are errors.
 SHARES = {
     "right": 0.5, "fine": 0.15, "noun": 0.08, "random": 0.07, "generic": 0.1, "abstract": 0.1,
 }  # fmt: skip
 WRONG = ("fine", "noun", "random")
 KEEP = 0.5
-#: Far from the seeds of other evaluations.
+#: Does not overlap with the seeds of other evaluations.
 _SEED = SEED + 500_000_000
 _BATCH = 48
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """Scenes with a caption each; `sorts`: keys of SHARES."""
+    """Scenes with one caption each; `sorts`: the captions' categories, keys of SHARES."""
 
     scenes: list[Scene]
     captions: list[str]
@@ -52,8 +53,9 @@ class Mixture:
 
 @dataclass(frozen=True)
 class RuleFigures:
-    """What one rule keeps of a mixture: `kept` of each sort its share, `wrong` the share of errors
-    among the kept, `phrases` tested a kept caption."""
+    """What one rule keeps of a mixture. `pool`, `count`: pairs that stage one and stage two keep;
+    `kept`: share kept of each category; `wrong`: share of errors among the kept; `phrases`: mean
+    number of tested phrases per kept caption."""
 
     rule: str
     seed: int
@@ -66,8 +68,7 @@ class RuleFigures:
 
 @dataclass(frozen=True)
 class SelectionEvaluation:
-    """`correlation`: Pearson's r of support and s_0 within the pool, one a seed; the paper's is
-    0.084."""
+    """`correlation`: Pearson's r of support and s_0 within the pool, by seed (paper: 0.084)."""
 
     scorer: str
     pairs: int
@@ -76,7 +77,7 @@ class SelectionEvaluation:
 
 
 def make_mixture(count: int, seed: int) -> Mixture:
-    """`count` fresh scenes; the same for the same seed."""
+    """`count` new scenes with captions; deterministic for a given seed."""
     rng = random.Random(_SEED + 1_000_000 * seed)
     described: list[tuple[Scene, Description]] = []
     for _ in range(count):
@@ -108,7 +109,7 @@ def make_mixture(count: int, seed: int) -> Mixture:
 
 
 def _generic(thing: Thing) -> str:
-    """True of the scene, and of many others: one noun."""
+    """A caption of one noun: true of the scene and of many others."""
     name = NAMES[thing.noun][0][thing.count > 1]
     article = article_for(name) if thing.count == 1 else COUNTS[thing.count]
     return f"{article.capitalize()} {name}."
@@ -116,7 +117,7 @@ def _generic(thing: Thing) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """Arrays [pairs]; not a number where nothing could be tested."""
+    """Arrays [pairs]; `support` and `weakest` are NaN if no phrase could be tested."""
 
     s_0: NDArray[np.float64]
     support: NDArray[np.float64]
@@ -125,7 +126,7 @@ class Measured:
 
 
 def measure(scorer: Scorer, mixture: Mixture) -> Measured:
-    """Match and support of each pair, normalised over the pool of stage one."""
+    """Match and support of each pair; support is normalised over the pool of stage one."""
     states: list[ImageState] = []
     for first in range(0, len(mixture.scenes), _BATCH):
         pictures = [render(s, PICTURE_SIZE) for s in mixture.scenes[first : first + _BATCH]]
@@ -136,7 +137,7 @@ def measure(scorer: Scorer, mixture: Mixture) -> Measured:
 def measure_states(
     scorer: Scorer, states: Sequence[ImageState], captions: Sequence[str]
 ) -> Measured:
-    """`measure` of images that are encoded already."""
+    """`measure` for images that are already encoded."""
     pools = make_pools(scorer.reader, scorer.open_session().embed)
     s_0 = np.array(
         [
@@ -162,7 +163,7 @@ def measure_states(
 
 
 def rules(measured: Measured, seed: int) -> dict[str, tuple[float, NDArray[np.float64]]]:
-    """Each rule's first stage and what its second stage goes by."""
+    """Share kept by stage one and the values ranked in stage two, by rule."""
     rng = np.random.default_rng(seed)
     few = measured.phrases < 2
     return {
@@ -184,7 +185,9 @@ def evaluate_selection(
     progress: Progress = no_progress,
     load: Callable[..., Scorer] = load_scorer,
 ) -> SelectionEvaluation:
-    """One embedded model a seed. Raises ModelUnavailable, SettingsError for too few pairs."""
+    """Evaluate all rules with one embedded model per seed.
+
+    Raises ModelUnavailable, SettingsError for too few pairs."""
     results: list[RuleFigures] = []
     correlation = []
     for number, seed in enumerate(range(first_seed, first_seed + seeds)):
@@ -222,7 +225,7 @@ def _figures(
 
 
 def markdown(evaluation: SelectionEvaluation) -> str:
-    """Means over seeds, the errors with their standard error."""
+    """A table of means over seeds; error shares with their standard error."""
     seeds = len(evaluation.correlation)
     lines = [
         f"Drawn world, {evaluation.scorer}, {seeds} trainings × {evaluation.pairs:,} pairs; "

@@ -1,9 +1,10 @@
-"""`evaluate specificity`: do captions find their pictures, and does the column know which do?
+"""`evaluate specificity`: do captions retrieve their pictures, and does the column predict it?
 
-On drawn scenes, whose truth is known: R@1 in mined and random bags of generic, ordinary and rich
-captions beside the share that is *truly* unique in its bag; and the column against "true of no
-similar picture". On a dataset: R@1 of its captions, of a captioner, or of anybody's captions,
-beside what the paper has (other pictures, another judge: to be read side by side, not subtracted).
+On drawn scenes, which have ground truth: R@1 of generic, ordinary and rich captions in mined and
+random bags, together with the share that is *truly* unique in its bag; and the column as a
+predictor of "true of no similar picture". On a dataset: R@1 of its own captions, of a captioner's,
+or of captions from a file, next to published results (on other pictures with another scorer: the
+differences mean nothing).
 """
 
 import json
@@ -80,9 +81,9 @@ _BATCH = 64
 
 @dataclass(frozen=True)
 class RecallRow:
-    """`captions`: whose; `bags`: mined, random or shuffled (captions that are not the pictures');
-    `size`: of a bag, 100 for RD100; `unique`: the share that is true of no other picture of its
-    bag, None where nobody knows."""
+    """R@1 of one set of captions. `captions`: its name; `bags`: mined, given, random, or shuffled
+    (captions assigned to the wrong pictures); `size`: of a bag, 100 for RD100; `unique`: the share
+    that is true of no other picture in its bag, None if unknown."""
 
     seed: int
     captions: str
@@ -94,7 +95,9 @@ class RecallRow:
 
 @dataclass(frozen=True)
 class ColumnRow:
-    """How well numbers of one training tell captions that are true of no similar picture."""
+    """How well scores of one training identify captions that are true of no similar picture.
+
+    `likeness`: mean cosine similarity of the neighbours."""
 
     seed: int
     captions: str
@@ -108,7 +111,7 @@ class ColumnRow:
 
 @dataclass(frozen=True)
 class Mark:
-    """What has to be reached, and whether it was."""
+    """An acceptance criterion, and whether it was met."""
 
     what: str
     wanted: str
@@ -118,7 +121,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class SpecificityReport:
-    """`notes`: what was left out, and whose vectors judged."""
+    """`notes`: what was left out, and which scorer's vectors were used."""
 
     rows: list[RecallRow]
     column: list[ColumnRow]
@@ -139,7 +142,7 @@ def evaluate_scenes(
     device: str | None = None,
     progress: Progress = no_progress,
 ) -> SpecificityReport:
-    """Fresh scenes a seed; seed k is judged by the k-th folder of embedded models."""
+    """Evaluate `pairs` new scenes per seed; seed k uses the k-th folder of embedded models."""
     _check_sizes(sizes, pairs)
     rows: list[RecallRow] = []
     column: list[ColumnRow] = []
@@ -166,7 +169,7 @@ def _advance(progress: Progress, before: int, total: int, done: int) -> None:
 def _scene_rows(
     seed: int, scenes: SceneBags, pictures: Floats, texts: dict[str, Floats], sizes: Sequence[int]
 ) -> Iterator[RecallRow]:
-    """Bags are mined with the rich captions, as they say most about a picture."""
+    """R@1 of all kinds of captions; bags are mined with the rich captions, the most detailed."""
     count = len(pictures)
     m = multimodal(pictures, texts["rich"])
     own_rows = np.arange(count)
@@ -203,7 +206,7 @@ def _unique(scenes: SceneBags, kind: str, bags: Sequence[Bag]) -> float:
 def _column(
     seed: int, scorer: Scorer, scenes: SceneBags, pictures: Floats, texts: Floats
 ) -> ColumnRow:
-    """The column as `score --specificity` makes it: neighbours by the pictures alone."""
+    """The column as computed by `score --specificity`: neighbours by picture similarity alone."""
     scale = logit_scale_of(scorer, USUAL_SCALE)
     places, cosines = nearest(pictures, NEIGHBOURS + 20)
     specificity, s_0, share, likeness = [], [], [], []
@@ -281,10 +284,11 @@ def evaluate_dataset(
     device: str | None = None,
     progress: Progress = no_progress,
 ) -> SpecificityReport:
-    """R@1 of a dataset's own captions, and of a captioner's or of a file's for the same pictures.
+    """R@1 of a dataset's own captions, and of a captioner's or a file's for the same pictures.
 
-    `bags`: a folder with bags-3.json, …, or one file in the published form; otherwise they are
-    mined here. `pairs`: pictures at most, sampled by the seed.
+    `bags`: a folder with bags-3.json, …, or one file in the published format; None: they are mined.
+    `pairs`: maximum number of pictures, sampled with the seed; ignored if `bags` are given. Raises
+    DatasetError, SettingsError.
     """
     sources = [pair for pair in read_dataset(path, image_root=image_root)
                if isinstance(pair, SourcePair)]  # fmt: skip
@@ -336,8 +340,8 @@ def evaluate_dataset(
 
 
 def _ids(sources: Sequence[SourcePair]) -> set[str]:
-    """By what a picture may be named in a file of bags: ids of its pairs, its name, its stem, and
-    COCO's number of it."""
+    """Identifiers that a file of bags may use for a picture: ids of its pairs, file name, stem, and
+    COCO image id."""
     ids = {pair.id for pair in sources}
     name = Path(relative_name(sources[0].image_path, Path("/"))).name
     stem = Path(name).stem
@@ -370,8 +374,8 @@ def _bags_of(
 
 
 def _read_captions(path: Path, known: dict[str, int]) -> tuple[list[tuple[int, str]], int]:
-    """(picture, caption) of a JSONL with an id and a caption a line, and how many have no picture
-    here. Raises DatasetError with the line that cannot be read."""
+    """(row, caption) of a JSONL file with id and caption per line, and the number of lines whose
+    picture is unknown. Raises DatasetError naming the line that cannot be read."""
     captions, left_out = [], 0
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
@@ -412,7 +416,7 @@ def _check_sizes(sizes: Sequence[int], pictures: int) -> None:
 def _pictures(
     scorer: Scorer, images: Iterator[Image.Image], count: int, progress: Callable[[int], None]
 ) -> Floats:
-    """Unit vectors, shape [count, d]. Raises SettingsError if the scorer gives none."""
+    """Unit vectors, shape [count, d]. Raises SettingsError if the scorer has none."""
     batches: list[Floats] = []
     batch: list[Image.Image] = []
     for done, image in enumerate(images, 1):
@@ -433,7 +437,7 @@ def _texts(scorer: Scorer, captions: Sequence[str]) -> Floats:
 
 
 def markdown(report: SpecificityReport) -> str:
-    """All tables."""
+    """All tables as Markdown."""
     parts = [f"*{note}*" for note in report.notes]
     lines = ["| captions | bags | size | R@1 | 95 % | truly unique | captions asked | seed |",
              "|---|---|---|---|---|---|---|---|"]  # fmt: skip

@@ -1,9 +1,9 @@
-"""`evaluate support`: are nonces and phrases what they should be, and does PAS find what is wrong?
+"""`evaluate support`: are nonces and phrases extracted correctly, and does PAS find errors?
 
-Without a model: coverage of real captions with CLIP's byte pairs, and the rules for phrases against
-the grammar's own claims. With the embedded models: AUC of changed against unchanged phrases of
-fine-grained errors by falling PAS, beside a control that never sees the image (the vector of the
-mean image), whose difference is the picture's part.
+Without a model: coverage of real captions with CLIP's byte pairs, and the phrase rules against the
+grammar's own claims. With the embedded models: AUC of changed against unchanged phrases of
+fine-grained errors, ranked by decreasing -PAS, and the same for a control that never sees the image
+(it gets the mean image vector); the difference between the two is due to the image.
 """
 
 import time
@@ -36,19 +36,20 @@ from backend.lab.scenes.world import make_scene
 from backend.progress import Progress, no_progress
 
 CAPTIONS = Path(concreteness.__file__).with_name("captions.tsv")
-#: CPI's own coverage, with CLIP's byte pairs on CC3M.
+#: Coverage reported by CPI, with CLIP's byte pairs on CC3M.
 PAPER_COVERAGE = 0.9979
-#: Pairs on which the cost beside trajectories is measured.
+#: Number of pairs on which the cost relative to trajectories is measured.
 _TIMED = 100
 
 
 @dataclass(frozen=True)
 class SupportFigures:
-    """One scorer and seed. `auc`: changed against unchanged phrases of false captions, by falling
-    PAS; `auc_within`: the same within each caption, their mean; `auc_by_basis`: by what support is
-    made of (ITC with BLIP-ITM, whose s saturates); `control`: `auc` by a scorer that sees the mean
-    image for every picture; `pair_auc`: wrong captions by falling support and by their weakest
-    phrase; `cost`: seconds of attributions by seconds of trajectories."""
+    """One scorer and seed. `auc`: changed against unchanged phrases of false captions, scored by
+    -PAS; `auc_within`: the same within each caption, averaged; `auc_by_basis`: scored by the
+    attribution that support is based on (ITC for BLIP-ITM, whose s saturates); `control`: `auc` of
+    a scorer that gets the mean image for every picture; `auc_by_support`, `auc_by_weakest`,
+    `auc_by_s_0`: wrong against right captions; `cost`: time of attributions over time of
+    trajectories."""
 
     scorer: str
     seed: int
@@ -81,7 +82,9 @@ def evaluate_support(
     scorers: Sequence[str] = ("clip", "blip-itm"),
     progress: Progress = no_progress,
 ) -> SupportEvaluation:
-    """Raises SettingsError for a scorer without an embedded model, ModelUnavailable."""
+    """Evaluate every scorer with every seed.
+
+    Raises SettingsError for a scorer without an embedded model, ModelUnavailable."""
     if missing := set(scorers) - set(DIRECTORIES):
         raise SettingsError(f"There is no embedded {', '.join(sorted(missing))}.")
     total = 2 + seeds * len(scorers)
@@ -101,7 +104,7 @@ def evaluate_support(
 
 
 def real_coverage() -> tuple[float, int]:
-    """(covered share, phrases) of the captions that concreteness was made with, by CLIP's BPE."""
+    """(share covered, number of phrases) of the concreteness model's captions, with CLIP's BPE."""
     import open_clip
 
     from backend.engine.scoring.open_clip_model import BytePairReader
@@ -120,7 +123,7 @@ def real_coverage() -> tuple[float, int]:
 
 
 def drawn_f1(count: int, seed: int = 20_261_122) -> float:
-    """F1 of (span, kind) against the grammar's own claims."""
+    """F1 of the extracted phrases (span, kind) against the grammar's own claims."""
     import random
 
     rng = random.Random(seed)
@@ -142,7 +145,7 @@ def _figures(scorer: Scorer, name: str, seed: int, pairs: LabelledPairs) -> Supp
     pools = make_pools(scorer.reader, scorer.open_session().embed)
     scores = attributions(scorer, pools, states_of(scorer, pairs))
     control = None
-    if name != "blip-itm":  # a mean image is a vector; ITM reads patches
+    if name != "blip-itm":  # ITM reads patches, so there is no mean image vector
         control = phrase_auc(pairs, attributions(scorer, pools, _mean_image(scorer, pairs)))
     scale = normalisation_of(kinds_and_values(phrases) for phrases in scores)
     supported = [supports(scale, phrases) for phrases in scores]
@@ -168,13 +171,13 @@ def _figures(scorer: Scorer, name: str, seed: int, pairs: LabelledPairs) -> Supp
 def attributions(
     scorer: Scorer, pools: NoncePools, pairs: Iterator[tuple[ImageState, Caption]]
 ) -> list[tuple[PhraseScore, ...]]:
-    """The phrases of each pair, in order."""
+    """The scored phrases of each pair, in order."""
     nonces = Nonces(scorer.reader, pools)
     return [phrases for _, phrases in attribute_phrases(scorer, pairs, nonces)]
 
 
 def kinds_and_values(scores: Sequence[PhraseScore]) -> tuple[list[int], list[float]]:
-    """What support is made of, of one pair."""
+    """Kind indices and attributions of one pair's tested phrases, as needed for support."""
     from backend.engine.phrases.spans import KINDS
 
     kept = [
@@ -184,7 +187,7 @@ def kinds_and_values(scores: Sequence[PhraseScore]) -> tuple[list[int], list[flo
 
 
 def supports(scale: Normalisation, scores: Sequence[PhraseScore]) -> tuple[float, float]:
-    """(support, weakest); not a number where nothing could be tested."""
+    """(support, weakest) of one pair; NaN if no phrase could be tested."""
     mean, least = scale.support(*kinds_and_values(scores))
     return (np.nan, np.nan) if mean is None or least is None else (mean, least)
 
@@ -192,16 +195,16 @@ def supports(scale: Normalisation, scores: Sequence[PhraseScore]) -> tuple[float
 def phrase_auc(
     pairs: LabelledPairs, scores: Sequence[Sequence[PhraseScore]], by_basis: bool = False
 ) -> float:
-    """Changed against unchanged phrases of captions with a fine-grained error, of all captions
-    together, by falling PAS or by what support is made of."""
+    """AUC of changed against unchanged phrases, pooled over all captions with a fine-grained error;
+    scored by -PAS, or with `by_basis` by the attribution that support is based on."""
     changed = list(_changed_phrases(pairs, scores, by_basis))
     labels = [label for listed, _ in changed for label in listed]
     return float(roc_auc_score(labels, [value for _, listed in changed for value in listed]))
 
 
 def phrase_auc_within(pairs: LabelledPairs, scores: Sequence[Sequence[PhraseScore]]) -> float:
-    """The mean over captions that have phrases of both sorts: captions differ in how far s can
-    fall at all, which does not count here."""
+    """Mean AUC within captions that have both changed and unchanged phrases: unaffected by how far
+    s can fall at all, which differs between captions."""
     changed = _changed_phrases(pairs, scores, False)
     return float(
         np.mean(
@@ -213,7 +216,7 @@ def phrase_auc_within(pairs: LabelledPairs, scores: Sequence[Sequence[PhraseScor
 def _changed_phrases(
     pairs: LabelledPairs, scores: Sequence[Sequence[PhraseScore]], by_basis: bool
 ) -> Iterator[tuple[list[bool], list[float]]]:
-    """(is it changed, its falling attribution) of each tested phrase, a caption at a time."""
+    """(is changed, negated attribution) of each tested phrase, one caption at a time."""
     for row, phrase_scores in enumerate(scores):
         if not pairs.changed[row]:
             continue
@@ -242,7 +245,7 @@ def _match(scorer: Scorer, pairs: LabelledPairs) -> Iterator[float]:
 
 
 def _mean_image(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageState, Caption]]:
-    """Every caption beside the same vector: the mean of all images."""
+    """Every caption paired with the same vector: the normalised mean of all images."""
     import torch
 
     states = [state for state, _ in states_of(scorer, pairs)]
@@ -252,8 +255,8 @@ def _mean_image(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageSta
 
 
 def _cost(scorer: Scorer, pools: NoncePools, pairs: LabelledPairs) -> float:
-    """Seconds of attributions by those of trajectories, images encoded before. Processor time, so
-    that what else the machine does counts little."""
+    """Time of attributions over time of trajectories, without image encoding. Processor time, which
+    other programs hardly affect."""
     asked = list(islice(states_of(scorer, pairs), _TIMED))
     started = time.process_time()
     for _ in run_trajectories(scorer, asked):
@@ -265,7 +268,7 @@ def _cost(scorer: Scorer, pools: NoncePools, pairs: LabelledPairs) -> float:
 
 
 def markdown(evaluation: SupportEvaluation) -> str:
-    """Tables of means over seeds with standard errors."""
+    """Tables with means over seeds and standard errors."""
     lines = [
         "| without a model | found | mark |",
         "|---|---|---|",

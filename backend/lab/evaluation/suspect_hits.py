@@ -1,8 +1,8 @@
-"""Do the suspect scores point at the changed words? Ours beside simpler ones and beside chance.
+"""Do the suspect scores point at the changed words? Compared with simpler scores and with chance.
 
-Of wrong captions whose changed words are known. Simpler scores are the gain of a single deletion,
-the order of removal, and the gradient; `word prior` never sees an image: it has learnt, from the
-captions of the other half, which words tend to be the changed ones.
+Computed on wrong captions whose changed words are known. The simpler scores are the gain of a
+single deletion, the order of removal, and the gradient. `word prior` never sees an image: it learns
+from the captions of the other half which words tend to be the changed ones.
 """
 
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ _BY_KIND = (OURS, INTERVENTION, PRIOR, CHANCE)
 
 @dataclass(frozen=True)
 class HitRates:
-    """`top1`: how often the highest score is a changed word's; `top3`: one of the three highest;
-    `auc`: of changed against other words within a caption; means over `pairs` captions.
-    `phrase_top1`, `phrase_top3`: how often the word is at least in a changed word's phrase."""
+    """Means over `pairs` captions. `top1`: how often a changed word has the highest score; `top3`:
+    one of the three highest; `auc`: of changed against other words within a caption;
+    `phrase_top1`, `phrase_top3`: the same if any word of a changed word's phrase counts."""
 
     top1: float
     top3: float
@@ -43,7 +43,7 @@ class HitRates:
 
 @dataclass(frozen=True)
 class Localisation:
-    """By way of scoring; and of ours and of chance by what was changed."""
+    """Hit rates by scoring method; for some methods also by the kind of word changed."""
 
     by_score: dict[str, HitRates]
     by_kind: dict[str, dict[str, HitRates]]
@@ -57,9 +57,9 @@ def localisation(
     interventions: Sequence[WordScores] | None = None,
     weights: WordWeights = DEFAULT,
 ) -> Localisation | None:
-    """None where no wrong caption's changed words are known.
+    """Hit rates of all methods; None if fewer than two captions have known changed words.
 
-    The word prior is cross-fitted on the two halves; all else is fitted to nothing.
+    The word prior is cross-fitted on the two halves given by `test`; nothing else is fitted here.
     """
     rows = [row for row in range(len(pairs)) if _known(pairs, trajectories[row], row)]
     if len(rows) < 2:
@@ -114,7 +114,7 @@ def _truth(pairs: LabelledPairs, trajectory: Trajectory, row: int) -> NDArray[np
 
 
 def _in_its_phrase(caption: str, truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The words that share a phrase with a changed one, and those themselves."""
+    """Mask of the changed words and all words that share a phrase with one."""
     spans = Caption.parse(caption).spans[: len(truth)]
     mask = truth.copy()
     for phrase in phrases_of(caption):
@@ -125,7 +125,7 @@ def _in_its_phrase(caption: str, truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _surprise(trajectory: Trajectory) -> WordScores:
-    """Minus the captioner's log-probability of each word; words that it has not read come last."""
+    """Minus the captioner's log-probability of each word; -1 (lowest) for words it did not read."""
     assert trajectory.expectation is not None
     surprises = np.full(len(trajectory.first_step_scores), -1.0)
     surprise = -trajectory.expectation.log_p[: len(surprises)].astype(np.float64)
@@ -138,7 +138,7 @@ def _float(values: NDArray[np.float32]) -> WordScores:
 
 
 def _order(trajectory: Trajectory) -> WordScores:
-    """Higher for words removed earlier; 0 for those that never were."""
+    """Higher for words removed earlier; 0 for words never removed."""
     ranks = np.zeros(len(trajectory.first_step_scores))
     for place, word in enumerate(trajectory.removed):
         if word < len(ranks) and not ranks[word]:
@@ -150,7 +150,7 @@ def _prior(
     pairs: LabelledPairs, trajectories: Sequence[Trajectory], rows: list[int],
     test: NDArray[np.bool_],
 ) -> list[WordScores]:  # fmt: skip
-    """For each row, the words' chances of having been changed, by the words alone."""
+    """For each row, the log-odds that each word was changed, from the text alone."""
     seen = {row: _word_features(pairs.captions[row], len(trajectories[row].first_step_scores))
             for row in rows}  # fmt: skip
     by_row: dict[int, WordScores] = {}
@@ -187,7 +187,7 @@ def _word_features(caption: str, read: int) -> list[dict[str, float]]:
     ]
 
 
-#: top-1, top-3, AUC, and the first two by phrase.
+#: top-1, top-3, AUC, phrase top-1, phrase top-3.
 _Rates = tuple[float, float, float, float, float]
 
 
@@ -212,7 +212,7 @@ def _rates(
 
 
 def _by_chance(truth: NDArray[np.bool_]) -> tuple[float, float, float]:
-    """What guessing hits: for the top three, 1 minus the chance of missing three times."""
+    """Expected top-1, top-3 and AUC of random guessing; top-3 is 1 - P(all three guesses miss)."""
     words, changed = len(truth), int(truth.sum())
     missed = 1.0
     for drawn in range(min(3, words)):

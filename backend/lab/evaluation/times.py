@@ -1,4 +1,4 @@
-"""How long 1,000 pairs take, with and without trajectories (TRACED, Table 2)."""
+"""Time for 1,000 pairs, with and without trajectories (TRACED, Table 2)."""
 
 import time
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from backend.lab.evaluation.scored import states_of
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds for 1,000 pairs, opening and encoding their images included, by the clock on the wall
-    of this machine, from `pairs` of them."""
+    """Wall-clock seconds for 1,000 pairs, including opening and encoding their images, extrapolated
+    from `pairs` pairs."""
 
     scorer: str
     explorer: str
@@ -27,7 +27,7 @@ class Times:
 def measure_times(
     scorer: Scorer, name: str, exploring: Exploring, pairs: LabelledPairs, count: int
 ) -> Times:
-    """Both ways over the first `count` pairs, after a short warm-up."""
+    """Time both ways over the first `count` pairs, after a short warm-up."""
     count = min(count, len(pairs))
 
     def single(limit: int) -> None:

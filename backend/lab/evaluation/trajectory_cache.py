@@ -1,7 +1,7 @@
-"""Trajectories of an evaluation on disk, so that another question about them does not score again.
+"""On-disk cache of an evaluation's trajectories, so that they can be reused without scoring again.
 
-A file a run: scorer and its revision, explorer and its parameters, the pairs. Written beside and
-renamed, so that a kill leaves no half file.
+One file per run, keyed by scorer and revision, explorer and parameters, and the pairs. Files are
+written under a temporary name and renamed, so an interruption leaves no partial file.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def cached_trajectories(
     captions: Sequence[str],
     make: Callable[[], list[Trajectory]],
 ) -> list[Trajectory]:
-    """The trajectories of `captions` under `what`: from `folder`, or made and kept there."""
+    """The trajectories of `captions` for the key `what`: read from `folder`, or made and saved."""
     path = _path(folder, what, captions)
     trajectories = _read(path, captions)
     if trajectories is None:
@@ -43,7 +43,7 @@ def cached_words(
     captions: Sequence[str],
     make: Callable[[], list[NDArray[np.float64]]],
 ) -> list[NDArray[np.float64]]:
-    """The same for an array of numbers a caption."""
+    """The same for one array of numbers per caption."""
     path = _path(folder, what, captions)
     try:
         with np.load(path, allow_pickle=False) as kept:
@@ -61,7 +61,7 @@ def cached_expectations(
     captions: Sequence[str],
     make: Callable[[], list[Expectation]],
 ) -> list[Expectation]:
-    """The same for what a captioner expects of the words; alternatives are not kept."""
+    """The same for a captioner's expectations of the words; alternatives are not saved."""
     path = _path(folder, what, captions)
     try:
         with np.load(path, allow_pickle=False) as kept:
@@ -106,7 +106,7 @@ def _write(path: Path, trajectories: Sequence[Trajectory]) -> None:
         arrays[name] = np.concatenate([np.zeros(0), *parts])
         arrays[f"{name}_lengths"] = np.array([len(part) for part in parts], np.int64)
     auxiliaries = [t.auxiliary for t in trajectories if t.auxiliary is not None]
-    if auxiliaries and len(auxiliaries) == len(trajectories):  # one scorer: all have one or none
+    if auxiliaries and len(auxiliaries) == len(trajectories):  # one scorer: all or none have it
         for name in _SECOND:
             arrays[f"second_{name}"] = np.concatenate(
                 [getattr(auxiliary, name) for auxiliary in auxiliaries]
@@ -145,7 +145,7 @@ def _read(path: Path, captions: Sequence[str]) -> list[Trajectory] | None:
 
 
 def _auxiliary_scores(arrays: Any, count: int) -> list[AuxiliaryScores | None]:
-    """They have the lengths of what they go along with."""
+    """The auxiliary scores, whose arrays have the same lengths as those of s; None if absent."""
     if "second_scores" not in arrays:
         return [None] * count
     parts = [

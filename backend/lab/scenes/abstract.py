@@ -1,7 +1,7 @@
-"""Captions that say nothing that can be seen: feelings, slogans, remarks.
+"""Captions about nothing visible: feelings, slogans, remarks.
 
-They are true of no picture and false of none; in the demo they stand for what alt texts of the web
-are full of. Their words are mostly not in the models' vocabulary, as it would be in life.
+They are neither true nor false of any picture; in the demo they represent typical alt texts of the
+web. Most of their words are not in the models' vocabulary, as would be realistic.
 """
 
 import random
@@ -47,7 +47,7 @@ _REMARKS = (
 
 
 def abstract_caption(rng: random.Random) -> str:
-    """One of some hundreds."""
+    """One of several hundred captions at random."""
     if rng.random() < 0.5:
         return rng.choice(_REMARKS)
     return f"{rng.choice(_OPENINGS)} {rng.choice(_IDEAS)}{rng.choice(_ENDINGS)}."

@@ -1,4 +1,4 @@
-"""Tiny models of the real classes: `BlipForImageTextRetrieval` and its captioner, `CLIPModel`."""
+"""Tiny instances of the real classes: `BlipForImageTextRetrieval`, its captioner, `CLIPModel`."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ MEAN, DEVIATION = (0.55, 0.58, 0.56), (0.27, 0.27, 0.27)
 
 
 def blip_configuration() -> BlipConfig:
-    """Stated in full: transformers' defaults for heads and epsilon are not BLIP's."""
+    """A complete configuration: transformers' defaults for heads and epsilon are not BLIP's."""
     text: dict[str, Any] = {
         "vocab_size": len(TOKENS),
         "hidden_size": WIDTH,
@@ -73,7 +73,7 @@ def make_retrieval_model() -> BlipForImageTextRetrieval:
 
 
 def make_captioner(retrieval: BlipForImageTextRetrieval) -> BlipForConditionalGeneration:
-    """A captioner that starts from the retrieval model's towers."""
+    """A captioner initialised with the retrieval model's towers."""
     model = BlipForConditionalGeneration(blip_configuration())
     initialise(model)
     model.vision_model.load_state_dict(retrieval.vision_model.state_dict())
@@ -82,7 +82,7 @@ def make_captioner(retrieval: BlipForImageTextRetrieval) -> BlipForConditionalGe
 
 
 def make_clip(retrieval: BlipForImageTextRetrieval | None = None) -> CLIPModel:
-    """A CLIP; given a retrieval model, its image tower starts with what that one sees."""
+    """A CLIP model, whose image tower is initialised with the retrieval model's, if given."""
     text = {
         "vocab_size": len(TOKENS),
         "hidden_size": WIDTH,
@@ -121,8 +121,8 @@ def make_clip(retrieval: BlipForImageTextRetrieval | None = None) -> CLIPModel:
 
 @torch.no_grad()
 def _copy_image_tower(source: Any, target: Any) -> None:
-    """BLIP's image tower into CLIP's. CLIP normalises once more before the first layer and has no
-    bias at its patches: near enough to go on from."""
+    """Copy BLIP's image tower into CLIP's. CLIP has an additional layer norm before the first layer
+    and no patch bias, so this is an approximation, good enough as initialisation."""
     target.embeddings.class_embedding.copy_(source.embeddings.class_embedding.flatten())
     target.embeddings.patch_embedding.weight.copy_(source.embeddings.patch_embedding.weight)
     target.embeddings.position_embedding.weight.copy_(source.embeddings.position_embedding[0])
@@ -137,16 +137,16 @@ def _copy_image_tower(source: Any, target: Any) -> None:
             getattr(new.self_attn, name).weight.copy_(old.self_attn.qkv.weight[rows])
             getattr(new.self_attn, name).bias.copy_(old.self_attn.qkv.bias[rows])
     target.post_layernorm.load_state_dict(source.post_layernorm.state_dict())
-    # What CLIP normalises before the first layer shall come out as large as BLIP's went in.
+    # Scale the output of CLIP's additional layer norm to the magnitude of BLIP's embeddings.
     embedded = source.embeddings.position_embedding[0, 1:].std()
     target.pre_layrnorm.weight.fill_(float(embedded))
 
 
 def initialise(model: Any) -> None:
-    """Xavier weights and sine-cosine positions.
+    """Initialise with Xavier weights and sine-cosine positions.
 
-    `BlipVisionConfig.initializer_range` is meant for fine-tuning: a tower made from a configuration
-    would start at nothing and never learn.
+    `BlipVisionConfig.initializer_range` is so small that a tower would start near zero and never
+    learn.
     """
     for module in model.modules():
         if isinstance(module, nn.Linear):
@@ -178,6 +178,6 @@ def grid_positions() -> torch.Tensor:
 
 
 def normalise(pixels: torch.Tensor) -> torch.Tensor:
-    """uint8 [n, height, width, 3] to what the towers take, float32 [n, 3, height, width]."""
+    """Convert uint8 [n, height, width, 3] to the towers' input, float32 [n, 3, height, width]."""
     mean, deviation = torch.tensor(MEAN).view(1, 3, 1, 1), torch.tensor(DEVIATION).view(1, 3, 1, 1)
     return (pixels.permute(0, 3, 1, 2).float() / 255 - mean) / deviation

@@ -1,4 +1,4 @@
-"""Settings and weather, in fractions of the picture's side, y pointing down."""
+"""Drawing of settings and weather, in fractions of the picture's side, y pointing down."""
 
 import math
 import random
@@ -7,7 +7,7 @@ from PIL import ImageDraw
 
 from backend.lab.scenes.pen import RGB, shade
 
-#: Where the ground begins, as a fraction from the top.
+#: Top edge of the ground, as a fraction of the side from the top.
 HORIZON = 0.52
 
 _SKIES: dict[str, RGB] = {
@@ -20,7 +20,7 @@ _SKIES: dict[str, RGB] = {
 
 
 class Canvas:
-    """Drawing in fractions of the side; at night every colour is darker."""
+    """Draws in fractions of the side; if `dark`, every colour is darkened."""
 
     def __init__(self, draw: ImageDraw.ImageDraw, side: int, dark: bool) -> None:
         self.draw, self.side, self.dark = draw, side, dark
@@ -48,7 +48,7 @@ class Canvas:
 def draw_background(
     draw: ImageDraw.ImageDraw, side: int, setting: str, weather: str, rng: random.Random
 ) -> None:
-    """The setting under its sky; rain and snow in the air come later, over the things."""
+    """Draw the setting and its sky; falling rain and snow are drawn later, over the things."""
     canvas = Canvas(draw, side, dark=weather == "night")
     if setting == "room":
         _room(canvas, rng)
@@ -74,7 +74,7 @@ def draw_background(
 
 
 def draw_weather(draw: ImageDraw.ImageDraw, side: int, weather: str, rng: random.Random) -> None:
-    """What falls in front of everything."""
+    """Draw falling rain or snow in front of everything."""
     if weather == "rain":
         for _ in range(46):
             x, y = rng.random() * side, rng.random() * side

@@ -1,8 +1,7 @@
-"""TrueMatch of drawn scenes: pictures with a generic, an ordinary and a rich caption, and the truth
-of every caption for every picture.
+"""TrueMatch for drawn scenes: pictures with a generic, an ordinary and a rich caption.
 
-Whether a caption is true of another picture is exact here (`claims <= facts`), which photographs
-cannot give: so what "singles its picture out" means has an answer.
+Whether a caption is true of another picture is known exactly (`claims <= facts`), unlike for
+photographs, so whether it "singles its picture out" is known as well.
 """
 
 import random
@@ -15,17 +14,17 @@ from backend.lab.scenes.grammar import Description, Link, NounPhrase, describe
 from backend.lab.scenes.truth import claims, facts
 from backend.lab.scenes.world import COLOURLESS, Scene, make_scene
 
-#: Far from the seeds of training, of the demo and of the other evaluations.
+#: Does not overlap with the seeds of training, the demo and the other evaluations.
 SEED = 6_000_000_000
-#: Captions of each picture, from what says least to what says most.
+#: Captions of each picture, from least to most detailed.
 KINDS = ("generic", "ordinary", "rich")
-#: Words of a rich caption at most: what the embedded models were trained to read.
+#: Maximum number of words of a rich caption: what the embedded models were trained to read.
 _LONGEST = 22
 
 
 @dataclass(frozen=True)
 class SceneBags:
-    """`captions` by kind, one a scene; `claims` by kind, what each says; `facts` of each scene."""
+    """`captions` by kind, one per scene; `claims` of each caption by kind; `facts` by scene."""
 
     scenes: list[Scene]
     captions: dict[str, list[str]]
@@ -33,7 +32,7 @@ class SceneBags:
     facts: list[frozenset[str]]
 
     def is_true(self, kind: str, caption: int, picture: int) -> bool:
-        """Whether the caption of one scene is true of another one's picture."""
+        """Whether the caption of one scene is true of the picture of another."""
         return self.claims[kind][caption] <= self.facts[picture]
 
     def true_of(self, kind: str, caption: int, pictures: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -44,7 +43,7 @@ class SceneBags:
 
 
 def scene_bags(count: int, seed: int) -> SceneBags:
-    """`count` fresh scenes; the same for the same seed."""
+    """`count` new scenes with captions; deterministic for a given seed."""
     rng = random.Random(SEED + 1_000_000 * seed)
     scenes = [make_scene(rng) for _ in range(count)]
     texts_of_kind = {
@@ -61,14 +60,14 @@ def scene_bags(count: int, seed: int) -> SceneBags:
 
 
 def generic(scene: Scene) -> Description:
-    """The first thing's name and nothing else: "A man."."""
+    """Only the name of the first thing: "A man."."""
     thing = scene.things[0]
     return Description((NounPhrase(thing.noun, thing.count),))
 
 
 def rich(scene: Scene, rng: random.Random) -> Description:
-    """All that is there, with colours, sizes, doings, place and weather, as far as it fits: things
-    further from the first one are left out before it grows longer than models read."""
+    """Describes everything, with colours, sizes, actions, place and weather, as far as it fits: the
+    last things are left out if the caption would be longer than the models read."""
     order, links = _order(scene)
     style = rng.randrange(6)
     while True:
@@ -76,7 +75,7 @@ def rich(scene: Scene, rng: random.Random) -> Description:
                    if link.kind in ("holds", "rides", "sits", "on")}  # fmt: skip
         description = Description(
             tuple(_phrase(scene, i, place in related, style) for place, i in enumerate(order)),
-            tuple(replace(link, wording=style % 2) for link in links),  # never the inverse wording
+            tuple(replace(link, wording=style % 2) for link in links),  # not the inverse wording
             setting=scene.setting,
             weather=scene.weather if scene.weather != "clear" else None,
             wording=style,
@@ -87,7 +86,7 @@ def rich(scene: Scene, rng: random.Random) -> Description:
 
 
 def _order(scene: Scene) -> tuple[list[int], list[Link]]:
-    """Things, a related pair first, each tied to the first one as the grammar ties them."""
+    """The things in order, a related pair first, and their links to the first one."""
     order, links = [0], []
     if scene.relations:
         relation = scene.relations[0]

@@ -1,16 +1,15 @@
-"""What a language model would answer, by rule: captions of one scene joined, and enriched.
+"""Rule-based stand-in for a language model: joins and enriches captions of a scene.
 
 No language model comes with the program, so `evaluate boosting` serves these answers instead. They
-read what a caption claims and put it into the world's own words again, so that what is added, kept
-or lost can be counted to the claim. Nothing they do tells how well a real model follows the
-prompts.
+parse the claims of captions and phrase them again with the same grammar, so that every claim added,
+kept or lost can be counted. They say nothing about how well a real model follows the prompts.
 
-    blend      the own caption and all that the others add to it
-    holistic   the trusted caption and what the other one adds; where they differ, the trusted holds
-    visual     all that a picture shows, as far as it fits, and now and then something invented
+    blend      the first caption and everything that the others add to it
+    holistic   the trusted caption and what the other one adds; in conflicts, the trusted one wins
+    visual     everything in a picture, as far as it fits, and occasionally something invented
 
-The grammar ties every thing to the first one: a relation between two others cannot be said, and is
-left out.
+The grammar links every thing to the first one: a relation between two others cannot be expressed
+and is omitted.
 """
 
 import random
@@ -27,15 +26,15 @@ from backend.lab.scenes.noise import fine_grained
 from backend.lab.scenes.truth import TELLING, is_true
 from backend.lab.scenes.world import COLOURLESS, COLOURS, NOUNS, SIZES, Scene, colours_of, fits
 
-#: Times that something may be invented in a description: the rate is shared among them.
+#: Maximum number of inventions in a description; the rate is divided among them.
 _CHANCES = 3
-#: How often an invention is a thing that is not there; otherwise a claim is exchanged.
+#: Probability that an invention is an absent thing; otherwise an existing claim is changed.
 _INVENTED_THING = 0.5
 
 
 def description_of(text: str) -> Description | None:
-    """A caption in the world's words as a description that claims the same; None if the grammar
-    cannot read it. Wordings are the plain ones.
+    """Parse a caption to a description with the same claims and default wordings; None if the
+    grammar cannot parse it.
 
     >>> description_of("There is a puppy to the left of two big red cars at night.").text
     'A dog to the left of two big red cars at night.'
@@ -60,8 +59,8 @@ def description_of(text: str) -> Description | None:
 
 
 def blend(captions: Sequence[str]) -> str:
-    """The first caption, and all that the others add. Captions that the grammar cannot read add
-    nothing; if the first is one of them it comes back as it is.
+    """The first caption and everything that the others add. Captions that the grammar cannot parse
+    add nothing; if the first is one of them, it is returned unchanged.
 
     >>> blend(["A man.", "A guy in a red shirt and a dog.", "A puppy in the park."])
     'A man in a red shirt and a dog in a park.'
@@ -81,9 +80,9 @@ def holistic(trusted: str, other: str) -> str:
 
 
 def _in_words_of(description: Description, captions: Sequence[str]) -> str:
-    """The description as a sentence. Of the wordings of its place, weather and absent thing each is
-    the one with the fewest words that no caption has, and of those the most of the first caption's
-    own: an obedient model keeps people's words."""
+    """The description as a sentence that keeps the captions' words, as a model is asked to: of the
+    wordings of place, weather and absent thing, those with the fewest words that occur in no
+    caption; ties are resolved by most words in common with the first caption."""
     first_words, said = (
         set(_words(captions[0])),
         {word for caption in captions for word in _words(caption)},
@@ -111,7 +110,7 @@ def _in_words_of(description: Description, captions: Sequence[str]) -> str:
 
 
 def _near(first_words: set[str], said: set[str]) -> int:
-    """The wording of "near" that people chose."""
+    """Index of the wording of "near" that the captions use, preferably the first one; default 0."""
     words = [set(before.split()) - {"to"} for before, _, _ in phrasing.LINKS["near"]]
     return next(
         (n for of in (first_words, said) for n, wording in enumerate(words) if wording <= of), 0
@@ -119,7 +118,7 @@ def _near(first_words: set[str], said: set[str]) -> int:
 
 
 def merged(base: Description, other: Description) -> Description:
-    """All that `base` says and what `other` adds without contradicting it."""
+    """Everything that `base` claims and what `other` adds without contradicting it."""
     phrases, links = list(base.phrases), list(base.links)
     places = {phrase.noun: place for place, phrase in enumerate(phrases)}
     for phrase in other.phrases:
@@ -157,7 +156,7 @@ def merged(base: Description, other: Description) -> Description:
 
 
 def visual(scene: Scene, rng: random.Random, rate: float = 0.3) -> Description:
-    """What a model that invents says of a scene: `rate` false claims a description on average."""
+    """A detailed description with hallucinations: about `rate` false claims on average."""
     description = rich(scene, rng)
     for _ in range(_CHANCES):
         if rng.random() < rate / _CHANCES:
@@ -166,7 +165,7 @@ def visual(scene: Scene, rng: random.Random, rate: float = 0.3) -> Description:
 
 
 def invented(description: Description, scene: Scene, rng: random.Random) -> Description | None:
-    """The description with one false claim more; None if nothing can be invented."""
+    """The description with one more false claim; None if nothing can be invented."""
     if rng.random() < _INVENTED_THING:
         said = {phrase.noun for phrase in description.phrases}
         absent = [
@@ -187,13 +186,13 @@ def invented(description: Description, scene: Scene, rng: random.Random) -> Desc
 
 
 def _in_order(text: str, claims: frozenset[str]) -> list[str]:
-    """The nouns of a caption that it says are there, in its order."""
+    """The nouns that the caption claims to be present, in order of appearance."""
     nouns = [noun for noun in map(_noun_of().get, _words(text)) if noun in claims]
     return list(dict.fromkeys(noun for noun in nouns if noun is not None))
 
 
 def _is_near(text: str, noun: str) -> bool:
-    """Whether "near" or the like ties the thing to what stands before it."""
+    """Whether "near" or a synonym precedes the thing."""
     words = _words(text)
     place = next(n for n, word in enumerate(words) if _noun_of().get(word) == noun)
     tie = []
@@ -237,7 +236,8 @@ def _link(first: str, noun: str, place: int, claims: frozenset[str], near: bool)
 def _tied(
     first: str, kind: str, subject: str, object: str, places: dict[str, int]
 ) -> tuple[Link, int] | None:
-    """A relation as the grammar can say it of the first thing, and the place of the other one."""
+    """A link between the first thing and another, and the place of the other; None if the grammar
+    cannot express the relation."""
     if kind not in TELLING or subject not in places or object not in places:
         return None
     if subject == first:

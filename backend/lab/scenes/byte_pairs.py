@@ -1,4 +1,4 @@
-"""A tokenizer of byte pairs for the very small language models: any text can be written with it."""
+"""A byte-level BPE tokenizer for the very small language models; it can encode any text."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,9 +7,9 @@ from typing import Any
 def byte_pair_tokenizer(
     texts: Sequence[str], vocabulary: int, special: Sequence[str], end: str, **named: str
 ) -> Any:
-    """Learnt from `texts`, in the hub's form; "<pad>" and `end` are among the `special` tokens.
+    """Train a fast tokenizer on `texts`; "<pad>" and `end` must be among the `special` tokens.
 
-    `named`: a family's own special tokens, by the names that it knows them by.
+    `vocabulary`: its size; `named`: additional special tokens by their attribute names.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast

@@ -1,9 +1,9 @@
-"""What a caption in the world's own words claims: the grammar read backwards.
+"""Parser for captions of drawn scenes: from text to claims, the inverse of `grammar`.
 
-Captions that nobody composed from claims (corrections by a model or a person) can so be held
-against the scene. Ambiguities are tried in order ("sitting on" a bench is a seat, on the beach an
-action and a setting), and the first reading of the whole caption counts. Articles may be missing:
-what a trajectory leaves of a caption still claims something.
+With it, captions that were not generated from claims (corrections by a model or a person) can be
+checked against the scene. Ambiguities are tried in order ("sitting on" a bench is a relation, on
+the beach an action and a setting), and the first parse of the whole caption counts. Articles may be
+missing, so that the shortened captions of a trajectory can be parsed.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,7 @@ from backend.lab.scenes.world import COLOURS
 
 Words = tuple[str, ...]
 Claims = frozenset[str]
-#: A rest of a reading: (where it ends, what it claims).
+#: A partial parse: (position where it ends, claims).
 Reading = tuple[int, Claims]
 
 _NOTHING: Claims = frozenset()
@@ -26,7 +26,7 @@ _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3}
 
 
 def claims_of(text: str) -> Claims | None:
-    """The atoms (see `truth`) that a caption claims; None if the grammar cannot read it.
+    """The atoms (see `truth`) that a caption claims; None if it cannot be parsed.
 
     >>> sorted(claims_of("Two brown dogs running in the park."))
     ['dog', 'dog*2', 'dog/brown', 'dog/running', 'in park']
@@ -57,7 +57,7 @@ def _after_opener(words: Words, at: int) -> Iterator[int]:
 
 
 def _noun_phrase(words: Words, at: int, leading: bool = False) -> Iterator[tuple[int, str, Claims]]:
-    """(end, noun, claims) of one thing with its colour, size, number and action."""
+    """(end, noun, claims) of one thing with its colour, size, count and action."""
     count = _COUNTS.get(words[at]) if at < len(words) else None
     position = at + (count is not None)
     qualities: set[str] = set()
@@ -74,7 +74,7 @@ def _noun_phrase(words: Words, at: int, leading: bool = False) -> Iterator[tuple
     made |= {f"{noun}*{count}"} if count else set()
     for end, dressed in _garment(words, position + 1, noun):
         for last in _after_copula(words, end, leading):
-            # Without an action first: "sitting on a bench" is a seat, not an action on something.
+            # First without an action: "sitting on a bench" is a relation, not an action.
             yield last, noun, frozenset(made | dressed)
             if last < len(words) and words[last] in _actions():
                 action = _actions()[words[last]]
@@ -87,7 +87,7 @@ def _garment(words: Words, at: int, noun: str) -> Iterator[tuple[int, set[str]]]
         colour, garment = [*words[end : end + 2], "", ""][:2]
         if colour in COLOURS and garment in phrasing.GARMENTS[noun]:
             yield end + 2, {f"{noun}/{colour}"}
-        if colour in phrasing.GARMENTS[noun]:  # of no colour, it claims nothing
+        if colour in phrasing.GARMENTS[noun]:  # a garment without a colour claims nothing
             yield end + 1, set()
     yield at, set()
 
@@ -99,7 +99,7 @@ def _after_copula(words: Words, at: int, leading: bool) -> Iterator[int]:
 
 
 def _links(words: Words, at: int, first: str) -> Iterator[Reading]:
-    """Any number of further things, each tied to the first one."""
+    """Any number of further things, each linked to the first one."""
     for kind, options in phrasing.LINKS.items():
         for before, behind, inverse in dict.fromkeys(options):
             start = _match(words, at, before)
@@ -145,7 +145,7 @@ def _optional(
 
 
 def _match(words: Words, at: int, phrase: str) -> int | None:
-    """Where the phrase ends if it stands at `at`; its articles may be left out or exchanged."""
+    """End of the phrase if it occurs at `at`, else None; articles may be missing or different."""
     for wanted in phrase.split():
         if wanted in _ARTICLES:
             at += at < len(words) and words[at] in _ARTICLES

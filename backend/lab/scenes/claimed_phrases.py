@@ -1,14 +1,15 @@
-"""The phrases of a drawn caption as its own claims give them: what the rules for phrases must find.
+"""The reference phrases of a caption of a drawn scene, which the phrase rules should find.
 
-Made from the `Description`, not from the text: one object a thing, garment, place or weather, one
-attribute a quality (colour, size, count, action), one relation a link that says where.
+Derived from the `Description`, not from the text: one object per thing, garment, place or weather,
+one attribute per quality (colour, size, count, action), one relation per link other than "and" and
+"with", per garment ("wearing"), and per complex preposition of a place ("next to").
 """
 
 from backend.lab.scenes import phrasing
 from backend.lab.scenes.grammar import Description, NounPhrase, words_of
 
-#: What each word of these wordings is: o object, a attribute, r relation (R: its head); a dot is
-#: no phrase, and + joins a word to the phrase before it.
+#: The label of each word of these wordings: o object, a attribute, r relation (R: its head), a dot
+#: for no phrase, + for a continuation of the preceding phrase.
 _SETTINGS = {
     "in a park": "..o", "in the park": "..o", "on a lawn": "..o",
     "on the grass in a park": "..o..o", "on a beach": "..o", "on the beach": "..o",
@@ -33,7 +34,7 @@ _LINKS = {
 
 
 def claimed_phrases(description: Description) -> frozenset[tuple[int, int, str]]:
-    """(first word, behind the last word, kind) of each phrase, counted in `description.words`."""
+    """(first word, end, kind) of each phrase; half-open ranges of `description.words`."""
     marks = _marks(description)
     if len(marks) != len(words_of(description)):
         raise ValueError(f"{len(marks)} marks for: {description.text}")

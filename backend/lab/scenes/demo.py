@@ -1,9 +1,9 @@
-"""Draw the demo dataset anew: `python -m backend.lab.scenes.demo`  (or `make demo`)
+"""Generate the demo dataset: `python -m backend.lab.scenes.demo`  (or `make demo`)
 
-An ordinary imagefolder: pictures, `metadata.jsonl`. Half of the captions are wrong, in three ways;
-some are abstract. What is wrong with which stands in `truth.jsonl`, which only evaluation reads.
-Then the demo is scored, and packed for the first start of the program (`backend.jobs.scored_demo`);
-`--scores-only` does that for the pictures that are there.
+It is an ordinary imagefolder with pictures and `metadata.jsonl`. Half of the captions are wrong, in
+three ways; some are abstract. The ground truth is in `truth.jsonl`, which only the evaluation
+reads. The demo is then scored and packed for the first start of the program
+(`backend.jobs.scored_demo`); `--scores-only` keeps the existing pictures and does only that.
 """
 
 import argparse
@@ -24,14 +24,14 @@ from backend.lab.scenes.world import Scene, make_scene
 from backend.settings import DEMO, load_settings
 from backend.workspace import Workspace
 
-#: Far from the scenes that models were trained on, and from those they are measured on.
+#: Does not overlap with the seeds of training and evaluation.
 SEED = 2_000_000_000
 PICTURE_SIZE = 384
 
 
 @dataclass(frozen=True)
 class DemoPair:
-    """One pair and the truth about it."""
+    """One pair with its ground truth. `changed`: character spans of the wrong words."""
 
     caption: str
     original: str
@@ -41,7 +41,7 @@ class DemoPair:
 
 
 def make_pairs(count: int, abstract: int, seed: int = SEED) -> tuple[list[Scene], list[DemoPair]]:
-    """Scenes with captions: half of all pairs wrong, `abstract` of the others abstract."""
+    """Scenes with captions: half of all pairs are wrong, `abstract` of the others are abstract."""
     rng = random.Random(seed)
     scenes = [make_scene(random.Random(seed + 1 + i)) for i in range(count)]
     described = [(scene, describe(scene, rng)) for scene in scenes]
@@ -73,12 +73,12 @@ def make_pairs(count: int, abstract: int, seed: int = SEED) -> tuple[list[Scene]
 
 
 def _swapped(other: Description, original: str, noise: str) -> DemoPair:
-    """All of another scene's caption is wrong here: the whole text is marked."""
+    """A pair with another scene's caption; the whole text is marked as wrong."""
     return DemoPair(other.text, original, noise, ((0, len(other.text)),))
 
 
 def write(folder: Path, count: int, abstract: int, size: int, seed: int = SEED) -> None:
-    """Pictures, metadata.jsonl and truth.jsonl; what was in `folder` goes."""
+    """Write pictures, metadata.jsonl and truth.jsonl; deletes the previous contents of `folder`."""
     scenes, pairs = make_pairs(count, abstract, seed)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / "images").mkdir(parents=True)
@@ -104,7 +104,7 @@ def write(folder: Path, count: int, abstract: int, size: int, seed: int = SEED) 
 
 
 def score(archive: Path = ARCHIVE) -> None:
-    """Score the demo dataset as `serve` would, and pack what came of it into `archive`."""
+    """Score the demo dataset as `serve` would, and pack the results into `archive`."""
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(load_settings({"data_directory": folder}, {}))
         dataset_id = workspace.find_or_import(str(DEMO))

@@ -1,7 +1,7 @@
-"""How each thing looks: one function a noun, in units of the thing's own height.
+"""How each thing looks: one function per noun, in units of the thing's height.
 
-Everything faces right; the pen flips it. `WIDTHS` says how much room a thing takes, as a multiple
-of its height.
+Everything faces right; the pen flips it. `WIDTHS` gives the width of each thing as a multiple of
+its height.
 """
 
 import math
@@ -30,7 +30,7 @@ WIDTHS: dict[str, float] = {
 
 @dataclass(frozen=True)
 class Look:
-    """What a drawing may depend on. `pose`: an action, or holding, riding, open."""
+    """Parameters of a drawing. `pose`: an action, or holding, riding, open."""
 
     colour: RGB
     pose: str
@@ -138,7 +138,7 @@ def _person(pen: Pen, look: Look, head: float, garment: str, hair: str) -> None:
     pen.line([(x + head * 0.2, y - head * 0.45), (x + head * 0.65, y - head * 0.4)], 0.014, INK)
 
 
-#: Where a person who holds something has the hand.
+#: Position of the hand of a person who holds something.
 HOLDING_HAND = (0.29, 0.66)
 
 
@@ -146,7 +146,7 @@ HOLDING_HAND = (0.29, 0.66)
 
 
 def _snore(pen: Pen, x: float, y: float, size: float) -> None:
-    """A "Z" above the head: the way drawings say asleep."""
+    """Two "Z" above the head: the symbol for sleeping."""
     for k in (0, 1):
         a, s = x + k * size * 1.2, size * (1 - 0.3 * k)
         b = y + k * size * 1.3

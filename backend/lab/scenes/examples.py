@@ -1,7 +1,7 @@
-"""Training examples drawn once and kept in plain arrays on disk.
+"""Training examples, drawn once and stored as arrays on disk.
 
-Scene number i is drawn from `seed + i` alone, so the arrays can be made by several processes and
-are the same every time.
+Scene i depends only on `seed + i`, so several processes can draw the arrays reproducibly. (False
+captions are balanced within a chunk, so they also depend on the number of workers.)
 """
 
 import itertools
@@ -25,11 +25,11 @@ from backend.lab.scenes.tokenizer import INDEX
 from backend.lab.scenes.truth import claims, every_atom, facts
 from backend.lab.scenes.world import make_scene
 
-CAPTIONS = 3  #: true captions a scene, each with a false one beside it
-LONGEST = 24  #: words of a caption that fit
+CAPTIONS = 3  #: true captions per scene, each with a false one if possible
+LONGEST = 24  #: maximum number of words per caption
 _CLAIMS, _FACTS = 16, 112
 _ATOMS = {atom: i for i, atom in enumerate(every_atom())}
-#: Fills up lists of atoms: an atom that is a fact of every scene, and one that no caption claims.
+#: Padding for lists of atoms: one that is a fact of every scene, and one that no caption claims.
 ALWAYS, NEVER = len(_ATOMS), len(_ATOMS) + 1
 
 _SHAPES: dict[str, tuple[tuple[int, ...], type]] = {
@@ -47,7 +47,7 @@ _SHAPES: dict[str, tuple[tuple[int, ...], type]] = {
 
 @dataclass(frozen=True)
 class Examples:
-    """Arrays over scenes; words are token numbers padded with 0. No false caption: all 0."""
+    """Arrays over scenes; words are token ids padded with 0, all 0 if there is no false caption."""
 
     pixels: NDArray[np.uint8]
     patches: NDArray[np.uint8]
@@ -73,7 +73,7 @@ class Examples:
 
 
 def open_examples(folder: Path, count: int, seed: int, workers: int = 2) -> Examples:
-    """The arrays in `folder`, drawn first if they are not there for this count and seed."""
+    """The arrays in `folder`, which are drawn first unless they exist for this count and seed."""
     marker = folder / "made.json"
     wanted = {"count": count, "seed": seed, "version": 1}
     if not marker.exists() or json.loads(marker.read_text()) != wanted:
@@ -95,7 +95,7 @@ def _draw(folder: Path, first: int, last: int, seed: int) -> None:
     for i in range(first, last):
         rng = random.Random(seed + i)
         scene = make_scene(rng)
-        # Drawn large and reduced, as the pictures of a dataset are before a model sees them.
+        # Drawn large and downscaled, like a dataset's pictures before a model sees them.
         image, regions = render_with_regions(scene, 2 * IMAGE_SIZE)
         small = image.resize((IMAGE_SIZE, IMAGE_SIZE), Image.Resampling.BICUBIC)
         arrays["pixels"][i] = np.asarray(small)

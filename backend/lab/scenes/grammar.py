@@ -1,7 +1,7 @@
 """Captions with known meaning.
 
-A `Description` says what a caption claims; `words_of` puts it into words. Noise changes a claim and
-puts it into words again in the same style, so what differs is what was changed.
+A `Description` contains the claims of a caption; `words_of` phrases it. Noise changes a claim and
+phrases it again in the same style, so only what was changed differs.
 """
 
 import random
@@ -13,7 +13,7 @@ from backend.lab.scenes.world import CATEGORY, COLOURLESS, Scene, Thing
 
 @dataclass(frozen=True)
 class NounPhrase:
-    """What is said about one thing. `name`, `style`: which of the possible wordings."""
+    """The claims about one thing. `name`, `style`: indices of the wording."""
 
     noun: str
     count: int
@@ -30,7 +30,7 @@ class NounPhrase:
 
 @dataclass(frozen=True)
 class Link:
-    """Between phrase number `subject` and number `object`; kinds are those of phrasing.LINKS."""
+    """Links phrases number `subject` and `object`; kinds are the keys of phrasing.LINKS."""
 
     kind: str
     subject: int
@@ -40,7 +40,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Description:
-    """The claims of one caption. Link number k stands between phrases k and k + 1."""
+    """The claims of one caption. Link k is placed between phrases k and k + 1."""
 
     phrases: tuple[NounPhrase, ...]
     links: tuple[Link, ...] = ()
@@ -58,7 +58,7 @@ class Description:
 
     @property
     def text(self) -> str:
-        """As a sentence: capital, full stop."""
+        """The caption as a sentence, with initial capital and full stop."""
         joined = " ".join(self.words)
         if self.setting_first and self.setting:
             head = " ".join(_setting(self))
@@ -67,7 +67,7 @@ class Description:
 
 
 def words_of(description: Description) -> tuple[str, ...]:
-    """The words, lower case, without punctuation; a or an as the next word asks."""
+    """The words in lower case without punctuation; "a" or "an" depends on the next word."""
     words: list[str] = []
     first = description.phrases[0]
     copula = "is" if first.count == 1 else "are"
@@ -127,11 +127,11 @@ def _noun_phrase(phrase: NounPhrase) -> list[str]:
     return words
 
 
-# From a scene to a description of a part of it.
+# Descriptions of a part of a scene.
 
 
 def describe(scene: Scene, rng: random.Random) -> Description:
-    """One of many true captions of a part of the scene, 3 to about 20 words."""
+    """Sample a true caption of a part of the scene, at most 20 words."""
     while True:
         description = _describe(scene, rng)
         if len(description.words) <= 20:
@@ -139,7 +139,7 @@ def describe(scene: Scene, rng: random.Random) -> Description:
 
 
 def _describe(scene: Scene, rng: random.Random) -> Description:
-    """Starts at one thing and goes on along a relation or to another place."""
+    """Starts at one thing and continues along a relation or to another place."""
     start = rng.randrange(len(scene.things))
     order, links = [start], []
     related = [r for r in scene.relations if start in (r.subject, r.object)]

@@ -1,8 +1,9 @@
-"""Fit how the embedded models recognise what they know: `python -m backend.lab.scenes.known_scenes`
+"""Fit the out-of-distribution detection: `python -m backend.lab.scenes.known_scenes`
 
-From scenes alone: pictures of others are what `tests/lab/scenes/test_familiarity.py` tries it on.
-Scenes are drawn at several sizes and half of them have been through a lossy format, as those of
-people's datasets have. Writes `familiar.npz` into each model's directory.
+It tells the embedded models which pictures they know, and is fitted on drawn scenes only; other
+pictures are used by `tests/lab/scenes/test_familiarity.py`. Scenes are drawn at several sizes and
+half of them are compressed lossily, as in real datasets. Writes `familiar.npz` to each model's
+directory.
 """
 
 import argparse
@@ -19,18 +20,18 @@ from backend.engine.scoring.loading import load_scorer
 from backend.lab.scenes.renderer import render
 from backend.lab.scenes.world import make_scene
 
-#: Of the tower's layers the third; see BENCHMARKS.md.
+#: The tower's third layer; see BENCHMARKS.md.
 LAYER = 2
-#: Of scenes so many are known.
+#: Share of drawn scenes that must count as known.
 KNOWN = 0.998
 SCENES = 4000
-#: Far from those that models were trained on and from those of the demo and of the tests.
+#: Does not overlap with the seeds of training, the demo and the tests.
 SEED = 5_000_000_000
 _SIZES = (96, 128, 192, 256, 384)
 
 
 def drawn(seed: int, count: int, unfamiliar: bool = False) -> list[Image.Image]:
-    """Pictures of scenes, some of them as a lossy format gives them back."""
+    """`count` pictures of scenes, about half of them after lossy compression."""
     return [_picture(seed + number, unfamiliar) for number in range(count)]
 
 
@@ -45,7 +46,7 @@ def _picture(seed: int, unfamiliar: bool) -> Image.Image:
 
 
 def fit(folder: Path, count: int = SCENES) -> Familiarity:
-    """Half of the scenes give the distance, the other half the threshold."""
+    """Fit the distance on one half of the scenes and the threshold on the other."""
     scorer = load_scorer(str(folder), device="cpu", precision="float32")
     features = patch_means(scorer, drawn(SEED, count), LAYER)
     half = count // 2

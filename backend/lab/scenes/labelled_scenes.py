@@ -1,4 +1,4 @@
-"""Fresh scenes with captions, half of them wrong, the truth known: what models are judged on."""
+"""New scenes with captions, half of them wrong, with ground truth, to evaluate models on."""
 
 import random
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from backend.lab.scenes.world import Scene, make_scene
 
 #: The embedded model of each scorer.
 DIRECTORIES = {"blip-itm": "scenes-blip-itm", "blip-itc": "scenes-blip-itm", "clip": "scenes-clip"}
-#: Far from the seeds of training, of the demo and of the curves of training.
+#: Does not overlap with the seeds of training, the demo and the training curves.
 SEED = 3_000_000_000
 _UNFAMILIAR_SEED = 4_000_000_000
 PICTURE_SIZE = 192
@@ -20,8 +20,8 @@ PICTURE_SIZE = 192
 
 @dataclass(frozen=True)
 class LabelledScenes:
-    """Pairs with the truth: `originals` are the true captions, `changed` numbers of the words that
-    were changed, `kinds` what a fine-grained error changed ("" where there is none)."""
+    """Pairs with ground truth: `originals` are the true captions, `changed` the indices of the
+    changed words, `kinds` what a fine-grained error changed ("" if there is none)."""
 
     scenes: list[Scene]
     captions: list[str]
@@ -32,9 +32,9 @@ class LabelledScenes:
 
 
 def labelled_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> LabelledScenes:
-    """`count` fresh scenes with a caption each; every second caption is wrong.
+    """`count` new scenes with one caption each; every second caption is wrong.
 
-    `noise`: random, noun or fine-grained; `unfamiliar`: of the world that no model has seen.
+    `noise`: random, noun or fine-grained; `unfamiliar`: scenes that are out of distribution.
     """
     rng = random.Random((_UNFAMILIAR_SEED if unfamiliar else SEED) + 1_000_000 * seed)
     described: list[tuple[Scene, Description]] = []

@@ -1,7 +1,7 @@
-"""A very small causal language model of captions, trained in minutes: GPT-2 in the hub's form.
+"""A very small causal language model of captions, trained in minutes: GPT-2 in the Hub's format.
 
-The ICC pipeline needs a language model that writes captions; where no published one is at hand,
-this one writes those of drawn scenes and, less well, those of the web (`engine/concreteness`).
+The ICC pipeline needs a language model that writes captions. If no published one is available, this
+one writes captions of drawn scenes and, less well, of web images (`engine/concreteness`).
 
     python -m backend.lab.scenes.language data/small-lm
 """
@@ -21,7 +21,7 @@ _BATCH, _LONGEST = 64, 48
 
 
 def captions(count: int, seed: int = 0) -> list[str]:
-    """Captions of drawn scenes, and a third as many of the web's, repeated where they run out."""
+    """`count` captions of drawn scenes, and a third as many of the web, drawn with replacement."""
     rng = random.Random(seed)
     drawn = [describe(make_scene(rng), rng).text for _ in range(count)]
     known, _ = read_captions()
@@ -33,7 +33,7 @@ def captions(count: int, seed: int = 0) -> list[str]:
 def make_language_model(
     folder: Path, count: int = 20_000, epochs: int = 2, width: int = 128, seed: int = 0
 ) -> list[float]:
-    """Train from nothing and write to `folder`; the mean loss a token of each epoch."""
+    """Train from scratch and save to `folder`; return the mean loss of each epoch."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     texts = captions(count, seed)

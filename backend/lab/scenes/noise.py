@@ -1,8 +1,8 @@
-"""False captions, with the changed words kept: random, noun and fine-grained.
+"""False captions with known changed words: random, noun and fine-grained noise.
 
-Fine-grained noise changes one claim so that it is false of the scene. Were some words commoner in
-false captions than in true ones, a model could judge captions without looking; `BalancedNoise`
-rejects changes until the words are as common in both.
+Fine-grained noise changes one claim so that it is false of the scene. If some words were more
+frequent in false captions than in true ones, a model could tell them apart without the image;
+`BalancedNoise` chooses changes that keep the frequencies similar.
 """
 
 import random
@@ -35,7 +35,7 @@ from backend.lab.scenes.world import (
 
 @dataclass(frozen=True)
 class SceneNoise:
-    """A false caption. `changed`: numbers of its words that make it false; `kind`: what changed."""
+    """A false caption. `changed`: indices of the words that make it false; `kind`: what changed."""
 
     description: Description
     changed: frozenset[int]
@@ -45,7 +45,7 @@ class SceneNoise:
 KINDS = (
     "colour", "noun", "count", "size", "action", "setting", "weather", "relation", "negation",
 )  # fmt: skip
-#: How often each kind is tried first, where it is possible.
+#: Relative frequencies with which each kind is tried first.
 _WEIGHTS = (2.2, 3.2, 1.8, 1.2, 2.4, 1.2, 1.0, 5.0, 0.8)
 
 
@@ -55,7 +55,7 @@ def fine_grained(
     rng: random.Random,
     kinds: Sequence[str] = KINDS,
 ) -> SceneNoise | None:
-    """One claim changed so that the caption is false of the scene; None when nothing can change."""
+    """Change one claim so that the caption is false of the scene; None if that is impossible."""
     weights = {kind: _WEIGHTS[KINDS.index(kind)] for kind in kinds}
     while weights:
         kind = rng.choices(list(weights), list(weights.values()))[0]
@@ -67,7 +67,7 @@ def fine_grained(
 
 
 def changed_words(before: Description, after: Description) -> frozenset[int]:
-    """Numbers of the words of `after` that are not in `before`, function words aside."""
+    """Indices of the words of `after` that are not in `before`, except function words."""
     return new_words(before.words, after.words, phrasing.WITHOUT_A_CLAIM)
 
 
@@ -100,7 +100,7 @@ def _noun(d: Description, scene: Scene, rng: random.Random) -> Description | Non
 
 
 def _can_stand(noun: str, number: int, d: Description, scene: Scene) -> bool:
-    """Whether the noun could be there: in that setting, with those words, in those relations."""
+    """Whether the noun fits the setting, the phrase's other words and its relations."""
     phrase = d.phrases[number]
     if scene.find(noun) is not None or not fits(noun, scene.setting):
         return False
@@ -213,7 +213,7 @@ def _relink(d: Description, k: int, kind: str, wording: int | None = None) -> De
 
 
 def _exchange(d: Description) -> Description:
-    """The first two phrases change places; what a phrase does stays where it was said."""
+    """Exchange the first two phrases; the links stay the same."""
     first, second = d.phrases[0], d.phrases[1]
     return replace(d, phrases=(second, first, *d.phrases[2:]))
 
@@ -240,10 +240,10 @@ _CHANGES: dict[str, Callable[[Description, Scene, random.Random], Description | 
 
 
 class BalancedNoise:
-    """Fine-grained noise whose words are about as common in false captions as in true ones.
+    """Fine-grained noise whose words are about equally frequent in false and true captions.
 
-    Keeps count of words and neighbouring words in the true captions that it was given and in the
-    false ones that it gave; of several candidates it gives the one that is least telling.
+    Counts terms (`_terms`) of the true captions received and of the false ones returned, and
+    returns the candidate whose terms are least typical of false captions.
     """
 
     def __init__(self, candidates: int = 4) -> None:
@@ -262,7 +262,7 @@ class BalancedNoise:
         return best
 
     def _excess(self, noise: SceneNoise) -> float:
-        """How much commoner the new words already are among the false captions; in [-1, 1] each."""
+        """How much more frequent the terms are in false captions so far; at most 1 per term."""
         changed = Counter(_terms(noise.description))
         total = 0.0
         for term in changed:
@@ -272,7 +272,7 @@ class BalancedNoise:
 
 
 def _terms(description: Description) -> list[str]:
-    """What is balanced: words, and each noun with its count, action and colour."""
+    """The balanced terms: words, each noun with its count, action and colour, and relations."""
     terms = list(description.words)
     for phrase in description.phrases:
         terms += [f"{phrase.noun}*{phrase.count}"]
@@ -286,14 +286,14 @@ def _terms(description: Description) -> list[str]:
 def random_swap(
     index: int, pairs: Sequence[tuple[Scene, Description]], rng: random.Random
 ) -> Description:
-    """The caption of another scene that is false here and shares no noun with the true one."""
+    """Another scene's caption that is false here and shares no noun with the true one."""
     return _swap(index, pairs, rng, shared=False)
 
 
 def noun_swap(
     index: int, pairs: Sequence[tuple[Scene, Description]], rng: random.Random
 ) -> Description:
-    """The caption of another scene that is false here and shares a noun with the true one."""
+    """Another scene's caption that is false here and shares a noun with the true one."""
     return _swap(index, pairs, rng, shared=True)
 
 

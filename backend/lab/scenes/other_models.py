@@ -1,4 +1,4 @@
-"""The captioner and CLIP, which start from the retrieval model's towers and learn beside it."""
+"""Training of the captioner and CLIP, both initialised with the retrieval model's towers."""
 
 from pathlib import Path
 from typing import Any
@@ -33,7 +33,7 @@ def train_captioner(
     folder: Path,
     seed: int,
 ) -> BlipForConditionalGeneration:
-    """Next-word prediction on true captions; the image tower stays as it is."""
+    """Train on next-token prediction of true captions; the image tower is frozen."""
     torch.manual_seed(seed)
     model = make_captioner(learner.model)
     model.vision_model.requires_grad_(False)
@@ -56,7 +56,7 @@ def train_captioner(
 def next_word_loss(
     model: BlipForConditionalGeneration, pixels: torch.Tensor, texts: list[Tokens]
 ) -> torch.Tensor:
-    """Mean cross-entropy a word, the full stop and the end included."""
+    """Mean cross-entropy per token, including full stop and end token."""
     with torch.no_grad():
         states = model.vision_model(pixel_values=pixels).last_hidden_state
     ids, mask = stack([[_DEC, *text[1:-1], STOP, text[-1]] for text in texts])
@@ -74,9 +74,9 @@ def train_clip(
     folder: Path,
     seed: int,
 ) -> CLIPModel:
-    """Contrast between true and false captions, and the retrieval model's states as a guide.
+    """Train with the contrastive loss (`contrast_loss`) and distillation from the retrieval model.
 
-    The guide for every patch does for CLIP's image tower what the warm-up did for BLIP's.
+    Distilling every patch state replaces the warm-up that BLIP's image tower had.
     """
     torch.manual_seed(seed)
     model = make_clip(learner.model)
@@ -112,14 +112,14 @@ def train_clip(
 
 
 def _distance(vectors: torch.Tensor, guides: torch.Tensor) -> torch.Tensor:
-    """Mean of 1 - cosine."""
+    """Mean of 1 - cosine similarity."""
     return 1 - F.cosine_similarity(vectors.float(), guides.float(), dim=-1).mean()
 
 
 def _vectors(
     model: CLIPModel, pixels: torch.Tensor, texts: list[Tokens]
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Image vectors, text vectors, and the image tower's states before its pooling."""
+    """Image vectors, text vectors, and the image tower's states before pooling."""
     ids, mask = stack(texts)
     image = model.vision_model(pixel_values=pixels)
     seen = model.visual_projection(image.pooler_output)

@@ -1,4 +1,4 @@
-"""Drawing in the units of one thing: its foot is the origin, its height is 1, y points up."""
+"""Drawing in coordinates of one thing: its foot is the origin, its height is 1, y points up."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ Point = tuple[float, float]
 
 
 def shade(colour: RGB, factor: float) -> RGB:
-    """Darker below 1; above 1 lighter, 2 is white."""
+    """Darken the colour if `factor` is below 1, lighten it above 1: 0 is black, 2 is white."""
     if factor <= 1:
         return (int(colour[0] * factor), int(colour[1] * factor), int(colour[2] * factor))
     rest = 2 - factor
@@ -21,7 +21,7 @@ def shade(colour: RGB, factor: float) -> RGB:
 
 
 class Pen:
-    """Draws one thing and remembers the box that it covers, in pixels."""
+    """Draws one thing and tracks its bounding box in pixels."""
 
     def __init__(
         self, draw: ImageDraw.ImageDraw, x: float, y: float, height: float, flip: bool

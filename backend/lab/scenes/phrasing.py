@@ -1,12 +1,12 @@
-"""The words for what can be in a scene.
+"""The wordings of everything that can be in a scene.
 
-Wordings of one kind are interchangeable: noise picks another meaning, never another style.
+Wordings of the same meaning are interchangeable: noise changes the meaning, never the style.
 """
 
 from backend.engine.english import FUNCTION_WORDS
 from backend.lab.scenes.world import COLOURS
 
-#: Names of each noun: (singular, plural). The first is the plain one.
+#: Names of each noun: (singular, plural). The first is the default.
 NAMES: dict[str, tuple[tuple[str, str], ...]] = {
     "man": (("man", "men"), ("guy", "guys")),
     "woman": (("woman", "women"), ("lady", "ladies")),
@@ -40,7 +40,7 @@ NAMES: dict[str, tuple[tuple[str, str], ...]] = {
 }
 COUNTS = {1: "a", 2: "two", 3: "three"}
 SIZES = {"small": ("small", "little", "tiny"), "big": ("big", "large", "huge")}
-#: What people wear: (singular, plural).
+#: The garment of each person: (singular, plural).
 GARMENTS = {
     "man": ("shirt", "shirts"),
     "woman": ("dress", "dresses"),
@@ -72,7 +72,7 @@ WEATHERS: dict[str, tuple[str, ...]] = {
     "snow": ("in the snow", "on a snowy day"),
     "night": ("at night", "in the dark"),
 }
-#: Wordings of a link between two noun phrases: (before the second, after the second, inverse).
+#: Wordings of a link between two noun phrases: (words before the second, words after it, inverse).
 #: Inverse: the second phrase is the subject of the relation.
 LINKS: dict[str, tuple[tuple[str, str, bool], ...]] = {
     "holds": (("holding", "", False), ("carrying", "", False)),
@@ -97,7 +97,7 @@ ABSENT: tuple[tuple[str, str], ...] = (
     ("with no", "in sight"),
     ("and no", ""),
 )
-#: (words, whether a copula of the first phrase follows).
+#: (words, whether they are followed by a copula that agrees with the first phrase).
 OPENERS: tuple[tuple[str, bool], ...] = (
     ("", False),
     ("there", True),
@@ -105,12 +105,12 @@ OPENERS: tuple[tuple[str, bool], ...] = (
     ("a drawing of", False),
     ("a view of", False),
 )
-#: Words that carry no claim ("in front of", "on top of"); they never count as the changed ones.
+#: Words without a claim ("in front of", "on top of"), which never count as changed.
 WITHOUT_A_CLAIM = FUNCTION_WORDS | {"front", "top"}
 
 
 def vocabulary() -> tuple[str, ...]:
-    """Every word that a caption of the world can hold, sorted."""
+    """All words that captions of this world can contain, sorted."""
     words = {"an", "is", "are", "wearing", "in", "and", *COUNTS.values()}
     words |= {name for names in NAMES.values() for pair in names for name in pair}
     words |= {name for pair in GARMENTS.values() for name in pair}

@@ -1,4 +1,4 @@
-"""Write a trained model in the form in which the hub holds published ones."""
+"""Write a trained model in the Hub's format for published models."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ LIMITS = (
 
 
 def publish(model: Any, name: str, folder: Path) -> Path:
-    """Weights as bf16 safetensors, configuration, processor and tokenizer in `folder/name`."""
+    """Write bf16 safetensors weights, configuration, processor and tokenizer to `folder/name`."""
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
     model.to(torch.bfloat16).save_pretrained(target, safe_serialization=True)

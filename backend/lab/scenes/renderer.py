@@ -1,6 +1,6 @@
-"""From a scene to its picture, and to where in it each thing is.
+"""Renders a scene to a picture, and locates its things.
 
-Pictures are drawn at twice their size and reduced, so that edges are smooth at any size.
+Pictures are drawn at twice their size and downscaled, so that edges are smooth at any size.
 """
 
 import random
@@ -17,14 +17,15 @@ from backend.lab.scenes.world import COLOURS, UNFAMILIAR_SHADES, Scene
 
 @dataclass(frozen=True)
 class Region:
-    """The box of one drawing of one thing: (x0, y0, x1, y1) as fractions of the picture."""
+    """The bounding box of one drawn instance of a thing: (x0, y0, x1, y1) as fractions of the
+    picture's side. `thing`: index into the scene's things."""
 
     thing: int
     box: tuple[float, float, float, float]
 
 
 def render(scene: Scene, size: int = 384) -> Image.Image:
-    """The picture, RGB, `size` by `size` pixels. The same scene looks the same at every size."""
+    """The picture as RGB image of `size` by `size` pixels; sizes differ only in resolution."""
     return render_with_regions(scene, size)[0]
 
 
@@ -33,7 +34,7 @@ def render_with_regions(scene: Scene, size: int = 384) -> tuple[Image.Image, lis
     side = 2 * size
     image = Image.new("RGB", (side, side))
     draw = ImageDraw.Draw(image)
-    # Separate sources: what is drawn first must not shift what is drawn next.
+    # Separate generators: how much one step samples must not affect the next.
     draw_background(draw, side, scene.setting, scene.weather, random.Random(scene.seed))
     regions = []
     for spot in lay_out(scene, random.Random(scene.seed + 1)):
@@ -57,7 +58,7 @@ def _shade_of(colour: str, scene: Scene) -> RGB:
 
 
 def _tint(colour: RGB, scene: Scene) -> RGB:
-    """Every picture has its own light; colours keep their names."""
+    """Vary the lighting per picture, so little that colours keep their names."""
     rng = random.Random(scene.seed + 4)
     factor = 0.92 + 0.12 * rng.random()
     return (

@@ -1,4 +1,4 @@
-"""Where the things of a scene stand. Fractions of the picture's side, y pointing down."""
+"""Positions of the things of a scene, in fractions of the picture's side, y pointing down."""
 
 import random
 from dataclasses import dataclass
@@ -14,17 +14,18 @@ HEIGHTS: dict[str, float] = {
     "banana": 0.13, "cake": 0.2, "pizza": 0.11, "tree": 0.66, "flower": 0.27, "ball": 0.16,
     "kite": 0.24, "balloon": 0.26, "umbrella": 0.34, "house": 0.6, "box": 0.2,
 }  # fmt: skip
-#: Everything in an unfamiliar scene is drawn at this share of its size.
+#: Everything in an unfamiliar scene is scaled by this factor.
 UNFAMILIAR_SCALE = 0.72
 SIZE_FACTORS = {"small": 0.62, "normal": 1.0, "big": 1.45}
-#: The share of the height at which a seat is sat on, and a mount's back.
+#: Height of the sitting surface of seats and of the backs of mounts, as a share of their height.
 SEATS = {"chair": 0.5, "bench": 0.52}
 BACKS = {"horse": 0.66, "bicycle": 0.9}
 
 
 @dataclass(frozen=True)
 class Spot:
-    """One drawing of one thing: foot at (x, y), height, facing left when flipped."""
+    """One drawn instance of a thing: foot at (x, y), facing left if flipped. `string_to`: the hand
+    that holds its string."""
 
     thing: int
     x: float
@@ -60,7 +61,7 @@ def _height(thing: Thing) -> float:
 
 
 def _width(scene: Scene, members: list[int]) -> float:
-    """The room a place needs."""
+    """The width that a place needs."""
     needed = 0.0
     for i in members:
         thing = scene.things[i]
@@ -78,7 +79,7 @@ def _width(scene: Scene, members: list[int]) -> float:
     return needed * 1.06
 
 
-#: How much larger a tree or an umbrella is when something stands under it.
+#: Scale factors of things with something under them.
 _CANOPY = {"tree": 1.1, "umbrella": 1.7, "table": 1.25}
 
 
@@ -134,7 +135,7 @@ def _arrange(
 
 
 def _copies(spot: Spot, thing: Thing, rng: random.Random) -> list[Spot]:
-    """The thing itself, or several of it side by side."""
+    """The thing itself, or several instances side by side."""
     if thing.count == 1:
         return [spot]
     step = spot.height * WIDTHS[thing.noun] * 0.85

@@ -1,12 +1,13 @@
 """Does training on a selection help? `python -m backend.lab.scenes.selection_trial`
 
-A drawn mixture (half right, the rest wrong, generic or abstract) is scored by an embedded CLIP;
-then text towers are trained from nothing against that model's frozen image vectors, on the whole
-mixture and on halves of it, with equally many samples seen. Judged on clean scenes that nobody has
-seen: AUC of true captions against fine-grained errors by kind, and recall among 600.
+A drawn mixture (half right, the rest wrong, generic or abstract) is scored by an embedded CLIP.
+Text towers are then trained from scratch against that model's frozen image vectors, on the whole
+mixture and on halves of it, with the same number of samples. They are evaluated on clean held-out
+scenes: AUC of true captions against fine-grained errors by kind, and recall@1 among 600.
 
-The image tower has seen clean captions (a leak that all rules share); what is compared is the text
-side. Reported whatever it says: the paper's own effect is one point with two seeds.
+The image tower was trained with clean captions (a leak shared by all rules), so only the text side
+is compared. Results are reported whatever they are: the effect in the paper is one point with two
+seeds.
 """
 
 import argparse
@@ -36,7 +37,7 @@ from backend.lab.scenes.world import Scene
 from backend.settings import MODELS
 
 BATCH = 96
-#: Rules that are trained on, besides the whole mixture.
+#: Selection rules compared with training on the whole mixture.
 TRIED = ("random 50", "alignment 50", "support (the paper's mean)", "worst phrase (ours)")
 _RECALL_OF = 600
 _ENCODED_TOGETHER = 96
@@ -44,7 +45,8 @@ _ENCODED_TOGETHER = 96
 
 @dataclass(frozen=True)
 class TrialFigures:
-    """One training. `auc`: true captions against their fine-grained twins, all and by kind."""
+    """Results of one training. `auc`, `by_kind`: true captions against their corrupted versions;
+    `recall`: recall@1; `pairs`: number of training pairs."""
 
     rule: str
     seed: int
@@ -56,7 +58,7 @@ class TrialFigures:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Clean scenes: image vectors [n, d], true captions, and a false one of every second."""
+    """Clean scenes: image vectors [n, d], true captions, and false ones for every second scene."""
 
     images: torch.Tensor
     captions: list[str]
@@ -66,7 +68,7 @@ class HeldOut:
 def run_trial(
     scenes: int, samples: int, held_out: int, seeds: Sequence[int], models: Path = MODELS
 ) -> list[TrialFigures]:
-    """Every rule with every seed; the mixture is the same for all of them."""
+    """Train with every rule and seed on the same mixture; `samples`: seen per training."""
     scorer = load_scorer(str(models / "scenes-clip"), "clip", "cpu")
     mixture = make_mixture(scenes, seeds[0])
     images = image_vectors(scorer, mixture.scenes)
@@ -110,7 +112,7 @@ def held_out_of(scorer: Scorer, count: int, seed: int) -> HeldOut:
 
 
 class TextTower(torch.nn.Module):
-    """CLIP's text side from nothing: captions to unit vectors [n, d]."""
+    """CLIP's text tower, randomly initialised: maps captions to unit vectors [n, d]."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -129,7 +131,9 @@ class TextTower(torch.nn.Module):
 def train(
     images: torch.Tensor, mixture: Mixture, rows: NDArray[np.intp], samples: int, seed: int
 ) -> TextTower:
-    """Symmetric contrast of captions and frozen image vectors, `samples` pairs seen in all."""
+    """Train with the symmetric contrastive loss of captions and frozen image vectors.
+
+    `rows`: the pairs to train on; `samples`: number of pairs seen in total."""
     torch.manual_seed(seed)
     rng = np.random.default_rng((seed, 25))
     tower = TextTower()
@@ -152,7 +156,7 @@ def train(
 
 @torch.inference_mode()
 def judge(tower: TextTower, test: HeldOut, rule: str, seed: int, pairs: int) -> TrialFigures:
-    """On clean scenes that no training has seen."""
+    """Evaluate on clean held-out scenes."""
     true = tower(test.captions)
     rows = [row for row, _, _ in test.false]
     false = tower([caption for _, caption, _ in test.false])
@@ -175,7 +179,7 @@ def _auc(good: NDArray[Any], bad: NDArray[Any]) -> float:
 
 
 def markdown(figures: Sequence[TrialFigures]) -> str:
-    """Means over seeds with standard errors."""
+    """A table of means over seeds with standard errors."""
     kinds = sorted({kind for trial in figures for kind in trial.by_kind})
     lines = [
         f"| trained on | pairs | AUC | {' | '.join(kinds)} | recall@1 |",

@@ -1,4 +1,4 @@
-"""What the image tower is taught before it meets words: what is on each patch, and all around."""
+"""Targets of the image tower's warm-up: the thing on each patch, and the scene's surroundings."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from backend.lab.scenes.architecture import GRID
 from backend.lab.scenes.renderer import Region
 from backend.lab.scenes.world import ACTIONS, COLOURS, NOUNS, SETTINGS, SIZES, WEATHERS, Scene
 
-#: Number of classes of each target of a patch; class 0: no thing there.
+#: Number of classes of each patch target; class 0: no thing there.
 PATCH_CLASSES = {
     "noun": len(NOUNS) + 1,
     "colour": len(COLOURS) + 1,
@@ -15,7 +15,7 @@ PATCH_CLASSES = {
     "size": len(SIZES) + 1,
     "count": 4,
 }
-#: Number of classes of each target of the whole picture.
+#: Number of classes of each target for the whole picture.
 IMAGE_CLASSES = {"setting": len(SETTINGS), "weather": len(WEATHERS)}
 
 _NOUN = {noun: i + 1 for i, noun in enumerate(NOUNS)}
@@ -25,14 +25,14 @@ _SIZE = {size: i + 1 for i, size in enumerate(SIZES)}
 
 
 def patch_targets(scene: Scene, regions: list[Region]) -> NDArray[np.uint8]:
-    """Shape [5, GRID * GRID]: class numbers in the order of PATCH_CLASSES.
+    """Class indices in the order of PATCH_CLASSES, shape [5, GRID * GRID].
 
-    A patch belongs to the last drawn thing whose box covers its middle; a box smaller than a
-    patch claims the patch at its own middle.
+    A patch belongs to the smallest box that covers its centre; every box also gets the patch at its
+    own centre, even if it is smaller than a patch.
     """
     targets = np.zeros((5, GRID, GRID), np.uint8)
     middles = (np.arange(GRID) + 0.5) / GRID
-    # Small things last: a held ball must not vanish behind its holder's wide box.
+    # Small boxes last: a held ball must not be overwritten by its holder's larger box.
     for region in sorted(regions, key=lambda r: -_area(r)):
         thing = scene.things[region.thing]
         x0, y0, x1, y1 = region.box
@@ -53,7 +53,7 @@ def patch_targets(scene: Scene, regions: list[Region]) -> NDArray[np.uint8]:
 
 
 def image_targets(scene: Scene) -> NDArray[np.uint8]:
-    """Shape [2]: setting and weather."""
+    """Class indices of setting and weather, shape [2]."""
     return np.array([SETTINGS.index(scene.setting), WEATHERS.index(scene.weather)], np.uint8)
 
 

@@ -1,4 +1,4 @@
-"""The world's own small BERT vocabulary, laid out as BLIP's: [DEC] and [ENC] are the last two."""
+"""The world's small BERT vocabulary, laid out like BLIP's: [DEC] and [ENC] are the last two."""
 
 from transformers import BertTokenizerFast
 
@@ -7,12 +7,12 @@ from backend.lab.scenes.phrasing import vocabulary
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 TOKENS: tuple[str, ...] = (*SPECIAL, ".", ",", *vocabulary(), "[DEC]", "[ENC]")
 INDEX = {token: number for number, token in enumerate(TOKENS)}
-#: Longest caption in tokens, [CLS] and [SEP] included, that the models read.
+#: Maximum number of tokens that the models read, including [CLS] and [SEP].
 CONTEXT = 32
 
 
 def make_tokenizer() -> BertTokenizerFast:
-    """A tokenizer that any `AutoTokenizer` can load once it is saved."""
+    """A tokenizer that, once saved, `AutoTokenizer` can load."""
     return BertTokenizerFast(
         vocab=dict(INDEX),
         do_lower_case=True,

@@ -1,7 +1,8 @@
-"""Train the embedded models from nothing: `python -m backend.lab.scenes.train`  (or `make models`)
+"""Train the embedded models from scratch: `python -m backend.lab.scenes.train`  (or `make models`)
 
-Three models, one after the other: BLIP image-text retrieval (ITC and ITM), CLIP, which learns
-beside it, and a BLIP captioner that starts from its towers. Interrupted, the same command goes on.
+Three models are trained one after the other: BLIP image-text retrieval (ITC and ITM), CLIP, which
+is guided by it, and a BLIP captioner initialised with its towers. If interrupted, the same command
+resumes.
 """
 
 import argparse
@@ -16,11 +17,11 @@ from backend.lab.scenes.publishing import publish
 from backend.lab.scenes.training import Schedule, train_retrieval
 from backend.settings import MODELS
 
-#: Scenes for measuring are drawn far from those for training.
+#: Does not overlap with the training seeds.
 HELD_OUT_SEED = 1_000_000_000
-#: Two training seeds share no scene: scene i of a set is drawn from the set's seed + i.
+#: Sets with different seeds share no scene: scene i of a set is drawn from the set's seed + i.
 SEEDS_APART = 1_000_000
-#: Stopped early on purpose: trained to the end, s_0 alone finds nearly every error of the scenes.
+#: Stopped early on purpose: when fully trained, s_0 alone finds nearly every error in the scenes.
 RETRIEVAL = Schedule((135_000, 95_000, 150_000), shares=(0.14, 0.22, 0.64))
 CAPTIONER = Schedule((186_000,), learning_rate=8e-4)
 CLIP = Schedule((150_000,), learning_rate=8e-4)
@@ -40,7 +41,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
-    torch.set_flush_denormal(True)  # a young tower is full of them, and each costs a hundred times
+    torch.set_flush_denormal(True)  # early in training there are many, each 100 times slower
     given.work.mkdir(parents=True, exist_ok=True)
     examples = open_examples(given.work / "scenes", given.scenes, given.seed * SEEDS_APART)
     held_out = open_examples(given.work / "held-out", 1200, HELD_OUT_SEED)

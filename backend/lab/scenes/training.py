@@ -1,8 +1,8 @@
-"""How the embedded models learn: losses, batches, schedule, checkpoints.
+"""Training of the embedded models: losses, batches, schedule, checkpoints.
 
-Progress is counted in samples: the same command learns the same on a slow, a fast and a busy
-machine. Every batch is drawn from its step number alone, so a resumed run goes on as if it had
-never stopped.
+Progress is counted in samples, so results do not depend on the speed or load of the machine. Every
+batch depends only on the seed and its step number, so a resumed run continues as if it had never
+been interrupted.
 """
 
 import json
@@ -30,8 +30,8 @@ from backend.lab.scenes.tokenizer import CONTEXT, INDEX, TOKENS
 CLS, SEP, ENC, MASK, STOP = (INDEX[t] for t in ("[CLS]", "[SEP]", "[ENC]", "[MASK]", "."))
 _NEGATIONS = (INDEX["no"], INDEX["without"])
 Tokens = list[int]
-#: How much likelier a caption is drawn for what its false twin changes: what is rarely changed, or
-#: slow to be learnt, comes more often.
+#: Sampling weight of a caption by what its false twin changes: kinds that are rare or slow to learn
+#: are sampled more often.
 _EMPHASIS = {
     "colour": 0.5, "noun": 1.0, "count": 2.0, "size": 2.0, "action": 3.0, "setting": 3.0,
     "weather": 4.0, "relation": 5.0, "negation": 5.0,
@@ -41,10 +41,10 @@ _EMPHASIS_OF = np.array([_EMPHASIS[kind] for kind in KINDS])
 
 @dataclass(frozen=True)
 class Schedule:
-    """How many samples each stage sees, and what share of the learning rate's fall it takes.
+    """Number of samples per stage, and the share of the learning rate's decay that each takes.
 
-    The retrieval model has three stages: its image tower alone, then ITC, then ITM as well. They
-    differ in what a sample costs, so the shares are not those of the samples.
+    The retrieval model has three stages: its image tower alone, then ITC, then ITC and ITM. A
+    sample's cost differs between stages, so the shares are not proportional to the samples.
     """
 
     samples: tuple[int, ...]
@@ -60,13 +60,13 @@ class Schedule:
         return int(np.searchsorted(np.cumsum(self.samples)[:-1], seen, side="right"))
 
     def progress(self, seen: int) -> float:
-        """From 0 to 1, after so many samples."""
+        """Progress of the decay, from 0 to 1, after `seen` samples."""
         ends = np.cumsum([0, *self.samples])
         return float(np.interp(seen, ends, np.cumsum([0.0, *self.shares])))
 
 
 class RetrievalLearner(nn.Module):
-    """The retrieval model with the heads that are only needed while it learns."""
+    """The retrieval model with the heads that are only needed for training."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class RetrievalLearner(nn.Module):
         return F.normalize(self.model.text_proj(output.last_hidden_state[:, 0]).float(), dim=-1)
 
     def fuse(self, texts: Sequence[Tokens], states: torch.Tensor) -> torch.Tensor:
-        """Text states that have looked at the image; first token [ENC]."""
+        """Text states with cross-attention to the image states; the first token becomes [ENC]."""
         ids, mask = stack([[ENC, *text[1:]] for text in texts])
         output = self.model.text_encoder(
             input_ids=ids,
@@ -104,7 +104,7 @@ class RetrievalLearner(nn.Module):
 
 
 def stack(texts: Sequence[Tokens]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Ids and mask, both [n, longest]."""
+    """Token ids and attention mask, both [n, longest]."""
     longest = max(map(len, texts))
     ids = torch.zeros(len(texts), longest, dtype=torch.long)
     for row, text in enumerate(texts):
@@ -119,10 +119,10 @@ def wrap(words: Sequence[int]) -> Tokens:
 def shortened(
     words: NDArray[np.int16], rng: np.random.Generator, kept: NDArray[np.bool_] | None = None
 ) -> list[int]:
-    """A caption with words left out: models meet ever shorter captions along a trajectory.
+    """A caption with words dropped at random: trajectories contain ever shorter captions.
 
-    `kept` words stay (those that make a false caption false). Captions with a negation stay whole:
-    without their "no" they would say the opposite.
+    `kept`: mask of words that are never dropped (those that make a false caption false). Captions
+    with a negation stay complete: without "no" they would say the opposite.
     """
     kept_words = [int(word) for word in words if word]
     keep = kept[: len(kept_words)] if kept is not None else np.zeros(len(kept_words), np.bool_)
@@ -137,7 +137,11 @@ def shortened(
 
 @dataclass(frozen=True)
 class Batch:
-    """One true caption a scene, a false one of the same scene where there is one."""
+    """One true caption per scene, and a false one of the same scene if there is one.
+
+    `texts`, `false_texts`: with words dropped; `whole`: the complete true captions;
+    `true_of` [i, j]: whether caption j is true of scene i.
+    """
 
     scenes: NDArray[np.int64]
     captions: NDArray[np.int64]
@@ -183,7 +187,7 @@ def draw_batch(examples: Examples, size: int, step: int, seed: int, texts: bool 
 def _draw_captions(
     examples: Examples, scenes: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """A caption number for each scene, by the emphasis on what its false twin changes."""
+    """Sample a caption number for each scene, weighted by what its false twin changes."""
     weights = _EMPHASIS_OF[examples.false_kind[scenes]].cumsum(1)
     drawn = rng.random((len(scenes), 1)) * weights[:, -1:]
     chosen: NDArray[np.int64] = (drawn > weights).sum(1)
@@ -193,7 +197,7 @@ def _draw_captions(
 def grounding_loss(
     learner: RetrievalLearner, states: torch.Tensor, examples: Examples, scenes: NDArray[np.int64]
 ) -> torch.Tensor:
-    """What is on each patch and all around: the warm-up, kept on beside the other losses."""
+    """Cross-entropy of patch and surroundings targets: the warm-up, also used in later stages."""
     patches = torch.from_numpy(examples.patches[scenes]).long()
     surroundings = torch.from_numpy(examples.surroundings[scenes]).long()
     loss = torch.zeros(())
@@ -201,8 +205,8 @@ def grounding_loss(
     for number, name in enumerate(PATCH_CLASSES):
         part = F.cross_entropy(logits[number].transpose(1, 2), patches[:, number])
         loss = loss + (1.0 if name == "noun" else 0.5) * part
-    # Setting and weather from every token, not from [CLS] alone: words that look at the picture
-    # look at its patches, and are slow to find what one token of 65 holds.
+    # Predict setting and weather from every token, not from [CLS] alone: words attend to the
+    # patches and are slow to find what only one token of 65 contains.
     logits = learner.image_head(states).float().split(list(IMAGE_CLASSES.values()), dim=-1)
     for number in range(len(IMAGE_CLASSES)):
         wanted = surroundings[:, number, None].expand(-1, states.shape[1])
@@ -215,8 +219,8 @@ def contrast_loss(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Symmetric cross-entropy over the batch, and the similarities [n, n] of images and captions.
 
-    `vectors` are those of `batch.texts`, then of `batch.own_false`. A caption that happens to be
-    true of another image is no negative; an image's own false caption is an additional one.
+    `vectors`: of `batch.texts`, followed by `batch.own_false`. A caption that happens to be true of
+    another image is not used as a negative; an image's own false caption is an additional one.
     """
     texts, false = vectors[: len(batch.texts)], vectors[len(batch.texts) :]
     rows = [i for i, text in enumerate(batch.false_texts) if text is not None]
@@ -233,7 +237,7 @@ def contrast_loss(
 def retrieval_loss(
     learner: RetrievalLearner, examples: Examples, batch: Batch, matching: bool, step: int
 ) -> dict[str, torch.Tensor]:
-    """The losses by name; their sum is minimised."""
+    """The losses by name, whose sum is minimised; `matching`: whether to include ITM."""
     states = learner.see(batch.pixels)
     losses = {"grounding": 0.6 * grounding_loss(learner, states, examples, batch.scenes)}
     images = learner.image_vectors(states)
@@ -261,13 +265,13 @@ def _matching_loss(
     similarity: torch.Tensor,
     step: int,
 ) -> torch.Tensor:
-    """Each true pair; each image with a false caption; half the captions with a false image.
+    """ITM loss: true pairs, every image with a false caption, half the captions with a false image.
 
-    Seven false captions of ten are the image's own, wrong in one thing; the others, and the false
-    images, come from the batch, the likelier by ITC the oftener, as in BLIP's own training. With
-    the batch's alone the head is worse at everything (s_0's AUC on fine-grained errors 0.76, the
-    detector's 0.80, the right suspect word 61 times in 100, against 0.83, 0.84 and 75), though the
-    trajectory then adds 5 % to it and not 1 %: a small batch has no captions that come near.
+    70 % of the false captions are the image's own, wrong in one detail. The others, and the false
+    images, are hard negatives from the batch, sampled by ITC similarity as in BLIP. With these
+    alone, the head is worse in every respect (on fine-grained errors: AUC of s_0 0.76, of the
+    detector 0.80, top-1 suspect word 61 %, instead of 0.83, 0.84 and 75 %), although trajectories
+    then improve AUC by 5 % instead of 1 %: a small batch contains no sufficiently close captions.
     """
     rng = np.random.default_rng((7, step))
     size = len(batch.texts)
@@ -297,11 +301,11 @@ def _generator(step: int) -> torch.Generator:
     return torch.Generator().manual_seed(step)
 
 
-# The loop.
+# Training loop.
 
 
 def rate_at(schedule: Schedule, progress: float, step: int) -> float:
-    """Learning rate: a short rise, then half a cosine."""
+    """Learning rate: linear warm-up over 200 steps, then cosine decay to 2 % of the peak."""
     cosine = 0.5 * (1 + math.cos(math.pi * min(1.0, progress)))
     return schedule.learning_rate * min(1.0, (step + 1) / 200) * (0.98 * cosine + 0.02)
 
@@ -323,10 +327,10 @@ def train_loop(
     losses_at: Callable[[int], dict[str, torch.Tensor]],
     measure: Callable[[], dict[str, Any]],
 ) -> int:
-    """Train until all samples are seen; returns the number of steps.
+    """Train until all samples are seen; return the number of steps.
 
-    Checkpoints go to `folder/name.pt` every three minutes and are taken up again on the next call.
-    Measurements are appended to `folder/name.jsonl`.
+    Checkpoints are saved to `folder/name.pt` every three minutes, and the next call resumes from
+    them. Measurements are appended to `folder/name.jsonl` every five minutes.
     """
     optimiser = make_optimiser(module, schedule.learning_rate)
     checkpoint = folder / f"{name}.pt"
@@ -371,7 +375,7 @@ def train_loop(
 
 
 def _save(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, step: int) -> None:
-    """Written beside and renamed: a kill never leaves half a checkpoint."""
+    """Write to a temporary file and rename it, so an interruption leaves no partial checkpoint."""
     beside = path.with_suffix(".part")
     torch.save(
         {
@@ -387,7 +391,7 @@ def _save(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, step:
 def train_retrieval(
     examples: Examples, held_out: Examples, schedule: Schedule, folder: Path, seed: int
 ) -> RetrievalLearner:
-    """Warm-up on what is drawn, then ITC with masked words, then ITM as well."""
+    """Train in three stages: warm-up with grounding targets, ITC with masked words, ITM as well."""
     torch.manual_seed(seed)
     learner = RetrievalLearner()
 
@@ -413,7 +417,7 @@ def train_retrieval(
 
 @torch.no_grad()
 def measure_retrieval(learner: RetrievalLearner, held_out: Examples) -> dict[str, Any]:
-    """AUC of ITC and ITM on true captions against random and fine-grained ones, and by kind."""
+    """AUC of ITC and ITM for true captions against random and fine-grained false ones, by kind."""
     count = len(held_out)
     scenes, zero = np.arange(count), np.zeros(count, np.int64)
     texts = [wrap([int(w) for w in row if w]) for row in held_out.words[:, 0]]

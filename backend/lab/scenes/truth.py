@@ -1,6 +1,6 @@
-"""Is a caption true of a scene? Both are sets of atoms: the caption's must all be the scene's.
+"""Is a caption true of a scene? Both are sets of atoms; the caption's must be a subset.
 
-Atoms read like "dog", "dog*2", "dog/brown", "man holds ball", "in park", "at night", "no dog".
+Examples of atoms: "dog", "dog*2", "dog/brown", "man holds ball", "in park", "at night", "no dog".
 """
 
 from backend.lab.scenes.grammar import Description
@@ -19,7 +19,7 @@ TELLING = (*RELATIONS, "left", "right")
 
 
 def facts(scene: Scene) -> frozenset[str]:
-    """Everything that a caption could rightly claim."""
+    """All atoms that are true of the scene."""
     facts = {f"in {scene.setting}", f"at {scene.weather}"}
     for i, thing in enumerate(scene.things):
         facts |= {thing.noun, f"{thing.noun}*{thing.count}", f"{thing.noun}/{thing.colour}"}
@@ -36,7 +36,7 @@ def facts(scene: Scene) -> frozenset[str]:
 
 
 def claims(description: Description) -> frozenset[str]:
-    """Everything that the caption claims. "Near", "and" and "with" claim no more than presence."""
+    """All atoms that the caption claims. "Near", "and" and "with" only claim presence."""
     made: set[str] = set()
     for phrase in description.phrases:
         made |= {phrase.noun, f"{phrase.noun}*{phrase.count}"}
@@ -56,12 +56,12 @@ def claims(description: Description) -> frozenset[str]:
 
 
 def is_true(description: Description, scene: Scene) -> bool:
-    """Whether a person who sees the whole scene would call every claim right."""
+    """Whether every claim of the caption is true of the scene."""
     return claims(description) <= facts(scene)
 
 
 def every_atom() -> tuple[str, ...]:
-    """All atoms that a scene or a caption can hold, in a fixed order."""
+    """All possible atoms of scenes and captions, in a fixed order."""
     qualities = (*COLOURS, *SIZES, *ACTIONS, "None")
     return (
         *NOUNS,

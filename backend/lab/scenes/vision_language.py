@@ -1,8 +1,8 @@
-"""A very small vision-language model, made from its configuration: LLaVA over the embedded CLIP.
+"""A very small vision-language model, built from a configuration: LLaVA over the embedded CLIP.
 
-The real class, processor and chat template, so that whatever corrects or is trained with a
-published model runs with this one as well. Its image tower is that of the embedded CLIP; its
-language model is new and knows nothing until `distill` or a test teaches it.
+It has the real class, processor and chat template, so that correction and training code for
+published models also runs with it. Its image tower is that of the embedded CLIP; its language model
+is randomly initialised, to be trained by `distill` or a test.
 
     python -m backend.lab.scenes.vision_language data/small-vlm
 """
@@ -21,7 +21,7 @@ from backend.lab.scenes.grammar import describe
 from backend.lab.scenes.world import make_scene
 from backend.settings import MODELS
 
-#: Rendered as any family's template: turns of text and pictures, then the answer.
+#: Like the templates of published models: turns of text and images, then the answer.
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|{{ message['role'] }}|>"
     "{% for part in message['content'] %}"
@@ -36,7 +36,9 @@ _VOCABULARY = 1200
 def make_vision_language_model(
     folder: Path, width: int = 192, layers: int = 4, seed: int = 0, clip: Path | None = None
 ) -> Path:
-    """Write model and processor to `folder`, as the hub has them; returns the folder."""
+    """Write model and processor to `folder` in the Hub's format; return the folder.
+
+    `clip`: folder of the CLIP model that provides the image tower; None: the embedded one."""
     from transformers import (
         CLIPImageProcessor,
         CLIPModel,
@@ -82,8 +84,8 @@ def make_vision_language_model(
 
 
 def make_tokenizer(**named: str) -> Any:
-    """Byte pairs learnt from the prompts and from captions of drawn scenes: any text can be
-    written with it. `named`: a family's own special tokens, by the names that it knows them by."""
+    """A byte-level BPE tokenizer trained on the prompts and on captions of drawn scenes; it can
+    encode any text. `named`: additional special tokens by their attribute names."""
     rng = random.Random(0)
     captions = [describe(make_scene(rng), rng).text for _ in range(2000)]
     texts = [path.read_text("utf-8") for path in sorted(prompting.FOLDER.glob("*.md"))]

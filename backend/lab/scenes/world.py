@@ -1,9 +1,9 @@
-"""What can be in a scene, and how one is sampled at random.
+"""The contents of scenes, and how to sample them at random.
 
-A scene is a setting, a weather, and one to three *places* from left to right. At each place stands
+A scene has a setting, a weather, and one to three *places* from left to right. Each place contains
 one thing, several of a kind, or a small arrangement: a person holding something, a rider, a seat
 with somebody on it, a table with food, something under a tree. No noun occurs twice, so that "the
-dog" always means one thing.
+dog" is unambiguous.
 """
 
 import random
@@ -35,7 +35,7 @@ COLOURS: dict[str, tuple[int, int, int]] = {
     "white": (245, 245, 243),
     "black": (36, 36, 42),
 }
-#: Colours that a thing can have, where not all are possible. Pizza has none worth a word.
+#: Colours of things that cannot have all of them; repeats are weights. Pizza's is never mentioned.
 COLOURS_OF: dict[str, tuple[str, ...]] = {
     "tree": ("green", "green", "green", "orange", "yellow", "red", "pink"),
     "dog": ("brown", "brown", "white", "black", "orange", "yellow"),
@@ -52,8 +52,8 @@ COLOURS_OF: dict[str, tuple[str, ...]] = {
 }
 COLOURLESS = ("pizza",)
 
-#: Colours that the same things have in unfamiliar scenes, which no model was trained on, and the
-#: shades that the names of colours have there.
+#: Colours of the same things in unfamiliar scenes, which no model was trained on, and the shades
+#: of all colours there.
 UNFAMILIAR_COLOURS_OF: dict[str, tuple[str, ...]] = {
     noun: tuple(sorted(set(COLOURS) - set(known)))
     for noun, known in COLOURS_OF.items()
@@ -74,7 +74,7 @@ UNFAMILIAR_SHADES: dict[str, tuple[int, int, int]] = {
 
 
 def colours_of(noun: str, unfamiliar: bool = False) -> tuple[str, ...]:
-    """The colours that a thing can have."""
+    """The colours that a thing can have; repeats are weights."""
     usual = COLOURS_OF.get(noun, tuple(COLOURS))
     return UNFAMILIAR_COLOURS_OF.get(noun, usual) if unfamiliar else usual
 
@@ -113,24 +113,24 @@ SEVERAL = (
     "man", "woman", "child", "dog", "cat", "horse", "sheep", "bird", "car", "bicycle", "boat",
     "chair", "tree", "flower", "ball", "box",
 )  # fmt: skip
-#: What would be silly indoors, and boats away from the water.
+#: Things that do not belong indoors.
 _OUTDOOR_ONLY = ("car", "bus", "truck", "boat", "horse", "sheep", "house", "tree", "kite")
 
 
 def fits(noun: str, setting: str) -> bool:
-    """Whether a person would expect such a thing in such a setting."""
+    """Whether such a thing is plausible in such a setting."""
     if noun == "boat":
         return setting in ("beach", "lake")
     return setting in OUTDOOR or noun not in _OUTDOOR_ONLY
 
 
-#: Too wide to share the scene with two other places.
+#: Too wide for scenes with three places.
 WIDE = ("bus", "house", "truck")
 
 
 @dataclass(frozen=True)
 class Thing:
-    """One thing, or `count` of a kind. `place`: 0 is leftmost. `role`: what it does there."""
+    """One thing, or `count` of a kind. `place`: 0 is leftmost. `role`: in its arrangement."""
 
     noun: str
     colour: str
@@ -152,10 +152,10 @@ class Relation:
 
 @dataclass(frozen=True)
 class Scene:
-    """What is there to see. The same scene always gives the same picture (`seed`).
+    """A scene. Its rendering is deterministic (`seed`).
 
-    `unfamiliar`: of a world that no model was trained on: other shades, smaller things, and colours
-    that these things never had.
+    `unfamiliar`: out of distribution for all models: other shades, smaller things, and colours that
+    these things do not have in training.
     """
 
     setting: str
@@ -166,11 +166,11 @@ class Scene:
     unfamiliar: bool = False
 
     def find(self, noun: str) -> int | None:
-        """The index of the thing of that name; nouns occur once."""
+        """The index of the thing with that noun, None if there is none; nouns occur once."""
         return next((i for i, thing in enumerate(self.things) if thing.noun == noun), None)
 
     def related(self, kind: str, subject: int, object: int) -> bool:
-        """Whether the relation holds. "left" and "right" follow from the places."""
+        """Whether the relation is true. "left" and "right" follow from the places."""
         if kind in ("left", "right"):
             left, right = self.things[subject].place, self.things[object].place
             return left < right if kind == "left" else left > right
@@ -178,12 +178,12 @@ class Scene:
 
 
 def make_scene(generator: random.Random, unfamiliar: bool = False) -> Scene:
-    """A scene at random; equal generators give equal scenes."""
+    """Sample a scene; generators in equal states give equal scenes."""
     return _Builder(generator, unfamiliar).build()
 
 
 class _Builder:
-    """Puts a scene together place by place."""
+    """Builds a scene place by place."""
 
     def __init__(self, generator: random.Random, unfamiliar: bool) -> None:
         self.rng = generator
@@ -198,7 +198,7 @@ class _Builder:
         weights = (3, 2, 1.4, 1.4, 1.4)
         weather = self.rng.choices(WEATHERS, weights)[0] if setting in OUTDOOR else "clear"
         self.places = self.rng.choices((1, 2, 3), (0.28, 0.52, 0.2))[0]
-        # An arrangement takes room: one a scene, two at most when there are two places.
+        # Arrangements take up room: at most two with two places, otherwise at most one.
         arranged = self.rng.sample(range(self.places), k=1 if self.places != 2 else 2)
         for place in range(self.places):
             rich = place in arranged and self.rng.random() < (0.85 if self.places == 1 else 0.6)

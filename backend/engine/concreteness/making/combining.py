@@ -25,8 +25,8 @@ class Combination:
 
 def fit(vba: Sequence[float], sba: Sequence[float], ratings: Sequence[float]) -> Combination:
     """Logistic regression on captions rated above the median against those below; those at the
-    median are left out. If the median is the lowest or the highest rating, the midpoint of the
-    range takes its place. Raises TrainingError if only one class is present."""
+    median are excluded. If the median is the lowest or the highest rating, the midpoint of the
+    range is used instead. Raises TrainingError if only one class is present."""
     middle = float(np.median(ratings))
     if not min(ratings) < middle < max(ratings):
         middle = (min(ratings) + max(ratings)) / 2

@@ -1,7 +1,7 @@
-"""A small text encoder learns the combined score from the text alone (ICC §2, A.2).
+"""Distill the combined score into a small text encoder (ICC §2, A.2).
 
-What comes out is a sequence classifier with one output in the hub's form: `--concreteness FOLDER`
-takes it as it takes the published one.
+The result is a sequence classifier with one output in Hugging Face format: `--concreteness FOLDER`
+accepts it like the published one.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ def distill(
     progress: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> list[float]:
     """Fine-tune `encoder` (hub name or directory, such as distilroberta-base) with mean squared
-    error and write it to `out`; the mean loss of each epoch. Raises ModelUnavailable."""
+    error and write it to `out`. Returns the mean loss of each epoch. Raises ModelUnavailable."""
     model, tokenizer = _load(encoder, device, seed)
     optimiser = torch.optim.AdamW(model.parameters(), lr=learning_rate)
     order = torch.Generator().manual_seed(seed)

@@ -1,4 +1,4 @@
-"""How much of a caption has come back through a bottleneck, in [0, 1]; 1 is the same caption."""
+"""Similarity of a caption and its reconstruction from a bottleneck, in [0, 1]; 1 is identical."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -11,7 +11,7 @@ _BATCH = 64
 
 
 def edit_similarity(captions: Sequence[str], returned: Sequence[str]) -> list[float]:
-    """1 - Levenshtein distance by character over the longer text's length (ICC §2, SBA)."""
+    """1 - character-level Levenshtein distance / length of the longer text (ICC §2, SBA)."""
     from rapidfuzz.distance import Levenshtein
 
     return [
@@ -23,14 +23,14 @@ def edit_similarity(captions: Sequence[str], returned: Sequence[str]) -> list[fl
 def meaning_similarity(
     captions: Sequence[str], returned: Sequence[str], encoder: str | None = None
 ) -> list[float]:
-    """BERTScore F1 (ICC §2, VBA), by any Hugging Face encoder; None: the embedded MiniLM.
+    """BERTScore F1 (ICC §2, VBA) with any Hugging Face encoder; None: the embedded MiniLM.
 
     Raises ModelUnavailable.
     """
     if not captions:
         return []
     scorer = _scorer(encoder or embedded_model())
-    # An empty text has no tokens to compare: nothing has come back.
+    # An empty text has no tokens to compare: the score is 0.
     pairs = list(zip(returned, captions, strict=True))
     asked = [(first, other) for first, other in pairs if first.strip() and other.strip()]
     if not asked:

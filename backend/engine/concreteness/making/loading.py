@@ -1,4 +1,4 @@
-"""The components of the pipeline, from what the command line names."""
+"""Load the components of the pipeline that are named on the command line."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from backend.errors import ImageError, SettingsError
 
 GALLERY = "gallery:"
 _ENDINGS = (".jpg", ".jpeg", ".png", ".webp")
-#: More pictures make the alphabet finer, and the start slower.
+#: Maximum size of a gallery: more pictures make the bottleneck finer, and loading slower.
 MOST_PICTURES = 5000
 
 
@@ -34,7 +34,8 @@ def load_parts(
     device: str = "cpu",
     seed: int = 0,
 ) -> Parts:
-    """Raises ModelUnavailable, or SettingsError for a gallery without pictures."""
+    """Load all components. Raises ModelUnavailable, or SettingsError for a gallery without
+    pictures."""
     return Parts(
         _text_to_image(text_to_image, clip, device),
         load_picture_captioner(captioner, device),
@@ -54,7 +55,7 @@ def _text_to_image(name: str, clip: str, device: str) -> TextToImage:
             try:
                 pictures.append(images.load_image(path))
             except ImageError:
-                continue  # one picture less in the gallery
+                continue  # skip unreadable pictures
     if not pictures:
         raise SettingsError(f"There are no pictures in {folder}.")
     return gallery_of(load_scorer(clip, "clip", device), pictures)

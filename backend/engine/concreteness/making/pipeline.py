@@ -1,9 +1,9 @@
-"""From captions and models to an ICC scorer, stage by stage; a stage that is done is not redone.
+"""Train an ICC scorer from captions and models, in stages; a repeated run reuses earlier results.
 
-In the folder that is written:
+Files in the output folder:
     semantic.safetensors   the trained linear layer
-    scores.csv             caption, both scores, both reconstructions: a row as soon as it is known
-    combination.json       the weights, and how well they agree with the labelled captions
+    scores.csv             caption, both scores, both reconstructions; written row by row
+    combination.json       the weights, and their agreement with the labelled captions
     model/                 the distilled scorer, for --concreteness
 """
 
@@ -29,13 +29,13 @@ from backend.errors import DatasetFormatError, TrainingError
 from backend.progress import Progress, no_progress
 
 _COLUMNS = ("caption", "vba", "sba", "by_picture", "by_vector")
-#: Share of the captions that train the semantic bottleneck; the rest get scores (476 of 595, §2).
+#: Share of the captions that train the semantic bottleneck; the rest are scored (476 of 595, §2).
 SHARE_FOR_SBA = 0.8
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The components, loaded. `encoder`: for BERTScore, None: the embedded one; `distill_into`: the
+    """The loaded components. `encoder`: for BERTScore, None: the embedded one; `distill_into`: the
     small text encoder."""
 
     text_to_image: TextToImage
@@ -47,8 +47,9 @@ class Parts:
 
 @dataclass(frozen=True)
 class MadeReport:
-    """Agreement with the labelled captions of each score alone, of both and of the distilled
-    model; the last three are flattering where the same captions fitted them."""
+    """Agreement with the labelled captions of each score, of their combination and of the
+    distilled model. The last two are optimistic, because the combination was fitted on the same
+    captions."""
 
     captions: int
     labelled: int
@@ -72,9 +73,9 @@ def make(
     seed: int = 0,
     progress: Progress = no_progress,
 ) -> MadeReport:
-    """The whole pipeline. `labelled`: captions with human ratings, which fit the combination.
+    """Run the whole pipeline. `labelled`: captions with human ratings, to fit the combination.
 
-    Raises TrainingError for too few captions.
+    Raises TrainingError if there are too few captions.
     """
     captions = list(dict.fromkeys(text for text in captions if text.strip()))
     if len(captions) < 50 or len(labelled) < 10:
@@ -139,7 +140,7 @@ def _semantic(
 def _scores(
     captions: Sequence[str], parts: Parts, path: Path, seed: int, progress: Progress
 ) -> dict[str, tuple[float, float]]:
-    """(VBA, SBA) of each caption; those in the file already are not made again."""
+    """(VBA, SBA) of each caption; those already in the file are not computed again."""
     known = _read(path)
     is_new = not path.exists()
     with path.open("a", encoding="utf-8", newline="") as file:
@@ -160,7 +161,7 @@ def _scores(
 
 
 def _read(path: Path) -> dict[str, tuple[float, float]]:
-    """What a run before has written; a row that was cut off in mid-writing is made again."""
+    """The scores written by earlier runs; incomplete rows are skipped, and so computed again."""
     if not path.exists():
         return {}
     stored: dict[str, tuple[float, float]] = {}
@@ -174,7 +175,7 @@ def _read(path: Path) -> dict[str, tuple[float, float]]:
 
 
 def read_ratings(path: Path) -> list[tuple[str, float]]:
-    """(caption, rating) of a CSV file's first two columns, below its head.
+    """(caption, rating) from the first two columns of a CSV file with a header row.
 
     Raises DatasetFormatError with file and row.
     """

@@ -1,7 +1,7 @@
-"""SBA: a caption becomes CLIP's text vector, and the vector a caption again (ICC §2).
+"""SBA: reconstruct a caption from its CLIP text embedding (ICC §2).
 
-One linear layer is trained that turns the vector into inputs of a frozen language model, which then
-has to write the caption; CLIP's vector keeps what pictures show and little else.
+A trained linear layer maps the embedding to input embeddings of a frozen language model, which has
+to write the caption; CLIP's embedding keeps what pictures show and little else.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ _LONGEST = 64
 
 @dataclass
 class SemanticBottleneck:
-    """`linear` maps CLIP's text vector to `prefix` inputs of the language model."""
+    """`linear` maps CLIP's text embedding to `prefix` input embeddings of the language model."""
 
     clip: Any
     clip_tokenizer: Any
@@ -34,7 +34,7 @@ class SemanticBottleneck:
 
     @torch.inference_mode()
     def vectors(self, captions: Sequence[str]) -> torch.Tensor:
-        """CLIP's text vectors, unit length, shape [captions, d]."""
+        """CLIP's text embeddings, unit length, shape [captions, d]."""
         inputs = self.clip_tokenizer(
             list(captions), padding=True, truncation=True, return_tensors="pt"
         ).to(self.model.device)
@@ -62,7 +62,7 @@ class SemanticBottleneck:
         return [text.strip() for text in texts]
 
     def save(self, path: Path) -> None:
-        """The linear layer alone; the rest is found by name."""
+        """Save the linear layer only; the other models are loaded by name."""
         save_file({"weight": self.linear.weight.detach(), "bias": self.linear.bias.detach()}, path)
 
     def restore(self, path: Path) -> None:
@@ -103,8 +103,8 @@ def train(
     seed: int = 0,
     progress: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> list[float]:
-    """Train the linear layer to give the captions back (cross-entropy a token, AdamW, cosine
-    schedule with a warm-up); the mean loss of each epoch."""
+    """Train the linear layer to reconstruct the captions (cross-entropy per token, AdamW, cosine
+    schedule with a warm-up). Returns the mean loss of each epoch."""
     from transformers import get_cosine_schedule_with_warmup
 
     order = torch.Generator().manual_seed(seed)
@@ -138,7 +138,7 @@ def _loss(bottleneck: SemanticBottleneck, captions: Sequence[str]) -> torch.Tens
     start = bottleneck.inputs(bottleneck.vectors(captions).clone())
     words = bottleneck.model.get_input_embeddings()(tokens["input_ids"])
     start_mask = tokens["attention_mask"].new_ones(start.shape[:2])
-    # The end of the text is a token to learn even where it also stands for padding.
+    # The end-of-text token has to be learnt, even if it is also the padding token.
     targets = tokens["input_ids"].masked_fill(tokens["attention_mask"] == 0, -100)
     answer = bottleneck.model(
         inputs_embeds=torch.cat([start, words.to(start.dtype)], dim=1),
@@ -152,7 +152,7 @@ def _loss(bottleneck: SemanticBottleneck, captions: Sequence[str]) -> torch.Tens
 def through_vectors(
     captions: Sequence[str], bottleneck: SemanticBottleneck
 ) -> list[tuple[float, str]]:
-    """(edit similarity, the reconstruction) of each caption: the best of BEAMS."""
+    """(edit similarity, reconstruction) of each caption: the best of BEAMS."""
     best = []
     for caption in captions:
         candidates = bottleneck.reconstruct(caption)

@@ -1,8 +1,8 @@
-"""The same distribution of scores for captions of every length (ICC, appendix A.1).
+"""Give captions of every length the same distribution of scores (ICC, appendix A.1).
 
-Short captions come back more easily than long ones, whatever they say. The logits of the scores are
-standardised among captions of the same number of words, and turned back so that every length has
-the same logit-normal distribution, LN(0.5, 1).
+Short captions are easier to reconstruct than long ones, whatever they say. The logits of the scores
+are standardised among captions with the same number of words and mapped back, so that every length
+has the same logit-normal distribution, LN(0.5, 1).
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MEAN, DEVIATION = 0.5, 1.0
-#: Lengths with fewer captions are judged together with their neighbours.
+#: Lengths with fewer captions are grouped with neighbouring lengths.
 FEWEST = 20
 _EDGE = 1e-3
 
@@ -30,7 +30,7 @@ def standardised(scores: Sequence[float], lengths: Sequence[int]) -> NDArray[np.
 
 
 def _groups(lengths: Sequence[int]) -> list[NDArray[np.intp]]:
-    """Rows by length; neighbouring lengths together until there are FEWEST of them."""
+    """Rows grouped by length; neighbouring lengths are merged until a group has FEWEST rows."""
     values = np.asarray(lengths)
     groups: list[NDArray[np.intp]] = []
     waiting: list[NDArray[np.intp]] = []
@@ -39,7 +39,7 @@ def _groups(lengths: Sequence[int]) -> list[NDArray[np.intp]]:
         if sum(map(len, waiting)) >= FEWEST:
             groups.append(np.concatenate(waiting))
             waiting = []
-    if waiting:  # the longest few join those before them
+    if waiting:  # too few of the longest: merge them with the last group
         last = groups.pop() if groups else np.empty(0, np.intp)
         groups.append(np.concatenate([last, *waiting]))
     return groups

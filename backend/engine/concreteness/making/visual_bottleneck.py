@@ -1,8 +1,8 @@
-"""VBA: a caption becomes a picture, and the picture a caption again (ICC §2).
+"""VBA: reconstruct a caption from a picture that is generated from it (ICC §2).
 
-What can be seen survives; what cannot is lost on the way. The picture comes from any diffusers
-text-to-image model. Where there is none, from a gallery: the picture whose CLIP vector is nearest
-to the caption's. That is the same bottleneck with a smaller alphabet, and needs no renderer.
+Visible content survives; everything else is lost. The picture comes from any diffusers
+text-to-image model or, without one, from a gallery: the picture whose CLIP embedding is nearest to
+the caption's. That is the same bottleneck, only coarser, and needs no image generation.
 """
 
 from collections.abc import Sequence
@@ -26,13 +26,13 @@ _LONGEST_CAPTION = 40
 
 class TextToImage(Protocol):
     def draw(self, captions: Sequence[str], seed: int) -> list[Image.Image]:
-        """One picture a caption, in order."""
+        """One picture per caption, in order."""
         ...
 
 
 @dataclass(frozen=True)
 class Diffusion:
-    """Any text-to-image pipeline of diffusers."""
+    """Any diffusers text-to-image pipeline."""
 
     pipeline: Any
     steps: int = STEPS
@@ -48,7 +48,7 @@ class Diffusion:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Pictures that are there already, found by a scorer that embeds pictures and texts alike."""
+    """Existing pictures, retrieved with a scorer that embeds pictures and texts."""
 
     scorer: Scorer
     pictures: Sequence[Image.Image]
@@ -60,7 +60,8 @@ class Gallery:
 
 
 def load_diffusion(name: str, device: str = "cpu", steps: int = STEPS) -> Diffusion:
-    """By hub name or directory, such as stabilityai/stable-diffusion-2. Raises ModelUnavailable."""
+    """Load by hub name or directory, such as stabilityai/stable-diffusion-2. Raises
+    ModelUnavailable."""
     from diffusers import DiffusionPipeline
 
     advice = "Give a directory or hub name, or gallery:FOLDER."
@@ -72,7 +73,7 @@ def load_diffusion(name: str, device: str = "cpu", steps: int = STEPS) -> Diffus
 
 
 def gallery_of(scorer: Scorer, pictures: Sequence[Image.Image]) -> Gallery:
-    """Raises ModelMismatch for a scorer without vectors of pictures."""
+    """Embed the pictures. Raises ModelMismatch if the scorer has no image embeddings."""
     vectors = scorer.image_embeddings(scorer.encode_images(list(pictures)))
     if vectors is None or not len(pictures):
         raise ModelMismatch("A gallery needs pictures, and a model that embeds them, such as CLIP.")
@@ -113,7 +114,7 @@ class PictureCaptioner:
 
 
 def load_picture_captioner(name: str, device: str = "cpu") -> PictureCaptioner:
-    """By hub name or directory, such as Salesforce/blip2-opt-2.7b. Raises ModelUnavailable."""
+    """Load by hub name or directory, such as Salesforce/blip2-opt-2.7b. Raises ModelUnavailable."""
     from transformers import AutoModelForImageTextToText, AutoProcessor
 
     what = "The captioner"
@@ -131,7 +132,7 @@ def through_pictures(
     encoder: str | None = None,
     seed: int = 0,
 ) -> list[tuple[float, str]]:
-    """(BERTScore F1, the reconstruction) of each caption: the best of BEAMS."""
+    """(BERTScore F1, reconstruction) of each caption: the best of BEAMS."""
     best = []
     for number, caption in enumerate(captions):
         (picture,) = text_to_image.draw([caption], seed + number)

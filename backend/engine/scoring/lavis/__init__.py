@@ -1,1 +1,1 @@
-"""LAVIS: its checkpoints as our BLIP, and the library itself as a scorer in its own process."""
+"""LAVIS: its checkpoints loaded as our BLIP, and the library itself as an out-of-process scorer."""

@@ -1,9 +1,9 @@
-"""Checkpoints of LAVIS (`.pth`) as our BLIP: the same weights under other names.
+"""LAVIS checkpoints (`.pth`) as our BLIP: the same weights under other names.
 
 `blip_image_text_matching` (base, large) and `blip_feature_extractor`. Only the image tower's names
-differ; momentum copies, queues and decoders are left out. The numbers are then LAVIS's own, given
-twelve attention heads in the text tower and an epsilon of 1e-6 in the image tower, which no file
-says and which are stated here.
+differ; momentum copies, queues and decoders are dropped. Scores equal LAVIS's own, given twelve
+attention heads in the text tower and an epsilon of 1e-6 in the image tower; no file records these,
+so they are set here.
 """
 
 import re
@@ -22,7 +22,7 @@ from backend.engine.scoring.revision import weights_digest
 from backend.engine.scoring.tokens import HubReader
 from backend.errors import ModelMismatch, ModelUnavailable
 
-#: Parts of names, exchanged one after the other.
+#: Substrings of weight names, replaced in this order.
 _RENAMED = (
     ("visual_encoder.cls_token", "vision_model.embeddings.class_embedding"),
     ("visual_encoder.pos_embed", "vision_model.embeddings.position_embedding"),
@@ -37,13 +37,13 @@ _RENAMED_IN_BLOCKS = (
     (".norm2.", ".layer_norm2."),
 )
 _KEPT = ("vision_model.", "text_encoder.", "vision_proj.", "text_proj.", "itm_head.")
-#: Written by old versions of transformers, and made by new ones themselves.
+#: Stored by old versions of transformers, created at construction by new ones.
 _DROPPED = ("text_encoder.embeddings.position_ids",)
 _HEAD_WIDTH = 64
 
 
 def convert(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """LAVIS's names to those of `BlipForImageTextRetrieval`; what that has no use for is left out.
+    """LAVIS's weights under the names of `BlipForImageTextRetrieval`; unused ones are dropped.
 
     >>> list(convert({"visual_encoder.norm.weight": torch.ones(1), "queue": torch.ones(1)}))
     ['vision_model.post_layernorm.weight']
@@ -61,9 +61,9 @@ def convert(state: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def load_checkpoint(path: Path) -> Any:
-    """A `BlipForImageTextRetrieval` from a `.pth` of LAVIS, in evaluation mode.
+    """A `BlipForImageTextRetrieval` from a LAVIS `.pth` file, in evaluation mode.
 
-    Raises ModelUnavailable if the file cannot be read, ModelMismatch if it holds something else.
+    Raises ModelUnavailable if the file cannot be read, ModelMismatch if it is of another model.
     """
     from transformers import BlipForImageTextRetrieval
 
@@ -77,7 +77,7 @@ def load_checkpoint(path: Path) -> Any:
             f"'{path}' is not a BLIP retrieval checkpoint of LAVIS: {problem.args[0]} is not in it."
         ) from problem
     missing, unexpected = model.load_state_dict(weights, strict=False)
-    # A feature extractor has no matching head; asking it for ITM is refused elsewhere.
+    # A feature extractor has no matching head; `load_blip_checkpoint` rejects ITM for it.
     lacking = [name for name in missing if not name.startswith("itm_head.")]
     if lacking or unexpected:
         raise ModelMismatch(
@@ -90,7 +90,7 @@ def load_checkpoint(path: Path) -> Any:
 
 
 def configuration_of(weights: Mapping[str, torch.Tensor]) -> Any:
-    """A `BlipConfig` read off the weights' shapes. Raises KeyError for a weight that lacks."""
+    """A `BlipConfig` inferred from the weights' shapes. Raises KeyError if a weight is missing."""
     from transformers import BlipConfig
 
     patch = weights["vision_model.embeddings.patch_embedding.weight"]
@@ -131,7 +131,9 @@ def _layers(weights: Mapping[str, torch.Tensor], pattern: str) -> int:
 
 
 def load_blip_checkpoint(request: Request) -> BlipScorer:
-    """A `.pth` of LAVIS. BERT's vocabulary is taken from beside it (vocab.txt), or from the hub."""
+    """A LAVIS `.pth` file, with BERT's vocabulary from a vocab.txt next to it or from the hub.
+
+    Raises as `load_scorer` does."""
     from transformers import BertTokenizerFast, BlipImageProcessor
 
     model, kind, device, precision = request

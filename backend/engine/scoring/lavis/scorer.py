@@ -1,8 +1,8 @@
-"""LAVIS itself as a scorer, in a process of its own.
+"""LAVIS itself as a scorer, in a separate process.
 
 `--model lavis:NAME[/TYPE][@CHECKPOINT]`, such as `lavis:blip_image_text_matching/base`. LAVIS pins
-libraries of 2022 and cannot live in our environment, so one long-lived worker (`lavis_worker.py`)
-runs in that of `make lavis`; messages are frames of a length, a header in JSON and raw bytes.
+libraries from 2022 that conflict with ours, so one long-lived worker (`worker.py`) runs in the
+environment created by `make lavis`. A message is a frame: a length, a JSON header and raw bytes.
 """
 
 import contextlib
@@ -37,13 +37,15 @@ from backend.errors import ModelUnavailable
 PREFIX = "lavis:"
 _ROOT = Path(__file__).resolve().parents[4]
 _PYTHON = _ROOT / ".venv-lavis" / "bin" / "python"
-#: Nothing is downloaded unasked; the worker refuses what does not come from the hub.
+#: Nothing is downloaded without consent; the worker blocks downloads from outside the hub.
 OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
 _WORKER = Path(__file__).with_name("worker.py")
 
 
 class LavisWorker:
-    """The process and the talk with it: one question at a time, each with its answer."""
+    """The worker process and its protocol: one request at a time, each with one response.
+
+    Raises ModelUnavailable if the environment is missing or the model cannot be loaded."""
 
     def __init__(self, model: str, kind: str, device: str, python: Path = _PYTHON) -> None:
         if not python.is_file():
@@ -53,7 +55,7 @@ class LavisWorker:
             )
         self._lock = threading.Lock()
         self._process = subprocess.Popen(
-            # -P: this folder holds a `lavis.py` of its own, which must not hide the package.
+            # -P: keep this folder off sys.path, so that its modules cannot shadow installed ones.
             [str(python), "-E", "-P", str(_WORKER), model.removeprefix(PREFIX), kind, device],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -63,7 +65,9 @@ class LavisWorker:
         self.about, _ = self.ask({"do": "hello"})
 
     def ask(self, header: dict[str, Any], blobs: Sequence[bytes] = ()) -> tuple[Any, list[bytes]]:
-        """Raises ModelUnavailable with the worker's own words if it cannot."""
+        """Send one request and return its response.
+
+        Raises ModelUnavailable if the worker reports an error or has exited."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with self._lock:
@@ -85,8 +89,8 @@ class LavisWorker:
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
     if process.stdin is not None:
-        with contextlib.suppress(OSError):  # it has ended already, with a question unread
-            process.stdin.close()  # the worker ends when nobody asks any more
+        with contextlib.suppress(OSError):  # already exited, with an unread request
+            process.stdin.close()  # the worker exits when its standard input closes
     try:
         process.wait(5)
     except subprocess.TimeoutExpired:
@@ -98,7 +102,7 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 @dataclass(eq=False)
 class LavisState:
-    """An image that the worker has encoded; it forgets it when nobody holds this any more."""
+    """An image encoded by the worker, which frees it once this handle is garbage-collected."""
 
     handle: int
 
@@ -124,7 +128,7 @@ class LavisScorer(Independent):
         return states
 
     def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
-        return None  # they stay in LAVIS's own process
+        return None  # embeddings stay in the worker process
 
     def open_session(self) -> Session:
         return LavisSession(self.worker)
@@ -138,7 +142,7 @@ class LavisScorer(Independent):
 
 @dataclass
 class LavisSession:
-    """Equal texts of one image are asked for once a round; the rest is LAVIS's own way."""
+    """Requests equal texts of one image once per round; everything else is left to LAVIS."""
 
     worker: LavisWorker
     live: int = 16
@@ -169,7 +173,7 @@ class LavisSession:
 
 
 def load_lavis(request: Request) -> LavisScorer:
-    """Start the worker. Raises ModelUnavailable without its environment or its weights."""
+    """Start the worker. Raises ModelUnavailable if its environment or weights are missing."""
     model, kind, device, _ = request
     chosen = kind or ("blip-itc" if "feature_extractor" in model else "blip-itm")
     worker = LavisWorker(model, chosen, device)

@@ -1,11 +1,11 @@
-"""The other side of `lavis.py`: runs in the environment of `make lavis`, imports nothing of ours.
+"""The worker of `scorer.py`: runs in the environment of `make lavis` and imports none of our code.
 
-`lavis.py` takes the frames from here, so this file loads with the standard library alone.
+`scorer.py` imports the framing functions, so this file needs only the standard library to import.
 
-    python lavis_worker.py NAME[/TYPE][@CHECKPOINT] KIND DEVICE
+    python worker.py NAME[/TYPE][@CHECKPOINT] KIND DEVICE
 
-Answers frames on standard input with frames on standard output; everything that libraries print
-goes to standard error. Ends when standard input does.
+Reads request frames from standard input and writes response frames to standard output; whatever
+libraries print goes to standard error. Exits when standard input closes.
 """
 
 import json
@@ -19,7 +19,7 @@ CONTEXT = 35
 
 def main():
     talk_in, talk_out = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print must not get between the frames
+    os.dup2(2, 1)  # keep what libraries print out of the frame stream
     name, kind, device = sys.argv[1:4]
     try:
         model = Model(name, kind, device)
@@ -45,9 +45,9 @@ def reason_of(problem):
 
 
 def refuse_downloads():
-    """Before LAVIS is imported: it and timm fetch what is not here without asking.
+    """Call before LAVIS is imported: it and timm download missing files without asking.
 
-    What comes from the hub is refused by the hub's own settings (`scorer.OFFLINE`).
+    Downloads from the hub are blocked by the hub's own settings (`scorer.OFFLINE`).
     """
     import torch
 
@@ -92,7 +92,9 @@ class Model:
 
     @staticmethod
     def declare_missing_operators():
-        """torchvision's binary may not load beside a CPU build of torch (`torchvision_compat`)."""
+        """Work around torchvision's binary failing to load with a CPU build of torch.
+
+        See `torchvision_compat`."""
         import torch
 
         try:
@@ -108,7 +110,8 @@ class Model:
 
     @staticmethod
     def from_file(chosen, configuration, checkpoint):
-        """The model with the weights of a file in LAVIS's own form."""
+        """The model with weights from a file in LAVIS's format. Raises ValueError if any are
+        missing."""
         import torch
         from lavis.models.med import XBertEncoder
         from lavis.models.vit import VisionTransformerEncoder
@@ -125,7 +128,7 @@ class Model:
             raise ValueError(f"{checkpoint} lacks {len(lacking)} weights, such as {lacking[0]}")
         return model
 
-    # ------------------------------------------------------------ what can be asked
+    # ------------------------------------------------------------ requests
 
     def do_hello(self, question, blobs):
         import hashlib
@@ -232,7 +235,7 @@ class Model:
 
 
 def make_tokenizer(vocabulary):
-    """LAVIS's tokenizer from a local vocabulary instead of the hub's."""
+    """LAVIS's tokenizer, built from a local vocabulary file instead of the hub's."""
     from transformers import BertTokenizer
 
     tokenizer = BertTokenizer(str(vocabulary))

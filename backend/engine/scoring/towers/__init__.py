@@ -1,1 +1,1 @@
-"""Text towers that compute nothing twice: packed sequences, shared prefixes, padding if need be."""
+"""Text towers without redundant computation: packed sequences, shared prefixes, or padding."""

@@ -1,13 +1,13 @@
 """BLIP's text encoder over packed sequences, with an image's keys and values computed once.
 
-The same numbers as `BlipTextModel`, to rounding, with less to do:
+Equal to `BlipTextModel` up to rounding, with less computation:
 
 * sequences are packed, not padded (`packing`);
-* cross-attention's keys and values belong to the image, not to the caption: once an image and
-  layer, however many captions look at it;
-* all captions that look at one image do so in one attention call;
+* cross-attention's keys and values depend on the image only, so they are computed once per image
+  and layer, however many captions attend to it;
+* all captions of one image attend to it in one attention call;
 * the first layer's projections are looked up by token and position;
-* the last layer is computed for the first token of each sequence, the only one that is read.
+* the last layer is computed only for the first token of each sequence, the one that is used.
 """
 
 from collections.abc import Sequence
@@ -56,7 +56,9 @@ def _layer(layer: Any, dtype: torch.dtype) -> _Layer:
 
 
 class BlipText:
-    """The weights of a `BlipTextModel`, and what can be computed with them."""
+    """The text encoder, from the weights of a `BlipTextModel`.
+
+    Raises ValueError if its activation is not gelu."""
 
     def __init__(self, model: Any, dtype: torch.dtype) -> None:
         self.embeddings = model.embeddings
@@ -95,8 +97,8 @@ class BlipText:
     ) -> torch.Tensor:
         """States of the first tokens, shape [sequences, width].
 
-        Sequences bear their special tokens and come in order of image (`image_of`, increasing) and,
-        within one, of length; without images, in order of length.
+        Sequences include their special tokens and are sorted by image (`image_of`), then by length;
+        without images, by length.
         """
         packing = Packing.of(sequences)
         rows = table.rows(packing.ids, packing.positions, self._first_rows, work)
@@ -110,7 +112,7 @@ class BlipText:
         images: Sequence[ImageMemory] = (),
         image_of: Sequence[int] = (),
     ) -> torch.Tensor:
-        """`read` from the tokens' embeddings [tokens, width], through which gradients flow."""
+        """`read` from the tokens' embeddings [tokens, width]; differentiable."""
         packing = Packing.of(sequences)
         positions = torch.from_numpy(packing.positions).to(self.device)
         states = words + self.embeddings.position_embeddings(positions)
@@ -134,7 +136,7 @@ class BlipText:
         images: Sequence[ImageMemory],
         image_of: Sequence[int],
     ) -> torch.Tensor:
-        """All layers, from the first layer's states and its queries, keys and values."""
+        """Run all layers on the first layer's input states and projections (q, k and v)."""
         keys = image_of if images else [0] * len(packing.lengths)
         runs, stretches = packing.runs(keys), packing.stretches(keys)
         first = packing.first_tokens.to(self.device)
@@ -177,7 +179,7 @@ class BlipText:
     def _attend_last(
         self, states: torch.Tensor, layer: _Layer, runs: Sequence[Any], first: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        """The last layer's self-attention for first tokens only, and their states before it."""
+        """The last layer's self-attention for first tokens only, and their input states."""
         width = self.width
         last = states[first]
         queries = layer.query_key_value.rows(0, width)(last)
@@ -194,7 +196,7 @@ class BlipText:
     def _look(
         self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, seen: torch.Tensor
     ) -> None:
-        """All tokens [n, width] that look at one image, as one row of queries; into `seen`."""
+        """Cross-attention of all tokens [n, width] of one image, in one call; written to `seen`."""
         (shaped,) = self._split(query, 1, len(query))
         attended = F.scaled_dot_product_attention(shaped, key, value)
         self._split(seen, 1, len(query))[0].copy_(attended)

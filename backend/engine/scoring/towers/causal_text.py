@@ -1,8 +1,8 @@
 """CLIP's causal text tower over a tree of prefixes: each distinct prefix is computed once.
 
-The same numbers as `CLIPTextModel` (or open_clip's `TextTransformer`), to rounding. Keys and values
-of every prefix are kept for a round and the next; a new token attends to the slots on its path. The
-last layer is computed for end tokens only, and the first layer's projections are looked up.
+Equal to `CLIPTextModel` (or open_clip's `TextTransformer`) up to rounding. Keys and values of every
+prefix are cached for the current and the next round; a new token attends to the slots on its path.
+The last layer is computed for end tokens only, and the first layer's projections are looked up.
 """
 
 import itertools
@@ -44,7 +44,7 @@ class CausalLayer:
 
 @dataclass(frozen=True)
 class CausalText:
-    """The weights of a causal text tower: tokens in, a vector at the end token out."""
+    """The weights of a causal text tower, which maps tokens to a vector at the end token."""
 
     token_table: torch.Tensor  #: [vocabulary, width]
     position_table: torch.Tensor  #: [context, width]
@@ -74,7 +74,7 @@ class CausalText:
         return (20 + 2 * len(self.layers)) * self.width * self.dtype.itemsize
 
     def whole(self, text: Tokens) -> tuple[int, ...]:
-        """With the tokens around it, cut to the context."""
+        """`text` with its special tokens, truncated to the context."""
         return (self.begin, *text[: self.context - 2], self.end)
 
     def embed(self, ids: torch.Tensor, positions: torch.Tensor) -> torch.Tensor:
@@ -87,16 +87,16 @@ class CausalText:
         return torch.cat([states, first.query_key_value(first.first_norm(states))], 1)
 
     def vectors(self, ends: torch.Tensor) -> torch.Tensor:
-        """Unit vectors of the end tokens' last states."""
+        """Unit vectors from the end tokens' final states."""
         return F.normalize((self.last_norm(ends).float() @ self.projection).float(), dim=-1)
 
     def feed(self, layer: CausalLayer, states: torch.Tensor) -> torch.Tensor:
         return states + layer.down(self.activation(layer.up(layer.second_norm(states))))
 
     def read_embedded(self, words: torch.Tensor, lengths: Sequence[int]) -> torch.Tensor:
-        """Vectors from padded token embeddings [texts, longest, width]; gradients flow through.
+        """Unit vectors from padded token embeddings [texts, longest, width]; differentiable.
 
-        What stands behind the end token is not seen by it, so padding needs no mask.
+        The end token does not attend to what follows it, so padding needs no mask.
         """
         texts, longest, _ = words.shape
         states = (words + self.position_table[:longest]).to(self.dtype)
@@ -113,7 +113,7 @@ class CausalText:
 
 @torch.inference_mode(False)
 def from_clip(model: Any, dtype: torch.dtype, around: tuple[int, int] | None = None) -> CausalText:
-    """The text tower of a `CLIPModel`. `around`: the ids before and behind a caption."""
+    """The text tower of a `CLIPModel`. `around`: the ids before and after a caption."""
     text, config = model.text_model, model.config.text_config
     begin, end = around or (int(config.bos_token_id), int(config.eos_token_id))
     return CausalText(
@@ -145,7 +145,7 @@ def from_clip(model: Any, dtype: torch.dtype, around: tuple[int, int] | None = N
     )
 
 
-#: New prefixes that attend through one mask. More of them see more keys that are not theirs.
+#: New prefixes per attention mask. With more of them, more of the mask is wasted.
 _ATTEND_TOGETHER = 96
 
 
@@ -153,7 +153,7 @@ _ATTEND_TOGETHER = 96
 class _Segment:
     """New prefixes of one group of texts, and the prefixes that they attend to."""
 
-    start: int  #: rows of the part …
+    start: int  #: rows start … stop - 1 of the batch
     stop: int
     keys: torch.Tensor  #: slots
     mask: torch.Tensor  #: [1, 1, rows, keys], 0 or -inf
@@ -161,7 +161,7 @@ class _Segment:
 
 
 class PrefixReader:
-    """Reads texts in rounds, and keeps what the next round may share."""
+    """Reads texts in rounds, and caches the prefixes that the next round may share."""
 
     def __init__(self, tower: CausalText, budget: TokenBudget, work: Work) -> None:
         self.tower = tower
@@ -184,9 +184,10 @@ class PrefixReader:
 
     @torch.inference_mode()
     def read(self, groups: Sequence[Sequence[Tokens]]) -> list[torch.Tensor]:
-        """A unit vector a text, shape [texts of the group, out], group by group: one round.
+        """One round: a unit vector per text, shape [texts in the group, out] for each group.
 
-        Texts of a group attend together, so a group should be of a kind: one pair's candidates.
+        Texts of a group share attention calls, so group texts with common prefixes, such as one
+        pair's candidates.
         """
         ends: list[list[int]] = []
         slots: list[int] = []
@@ -198,7 +199,7 @@ class PrefixReader:
                 end, new = self.tree.insert(self.tower.whole(text))
                 ends[-1].append(end)
                 if end not in computed and end not in new:
-                    new.append(end)  # known from an earlier round, but its vector was not kept
+                    new.append(end)  # node known from an earlier round, but its vector is not kept
                 computed.update(new)
                 slots += new
                 group_of += [number] * len(new)

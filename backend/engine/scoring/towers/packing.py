@@ -1,8 +1,8 @@
-"""Token sequences laid end to end, without padding.
+"""Token sequences concatenated without padding.
 
-Most of a text tower works token by token and does not care where a sequence begins; only attention
-does. So sequences of any length go through it as one long row, and attention takes them in *runs*
-of equal length.
+Most of a text tower operates on single tokens, regardless of sequence boundaries; only attention
+depends on them. Sequences of any length are therefore processed as one long row, and attention
+handles them in *runs* of equal length.
 """
 
 import itertools
@@ -20,7 +20,7 @@ IntArray = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Run:
-    """Sequences first … last - 1, all of length `length`, at tokens start … stop - 1."""
+    """Sequences first … last - 1, all of length `length`, in tokens start … stop - 1."""
 
     first: int
     last: int
@@ -51,7 +51,7 @@ class Packing:
 
     @property
     def first_tokens(self) -> torch.Tensor:
-        """Where each sequence begins, shape [sequences]."""
+        """Index of each sequence's first token, shape [sequences]."""
         return torch.from_numpy(self.offsets[:-1].copy())
 
     def runs(self, keys: Sequence[int] | IntArray) -> list[Run]:
@@ -59,7 +59,7 @@ class Packing:
         return self._runs(np.asarray(keys, np.int64), self.lengths)
 
     def stretches(self, keys: Sequence[int] | IntArray) -> list[Run]:
-        """Consecutive sequences of equal key, whatever their length (given as 0)."""
+        """Consecutive sequences of equal key and any length; `Run.length` is 0."""
         return self._runs(np.asarray(keys, np.int64), np.zeros(len(self.lengths), np.int64))
 
     def _runs(self, keys: IntArray, lengths: IntArray) -> list[Run]:
@@ -73,15 +73,15 @@ class Packing:
         ]
 
 
-#: More than any model's context: a token and its position are one number.
+#: More than any model's context: encodes a token and its position as one number.
 _POSITIONS = 4096
 
 
 class ProjectionTable:
-    """Rows that depend on (token, position) only, each computed once.
+    """Cache of rows that depend on (token, position) only.
 
-    Before any attention a token does not know its sequence: its embedding and its first projections
-    are the same wherever it stands at that position.
+    Before the first attention, a token's embedding and projections do not depend on the rest of its
+    sequence.
     """
 
     def __init__(self, most: int = 32_768) -> None:
@@ -96,10 +96,10 @@ class ProjectionTable:
         compute: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
         work: Work,
     ) -> torch.Tensor:
-        """A row a token, shape [tokens, width].
+        """One row per token, shape [tokens, width].
 
-        `compute` makes the rows of distinct (ids, positions) that are not there yet. A full table
-        starts afresh.
+        `compute` returns the rows of distinct (ids, positions) that are not cached. A full cache is
+        cleared.
         """
         keys, inverse = np.unique(ids * _POSITIONS + positions, return_inverse=True)
         if len(self._place) + len(keys) > self._most:

@@ -1,7 +1,7 @@
-"""Text towers that must be read as they were trained: padded to one length.
+"""Text towers that require padding to a fixed length, as in training.
 
-SigLIP and some towers of open_clip attend to their padding, so leaving it out would change the
-score. What can still be saved is saved: each distinct text is read once, in full batches.
+SigLIP and some open_clip towers attend to their padding, so omitting it would change the score.
+Each distinct text is still read only once, in full batches.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,10 +21,10 @@ from backend.engine.scoring.protocol import FloatArray, Tokens
 class PaddedText:
     """A text tower as a function.
 
-    * `encode`: ids [texts, length] to vectors [texts, d] of any length;
-    * `whole`: a text's own tokens to all of its ids, padding included;
-    * `embedding`: the module that looks tokens up, where gradients are caught;
-    * `own`: where a text's own tokens begin in its ids.
+    * `encode`: maps ids [texts, length] to vectors [texts, d] of any norm;
+    * `whole`: maps a text's own tokens to all of its ids, padding included;
+    * `embedding`: the token embedding module, where gradients are captured;
+    * `own_token`: index of a text's first own token in its ids.
     """
 
     encode: Callable[[torch.Tensor], torch.Tensor]
@@ -62,7 +62,7 @@ class PaddedSession(CosineSession):
     def vectors_with_gradients(
         self, texts: Sequence[Tokens]
     ) -> tuple[torch.Tensor, list[torch.Tensor], torch.Tensor]:
-        """Each text's embeddings are caught as they leave the table, and put back as leaves."""
+        """A hook replaces the output of the embedding table by autograd leaves."""
         table = self._tower.embedding.weight.detach()
         ids = self._ids(texts)
         first = self._tower.own_token

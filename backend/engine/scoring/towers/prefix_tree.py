@@ -1,10 +1,10 @@
-"""Sequences that begin alike share their beginnings.
+"""A tree of token sequences that share their prefixes.
 
-In a causal tower a token sees only what stands before it, so its states are those of its *prefix*:
-the same for every sequence that begins so. The tree holds a node a distinct prefix; a sequence is a
-path from the root. What a round of questions does not touch, nor the round before it, is forgotten:
-a candidate shares its beginning with the candidates of the step before up to the later of the two
-deletions, and nothing with older ones that those do not have.
+In a causal tower a token attends only to what precedes it, so its states depend on its *prefix*
+alone and are the same for every sequence with that prefix. The tree has one node per distinct
+prefix; a sequence is a path from the root. Nodes used neither in the current round nor in the one
+before are evicted: a candidate shares its prefix with the candidates of the previous step up to the
+later of the two deletions, and nothing more with those of earlier steps.
 
 >>> tree = PrefixTree(8)
 >>> end, new = tree.insert((5, 6, 7)); len(new)
@@ -23,7 +23,7 @@ Slots = NDArray[np.int64]
 
 
 class PrefixTree:
-    """Nodes live in numbered slots, which are used again when their node is forgotten."""
+    """Nodes occupy numbered slots, which are reused when their node is evicted."""
 
     def __init__(self, context: int, capacity: int = 512) -> None:
         self.context = context
@@ -57,7 +57,7 @@ class PrefixTree:
         return len(self._child)
 
     def insert(self, tokens: Sequence[int]) -> tuple[int, list[int]]:
-        """The slot of the last token, and the slots of prefixes that were not there, in order."""
+        """The slot of the last token, and the slots of newly added prefixes, in order."""
         node, new = _ROOT, []
         for depth, token in enumerate(tokens):
             child = self._child.get((node, token))
@@ -81,7 +81,7 @@ class PrefixTree:
         return slot
 
     def next_round(self) -> None:
-        """Forget what neither this round nor the one before it has touched."""
+        """Evict nodes used neither in this round nor in the one before."""
         oldest = self.round - 1
         kept = {}
         for (parent, token), slot in self._child.items():
@@ -93,7 +93,7 @@ class PrefixTree:
         self.round += 1
 
     def drop(self, slots: Sequence[int]) -> None:
-        """Take back nodes that were inserted but could not be computed."""
+        """Remove nodes that were inserted but could not be computed."""
         gone = set(slots)
         self._child = {key: slot for key, slot in self._child.items() if slot not in gone}
         self._free.extend(gone)

@@ -1,4 +1,4 @@
-"""Layers' weights as plain tensors, in the precision and on the device they are used in."""
+"""Layers' weights as plain tensors, in the precision and on the device where they are used."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ class Affine:
         return F.linear(x.to(self.weight.dtype), self.weight, self.bias)
 
     def rows(self, first: int, last: int) -> "Affine":
-        """The part that computes outputs first … last - 1."""
+        """The sub-layer that computes outputs first … last - 1."""
         return Affine(self.weight[first:last], self.bias[first:last])
 
 
@@ -32,9 +32,9 @@ class Norm:
 
 @torch.inference_mode(False)
 def affine(*linears: Any, dtype: torch.dtype) -> Affine:
-    """One or several `nn.Linear` of equal input as one, outputs one after the other.
+    """One or more `nn.Linear` with the same input fused into one, outputs concatenated.
 
-    Never inference tensors, wherever this is called first: gradients flow past them.
+    Never inference tensors, even if called in inference mode: autograd must be able to use them.
     """
     weight = torch.cat([linear.weight.detach() for linear in linears])
     bias = torch.cat(
