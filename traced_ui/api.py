@@ -433,6 +433,7 @@ def _pair(view: PairView) -> dict[str, Any]:
             else []
         ),
         "suggestions": [_suggestion(suggestion) for suggestion in view.suggestions],
+        "enrichments": [_suggestion(suggestion) for suggestion in view.enrichments],
     }
 
 

@@ -6,8 +6,10 @@ other, with a URL.
 """
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 import plotly.graph_objects as go
@@ -24,6 +26,8 @@ from traced_ui.messages import note
 from traced_ui.templates import part, render
 
 SCRIPT = Path(__file__).with_name("plane.js")
+#: Rows of a table, and (address, text) of the links below it.
+_Lines = tuple[list[list[str]], list[tuple[str, str]]]
 #: Above this number of pairs a density heatmap is drawn too, because the points overlap.
 _CROWDED = 1500
 
@@ -36,7 +40,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
              ("specificity: generic below, specific above", "specificity")],
             value="icc", label="Upwards", scale=2, elem_id="plane-up",
         )  # fmt: skip
-        colour = gr.Radio(["verdict", "specificity"], value="verdict", label="Colour",
+        colour = gr.Radio(["verdict", *_SCALES], value="verdict", label="Colour",
                           elem_id="plane-colour")  # fmt: skip
         most = gr.Slider(0, 1, 1, step=0.05, label="Only with a share of at most",
                          elem_id="plane-most")  # fmt: skip
@@ -115,6 +119,20 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     return draw, axes, drawn
 
 
+class _Scale(NamedTuple):
+    """A number that colours the points: its name, how it is written, and the ends of the scale."""
+
+    label: str
+    value: Callable[[PlanePoint], float | None]
+    low: float
+    high: float
+
+
+_SCALES = {
+    "specificity": _Scale("share", lambda point: point.share, 0, 1),
+    # A z-score: beyond two standard deviations the colour says no more.
+    "support": _Scale("support", lambda point: point.support, -2, 2),
+}
 #: Bounds (from, to) of the whole plane: probability, ICC, share.
 _WHOLE = (0, 1, 0, 1, 0, 1)
 
@@ -134,9 +152,9 @@ def _address(dataset_id: int, fields: dict[str, str]) -> str:
 
 
 def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -> go.Figure:
-    """Error probability (x) against concreteness or specificity (y): captions at the lower right
-    are wrong and abstract, or wrong and generic. `colour`: verdict or specificity; `at_most`: only
-    pairs with a share of at most this."""
+    """Probability to the right, concreteness or specificity upwards: the lower right is wrong and
+    abstract, or wrong and generic. `colour`: verdict, specificity or support; `at_most`: only pairs
+    with a share of at most this."""
 
     def height(point: PlanePoint) -> float | None:
         return point.icc if view.up == "icc" else point.share
@@ -160,16 +178,17 @@ def plane_figure(view: PlaneView, colour: str = "verdict", at_most: float = 1) -
             hovertemplate=f"p %{{x:.2f}}, {what} %{{y:.2f}}: %{{customdata}} pairs<extra></extra>",
         )  # fmt: skip
     named: dict[str, list[Any]] = {}
-    if colour == "specificity":
-        shown = [point for point in points if point.share is not None]
+    if scale := _SCALES.get(colour):
+        shown = [(point, value) for point in points if (value := scale.value(point)) is not None]
+        values = [value for _, value in shown]
         figure.add_scattergl(
-            x=[point.p_error for point in shown], y=[height(point) for point in shown],
+            x=[point.p_error for point, _ in shown], y=[height(point) for point, _ in shown],
             mode="markers",
-            name="share", customdata=[point.share for point in shown],
-            marker={"color": [point.share for point in shown], "cmin": 0, "cmax": 1, "size": 6,
+            name=scale.label, customdata=values,
+            marker={"color": values, "cmin": scale.low, "cmax": scale.high, "size": 6,
                     "colorscale": "Cividis", "opacity": 0.8,
-                    "colorbar": {"title": {"text": "share"}, "thickness": 12}},
-            hovertemplate=f"p %{{x:.2f}}, {what} %{{y:.2f}}, share %{{customdata:.2f}}"
+                    "colorbar": {"title": {"text": scale.label}, "thickness": 12}},
+            hovertemplate=f"p %{{x:.2f}}, {what} %{{y:.2f}}, {scale.label} %{{customdata:.2f}}"
             "<extra></extra>",
         )  # fmt: skip
         points = []
@@ -219,12 +238,30 @@ def thresholds_html(view: PlaneView, dataset_id: int) -> str:
         ("wrong captions", *_lines(view.wrong, dataset_id, "p_error_from", "p of", "or more")),
         ("abstract captions", *_lines(view.abstract, dataset_id, "icc_to", "ICC of", "or less")),
     ]
+    if view.measured:
+        kinds.append(("generic captions", *_generic_lines(view, dataset_id)))
     return render("plane/thresholds.html", kinds=kinds)
+
+
+def _generic_lines(view: PlaneView, dataset_id: int) -> _Lines:
+    """As for the others, with the share for its logarithm, in the queue *generic first*."""
+    shares = tuple(replace(t, at=math.exp(t.at)) for t in view.generic)
+    rows, _ = _lines(shares, dataset_id, "specificity_to", "share of", "or less")
+    links = [
+        (
+            _address(
+                dataset_id, cleaned({"order": "specificity", "specificity_to": f"{line.at:.4f}"})
+            ),
+            row[1],
+        )
+        for line, row in zip(view.generic, rows, strict=True)
+    ]
+    return rows, links
 
 
 def _lines(
     thresholds: tuple[ThresholdView, ...], dataset_id: int, field: str, of: str, side: str
-) -> tuple[list[list[str]], list[tuple[str, str]]]:
+) -> _Lines:
     """Rows of the table, and (address, text) of the links below it."""
     rows = [
         [

@@ -1,6 +1,7 @@
 """The parts of the review page as HTML; their behaviour is defined in `review_actions`."""
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -18,6 +19,7 @@ from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import KEYS
 from traced_ui.markdown import from_markdown
+from traced_ui.markup import percent
 from traced_ui.page_words import for_page
 from traced_ui.reasons import expectations_by_word, reasons_section
 from traced_ui.support import phrases_section
@@ -131,7 +133,7 @@ def queue(
     pairs; "" disables prefetching. `limits`: known limitations of the dataset's scores."""
     return render(
         "review/queue.html",
-        rows=rows,
+        rows=[(row, by_order(row, filter.get("order", ""))) for row in rows],
         current=current,
         counts=counts,
         share=counts.reviewed / counts.total if counts.total else 0,
@@ -205,6 +207,31 @@ def stage(
         specificity=specificity.line(view),
         enrichments=specificity.enrichments(view),
     )  # fmt: skip
+
+
+#: What a row of the queue says of the column that orders it; p is shown in any case.
+_BY_ORDER: dict[str, Callable[[Any], str]] = {
+    "s_0": lambda row: f"s {row.s_0:.3f}",
+    "gain": lambda row: f"gain {row.gain:.3f}",
+    "icc": lambda row: f"ICC {row.icc:.2f}",
+    "disagreement": lambda row: f"disagree {row.disagreement:.2f}",
+    "support": lambda row: f"support {row.support:+.2f}",
+    "weakest": lambda row: f"weakest {row.weakest:+.2f}",
+    "specificity": lambda row: f"share {percent(math.exp(row.specificity))}",
+}
+
+
+def by_order(row: Any, order: str) -> str:
+    """The number by which a queue in this order sorts a row; "" if it has none or p is the order.
+
+    >>> from types import SimpleNamespace
+    >>> by_order(SimpleNamespace(support=-0.4321), "support")
+    'support -0.43'
+    >>> by_order(SimpleNamespace(support=None), "support"), by_order(None, "random")
+    ('', '')
+    """
+    label = _BY_ORDER.get(order)
+    return label(row) if label is not None and getattr(row, order) is not None else ""
 
 
 def _why(view: PairView) -> list[str]:

@@ -73,4 +73,7 @@ def _facts(suggestion: SuggestionView) -> list[str]:
     facts.append(f"s {suggestion.s_before:.3f} → {suggestion.s_after:.3f}")
     if suggestion.p_before is not None and suggestion.p_after is not None:
         facts.append(f"p {percent(suggestion.p_before)} → {percent(suggestion.p_after)}")
-    return facts
+    if suggestion.icc is not None:
+        before_icc, after_icc = suggestion.icc
+        facts.append(f"ICC {before_icc:.2f} → {after_icc:.2f}")
+    return [*facts, *suggestion.notes]

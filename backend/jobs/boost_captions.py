@@ -184,7 +184,11 @@ class BoostWork:
         suggestions = [
             (
                 proposal.suggestion,
-                {**self._from(proposal.boost, proposal.guarded), "ranks": list(proposal.ranks)},
+                {
+                    **self._from(proposal.boost, proposal.guarded),
+                    "ranks": list(proposal.ranks),
+                    "icc": self.engine.concreteness([row.caption, proposal.suggestion.caption]),
+                },
             )
             for proposal in considered
             if proposal.suggestion is not None and not proposal.reason

@@ -7,7 +7,7 @@ from backend.engine.statistics.thresholds import thresholds
 from backend.review.queue_form import from_fields
 from backend.review.views import PlaneCell, PlanePoint, PlaneView, RegionView, ThresholdView
 from backend.store import Store
-from backend.verdicts import RIGHT_OR_WRONG, is_wrong
+from backend.verdicts import ENRICHED, RIGHT_OR_WRONG, is_wrong
 from db.queries import plane as plane_queries
 from db.queries import queue as queue_queries
 from db.queries.queue import QueueFilter, Range
@@ -29,14 +29,20 @@ def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
         decided = list(plane_queries.decided(session, dataset_id))
         wrong = [
             (p, is_wrong(decision))
-            for p, _, decision in decided
+            for p, _, _, decision in decided
             if decision in RIGHT_OR_WRONG and p is not None
         ]
         # Least concrete first: the score is how abstract a caption is.
         abstract = [
             (1 - icc, decision == "abstract")
-            for _, icc, decision in decided
+            for _, icc, _, decision in decided
             if decision != "unsure" and icc is not None
+        ]
+        # Least specific first. Whoever enriches a right caption agrees that it was generic.
+        generic = [
+            (-log, decision == ENRICHED)
+            for _, _, log, decision in decided
+            if decision in ("correct", ENRICHED) and log is not None
         ]
 
         def beyond(*ranges: Range) -> int:
@@ -45,12 +51,18 @@ def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
 
         measured = any(point[3] is not None for point in points)
 
+        def generic_below(log: float) -> int:
+            fields = {"order": "specificity", "specificity_to": f"{log:.4f}"}
+            return beyond(*from_fields(dataset_id, fields).ranges)
+
         return PlaneView(
             cells=tuple(PlaneCell(c.p_error, c.up, c.pairs, c.undecided) for c in cells),
             size=CELLS,
             points=tuple(
-                PlanePoint(pair, p, icc, None if log is None else math.exp(log), decision)
-                for pair, p, icc, log, decision in points
+                PlanePoint(
+                    pair, p, icc, None if log is None else math.exp(log), support, decision
+                )
+                for pair, p, icc, log, support, decision in points
             ),
             up=up,
             measured=measured,
@@ -74,6 +86,13 @@ def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
                     beyond(Range("icc", None, 1 - t.at)),
                 )
                 for t in thresholds(abstract)
+            ),
+            generic=tuple(
+                ThresholdView(
+                    t.wanted, -t.at, t.precision, t.low, t.high, t.decided, t.recall,
+                    generic_below(-t.at),
+                )
+                for t in thresholds(generic)
             ),
         )  # fmt: skip
 

@@ -16,6 +16,7 @@ def shown(
     seen = (provenance or {}).get("steps", ())
     ranks = (provenance or {}).get("ranks")
     struck = (provenance or {}).get("struck", ())
+    icc = (provenance or {}).get("icc")
     return SuggestionView(
         identity, suggestion.caption, suggestion.proposer, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after,
@@ -23,4 +24,6 @@ def shown(
         tuple((str(word), str(answer), bool(wrong)) for word, answer, wrong in seen),
         (int(ranks[0]), int(ranks[1]), int(ranks[2])) if ranks else None,
         tuple(str(why) for _, _, why in struck),
+        (float(icc[0]), float(icc[1])) if icc else None,
+        tuple(str(text) for text in (provenance or {}).get("notes", ())),
     )  # fmt: skip

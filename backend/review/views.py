@@ -60,6 +60,9 @@ class SuggestionView:
     ranks: tuple[int, int, int] | None = None
     #: For a richer caption: what the guard removed, and why.
     struck: tuple[str, ...] = ()
+    #: For a richer caption: its concreteness before and after, and what the guard reports besides.
+    icc: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -379,6 +382,8 @@ class PlanePoint:
     icc: float
     #: The share of its own picture among similar ones, 0 to 1; None: not measured.
     share: float | None
+    #: How strongly the image supports the caption's phrases (z-score); None: not measured.
+    support: float | None
     decision: str | None
 
 
@@ -417,6 +422,8 @@ class PlaneView:
     points: tuple[PlanePoint, ...]
     wrong: tuple[ThresholdView, ...]
     abstract: tuple[ThresholdView, ...]
+    #: `at`: the logarithm of the share; precise among accepted enrichments.
+    generic: tuple[ThresholdView, ...] = ()
     #: The y axis: icc or specificity.
     up: str = "icc"
     regions: tuple[RegionView, ...] = ()

@@ -55,25 +55,27 @@ def grid(session: Session, dataset_id: int, cells: int, up: str = "icc") -> list
 
 def sample(
     session: Session, dataset_id: int, limit: int
-) -> list[tuple[int, float, float, float | None, str | None]]:
-    """(pair, p_error, icc, specificity, judgement) of pairs sampled at random, the same ones every
-    time."""
+) -> list[tuple[int, float, float, float | None, float | None, str | None]]:
+    """(pair, p_error, icc, specificity, support, judgement) of pairs sampled at random, the same
+    ones every time."""
     rows = session.execute(
-        select(Pair.id, Pair.p_error, Pair.icc, Pair.specificity, judged())
+        select(Pair.id, Pair.p_error, Pair.icc, Pair.specificity, Pair.support, judged())
         .where(Pair.dataset_id == dataset_id, Pair.p_error.is_not(None), Pair.icc.is_not(None))
         .order_by(Pair.random_key, Pair.id)
         .limit(limit)
     )
     return [
-        (pair, float(p or 0), float(icc or 0), None if height is None else float(height), decision)
-        for pair, p, icc, height, decision in rows
+        (pair, float(p or 0), float(icc or 0), specificity, support, decision)
+        for pair, p, icc, specificity, support, decision in rows
     ]
 
 
-def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, float | None, str]]:
-    """(p_error, icc, judgement) of every pair that a person has decided."""
+def decided(
+    session: Session, dataset_id: int
+) -> Iterator[tuple[float | None, float | None, float | None, str]]:
+    """(p_error, icc, specificity, judgement) of every pair that a person has decided."""
     rows = session.execute(
-        select(Pair.p_error, Pair.icc, judged())
+        select(Pair.p_error, Pair.icc, Pair.specificity, judged())
         .where(
             Pair.dataset_id == dataset_id,
             Pair.decision.is_not(None),
@@ -81,5 +83,5 @@ def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, f
         )
         .execution_options(yield_per=2000)
     )
-    for p_error, icc, decision in rows:
-        yield p_error, icc, str(decision)
+    for p_error, icc, specificity, decision in rows:
+        yield p_error, icc, specificity, str(decision)

@@ -36,7 +36,7 @@ def errors(store: Store, dataset: int) -> tuple[int, int, int, int]:
             pairs.counts(session, dataset).errors_found,
             progress.reached(session, dataset).errors_found,
             sum(is_wrong(decision) for _, decision in progress.decided(session, dataset)),
-            sum(is_wrong(decision) for _, _, decision in plane.decided(session, dataset)),
+            sum(is_wrong(decision) for _, _, _, decision in plane.decided(session, dataset)),
         )
 
 

@@ -29,7 +29,7 @@ def test_cells_hold_every_scored_pair_once(store: Store) -> None:
         (0, 0): (1, 0), (3, 3): (2, 2), (1, 2): (1, 0), (0, 2): (1, 1),
     }  # fmt: skip
     assert len(points) == 3
-    assert decided == [(pytest.approx(0.25), pytest.approx(0.5), "drop")]
+    assert decided == [(pytest.approx(0.25), pytest.approx(0.5), None, "drop")]
 
 
 def test_upwards_may_be_the_share_that_specificity_stands_for(store: Store) -> None:

@@ -20,6 +20,7 @@ from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from tests.datasets.folders import image_folder
 from tests.engine.language_models.server import chat_server
+from traced_ui.api import Actions
 
 SCENES = 24
 
@@ -108,8 +109,13 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(state: Path) -
         assert suggestion.provenance["boost"] in ("blend", "holistic")
         view = workspace.review.open_pair(suggestion.pair_id)
         assert suggestion.id not in [s.id for s in view.suggestions]  # a boost is no correction
+        before, after = view.enrichments[0].icc or (None, None)
+        assert before == pytest.approx(view.icc)
+        assert after is not None
+        listed = [row["id"] for row in Actions(workspace).pair(suggestion.pair_id)["enrichments"]]
+        assert suggestion.id in listed
     chosen = made[0]
-    workspace.review.decide(chosen.pair_id, 0, "correction", suggestion_id=chosen.id)
+    Actions(workspace).decide(chosen.pair_id, 0, "correction", suggestion_id=chosen.id)
     assert workspace.summary(1).errors_found == 0
     assert workspace.review.progress(1).by_decision == {"enriched": 1}
     workspace.store.close()

@@ -1,5 +1,6 @@
 """Support of a dataset: from a folder to the store, resumed, refused, and what the store keeps."""
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +21,7 @@ from db.queries import trajectories as trajectory_queries
 from db.queries.trajectories import TrajectoryRow
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
+from traced_ui.api import Actions
 
 COUNT = 60
 
@@ -165,6 +167,29 @@ def test_hollow_first(workspace: Workspace) -> None:
     known = [row.support for row in rows if row.support is not None]
     assert known == sorted(known)
     assert [row.support for row in rows[len(known) :]] == [None] * (COUNT - len(known))
+
+
+def test_programs_and_files_get_the_measured_values(workspace: Workspace, tmp_path: Path) -> None:
+    dataset = workspace.find("pairs")
+    workspace.jobs.measure_support(dataset)
+    in_store = stored(workspace, dataset)
+    assert any(support is not None for support, _ in in_store)
+    api = Actions(workspace)
+    queued = {row["id"]: row for row in api.queue("pairs", limit=100)["pairs"]}
+    file = tmp_path / "scores.jsonl"
+    workspace.jobs.write_scores(dataset, file)
+    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+    for pair_id, line, (whole, worst) in zip(sorted(queued), lines, in_store, strict=True):
+        pair = api.pair(pair_id)
+        for row in (queued[pair_id], pair, line):
+            assert (row["support"], row["weakest"]) == (
+                pytest.approx(whole), pytest.approx(worst),
+            )  # fmt: skip
+        assert [(p["start"], p["end"], p["kind"]) for p in line["phrases"]] == [
+            (p["start"], p["end"], p["kind"]) for p in pair["phrases"]
+        ]
+        for phrase in pair["phrases"]:
+            assert phrase["phrase"] == pair["caption"][phrase["start"] : phrase["end"]]
 
 
 def test_lemon_is_refused(tmp_path: Path, folder: Path) -> None:

@@ -11,6 +11,8 @@ from backend.errors import SettingsError
 from backend.review.queue_form import START
 from backend.review.review import Review
 from backend.workspace import QueueFilter, Workspace
+from db.queries import pairs as pair_queries
+from db.queries import phrase_scores
 from db.queries import runs as run_queries
 from traced_ui import keyboard
 from traced_ui.review_actions import ACTIONS, ReviewActions
@@ -362,3 +364,21 @@ def test_every_key_is_an_action_of_the_page_or_of_the_browser_alone() -> None:
         known = key.action.rstrip("-0123456789") in ACTIONS
         assert known or f'"{key.action}"' in script, key
     assert "meant" not in ACTIONS  # an answer to the page's question, not an action
+
+
+def test_a_row_of_the_queue_shows_the_number_that_orders_it(workspace: Workspace) -> None:
+    with workspace.store.writing() as session:
+        pair = next(iter(pair_queries.iterate_pairs(session, 1))).id
+        phrase_scores.save_support(session, {pair: (-1.234, -2.5)})
+    shown = {order: queue_of(workspace, order) for order in ("support", "weakest", "p_error")}
+    assert shown["support"].count("support -1.23") == 1  # the others have not been measured
+    assert "weakest -2.50" in shown["weakest"]
+    assert "-1.23" not in shown["p_error"]
+
+
+def queue_of(workspace: Workspace, order: str) -> str:
+    actions = ReviewActions(workspace)
+    session = actions.sessions.at("one", "")
+    session.dataset_id, session.filter = 1, {**START, "order": order}
+    html, _, _ = actions.draw_queue(session, actions.filter_of(session))
+    return str(html)

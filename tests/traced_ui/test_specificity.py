@@ -46,13 +46,15 @@ def test_what_limits_it_is_said() -> None:
 def test_richer_captions_stand_apart_from_corrections() -> None:
     suggestion = SuggestionView(
         7, "A red dog <b>", "vlm · blend v1", 0.2, 0.3, 0.1, 0.12, 1, 0.9, (), (3, 1, 21),
-        ("the picture does not show 'a kite'",),
+        ("the picture does not show 'a kite'",), (0.5, 0.75), ("the model reads 32 of 41 words",),
     )  # fmt: skip
     view: Any = SimpleNamespace(caption="A dog", enrichments=(suggestion,))
     message = str(enrichments(view))
     assert 'data-action="enrich-1"' in message
     assert "3rd → 1st of 21" in message
     assert "does not show" in message
+    assert "ICC 0.50 → 0.75" in message
+    assert "the model reads 32 of 41 words" in message
     assert "<b>" not in message.replace("<kbd>", "")
     none: Any = SimpleNamespace(caption="A dog", enrichments=())
     assert enrichments(none) is None

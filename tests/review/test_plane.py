@@ -1,0 +1,93 @@
+"""The plane: what each axis, colour and threshold is made of."""
+
+import math
+from typing import Any
+
+import pytest
+
+import db
+from backend.review.plane import plane_of
+from backend.review.queue_form import cleaned, from_fields
+from backend.review.views import PlanePoint, PlaneView
+from backend.store import Store
+from db.queries import phrase_scores, queue, signals, specificity, suggestions, verdicts
+from db.queries.specificity import RetrievalRow
+from tests.db.building import add_dataset, set_probabilities, start_run
+from traced_ui.plane import plane_figure, thresholds_html
+
+PAIRS = 20
+
+
+@pytest.fixture
+def enriched(store: db.Store) -> tuple[Store, int]:
+    """Right and concrete pairs, of rising specificity; people enriched the lower half and called
+    the upper half correct."""
+    dataset, ids = add_dataset(store, PAIRS)
+    run = start_run(store, dataset)
+    set_probabilities(store, ids, [0.1] * PAIRS)
+    shares = [(n + 1) / (PAIRS + 1) for n in range(PAIRS)]
+    with store.writing() as session:
+        signals.save_icc(session, dict.fromkeys(ids, 0.9))
+        phrase_scores.save_support(session, {i: (n / PAIRS, 0.0) for n, i in enumerate(ids[1:])})
+        specificity.save_retrievals(
+            session,
+            [
+                RetrievalRow(i, run, math.log(share), 1, 2, 0.5, ())
+                for i, share in zip(ids, shares, strict=True)
+            ],
+        )
+        suggestions.save_suggestions(
+            session,
+            [
+                suggestions.NewSuggestion(i, "a", "richer", 0.1, 0.2, run_id=run, kind="boost")
+                for i in ids[: PAIRS // 2]
+            ],
+        )
+    for place, pair in enumerate(ids[:-1]):
+        with store.writing() as session:
+            boost = [row.id for row in suggestions.list_suggestions(session, pair, kind="boost")]
+            decision = "correction" if boost else "correct"
+            richer = "richer" if boost else None
+            verdicts.add_verdict(
+                session, pair, 0, decision, richer, boost[0] if boost else None, author="Ada"
+            )
+        assert bool(boost) == (place < PAIRS // 2)
+    return Store(store), dataset
+
+
+def test_accepted_enrichments_choose_the_threshold_for_generic(
+    enriched: tuple[Store, int],
+) -> None:
+    store, dataset = enriched
+    view = plane_of(store, dataset, "specificity")
+    assert view.wrong == view.abstract == ()
+    lowest = view.generic[0]
+    # Ten enriched pairs lie lowest, and two correct ones above them keep 80 %.
+    assert math.exp(lowest.at) == pytest.approx(12 / (PAIRS + 1))
+    assert (lowest.decided, lowest.precision) == (12, pytest.approx(10 / 12))
+    strictest = view.generic[-1]
+    assert math.exp(strictest.at) == pytest.approx(10 / (PAIRS + 1))
+    html = thresholds_html(view, dataset)
+    assert "share of 0.57 or less" in html
+    fields = cleaned({"order": "specificity", "specificity_to": f"{lowest.at:.4f}"})
+    assert f"specificity_to={lowest.at:.4f}" in html
+    with store.reading() as session:
+        assert queue.count(session, from_fields(dataset, fields)) == lowest.waiting
+
+
+def test_the_plane_is_coloured_by_what_was_measured(enriched: tuple[Store, int]) -> None:
+    store, dataset = enriched
+    view = plane_of(store, dataset)
+    by_support, by_share = (plane_figure(view, colour) for colour in ("support", "specificity"))
+    measured = [point for point in view.points if point.support is not None]
+    assert len(measured) == PAIRS - 1  # the first pair's phrases were not measured
+    assert list(by_support.data[0].marker.color) == [point.support for point in measured]
+    assert list(by_share.data[0].marker.color) == [point.share for point in view.points]
+    assert {trace.name for trace in plane_figure(view, "verdict").data} == {"correct", "undecided"}
+
+
+def test_the_slider_leaves_specific_captions_out() -> None:
+    points = tuple(PlanePoint(n, 0.1, 0.5, share, None, None) for n, share in enumerate((0.2, 0.9)))
+    view = PlaneView((), 40, points, (), ())
+    drawn: Any = plane_figure(view, "verdict", 0.5).data
+    assert [len(trace.x) for trace in drawn] == [1]
