@@ -12,7 +12,7 @@ def percent(value: float | None) -> str:
         return "–"
     if 0.995 <= value < 1:
         return "> 99 %"
-    if 0 < value < 0.005:
+    if 0 < value <= 0.005:  # 0.005 itself rounds to 0 %
         return "< 1 %"
     return f"{value:.0%}".replace("%", " %")
 

@@ -113,11 +113,15 @@ def region_html(workspace: Workspace, dataset_id: int, asked: dict[str, Any]) ->
 
 def _line(given: Any) -> list[tuple[float, float]]:
     """Parse the corners sent by the browser, alternating x and y. Raises SettingsError."""
+    problem = SettingsError("That is no region of the map.")
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) > 2 * _LONGEST_LINE:
-        raise SettingsError("That is no region of the map.")
-    numbers = [float(number) for number in given]
+        raise problem
+    try:
+        numbers = [float(number) for number in given]
+    except (TypeError, ValueError, OverflowError) as error:
+        raise problem from error
     if not np.isfinite(numbers).all():
-        raise SettingsError("That is no region of the map.")
+        raise problem
     return list(zip(numbers[::2], numbers[1::2], strict=False))
 
 

@@ -164,7 +164,9 @@ def _corrected(session: Session, pair_id: int, text: str | None, suggestion_id: 
     text = (text or "").strip()
     if not text:
         raise SettingsError("The corrected caption is empty. Type one, or choose 'drop'.")
-    if len(text) > LONGEST_EDIT or "\0" in text:
+    if "\0" in text:
+        raise SettingsError("The corrected caption contains a NUL character. Remove it.")
+    if len(text) > LONGEST_EDIT:
         raise SettingsError(f"The corrected caption is longer than {LONGEST_EDIT} characters.")
     if text == caption:
         raise SettingsError("The corrected caption is the same as the caption.")

@@ -8,8 +8,9 @@ import pytest
 
 from backend.engine.captions import Caption
 from backend.engine.detection.types import SuspectWord
+from backend.errors import SettingsError
 from tests.traced_ui.samples import classifiers, pair, trajectory
-from traced_ui import retrain, review_page
+from traced_ui import picture_map, retrain, review_page
 from traced_ui.differences import difference, readable
 from traced_ui.highlighting import highlighted_caption
 from traced_ui.keyboard import KEYS, key_table
@@ -134,7 +135,7 @@ def test_no_key_does_two_things() -> None:
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(None, "–"), (0.0, "0 %"), (0.001, "< 1 %"), (0.5, "50 %"), (0.999, "> 99 %"), (1.0, "100 %")],
+    [(None, "–"), (0.0, "0 %"), (0.005, "< 1 %"), (0.5, "50 %"), (0.999, "> 99 %"), (1.0, "100 %")],
 )
 def test_percent(value: float | None, shown: str) -> None:
     assert percent(value) == shown
@@ -163,3 +164,9 @@ def test_a_candidate_stands_beside_the_one_in_use_in_one_table() -> None:
     assert retrain.is_new(both, 2)
     assert not retrain.is_new(both, 1)
     assert not retrain.is_new([], None)
+
+
+@pytest.mark.parametrize("line", ["abc", [1, "a"], [1, None], [[1], 2], [1, 10**400], None, 7])
+def test_a_region_that_is_none_is_refused(line: object) -> None:
+    with pytest.raises(SettingsError, match="no region"):
+        picture_map._line(line)

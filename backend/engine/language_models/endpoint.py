@@ -7,7 +7,7 @@ requests before generating an answer, so no question is paid for twice.
 
 import base64
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,7 @@ class ChatEndpoint:
             except (self._openai.BadRequestError, self._openai.UnprocessableEntityError) as problem:
                 first = first or problem
                 refused.append(form)
-                form = form.without(f"{problem.message} {problem.body}", question)
+                form = form.without(f"{problem.message} {problem.body}", question, refused)
             else:
                 self._form = form
                 return answered
@@ -196,13 +196,16 @@ class _Form:
             options["response_format"] = {"type": "json_object"}
         return options
 
-    def without(self, refusal: str, question: Question) -> "_Form | None":
+    def without(
+        self, refusal: str, question: Question, refused: Sequence["_Form"]
+    ) -> "_Form | None":
         """The form to try next, without the option named in a server's error message; if it names
         none, without the schema, the newest part of the protocol. None if nothing is left to
-        try."""
+        try. `refused`: the forms tried for this question."""
         if self.length is not None and self.length in refusal:
-            other = {"max_tokens": "max_completion_tokens"}.get(self.length)
-            return replace(self, length=other or "max_tokens")
+            tried = {form.length for form in refused}
+            names = ("max_completion_tokens", "max_tokens")
+            return replace(self, length=next((name for name in names if name not in tried), None))
         if "temperature" in refusal and self.temperature:
             return replace(self, temperature=False)
         if "seed" in refusal and self.seed:

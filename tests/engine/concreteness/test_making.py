@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from backend.engine.concreteness.correlations import agreement
-from backend.engine.concreteness.making import combining
+from backend.engine.concreteness.making import combining, pipeline
 from backend.engine.concreteness.making.fidelity import edit_similarity, meaning_similarity
 from backend.engine.concreteness.making.loading import load_parts
 from backend.engine.concreteness.making.pipeline import make, read_ratings
@@ -110,3 +110,16 @@ def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
     bad.write_text("caption,rating\nA dog,3\n")
     with pytest.raises(DatasetFormatError, match="1 ratings"):
         read_ratings(bad)
+
+
+@pytest.mark.parametrize(
+    "end", [b"A cat,0.51,0.4", b'"A dog\n', b"A cat,0.51,0.42,a", "A \u00e4".encode()[:-1]]
+)
+def test_a_row_that_was_not_finished_is_computed_again(end: bytes, tmp_path: Path) -> None:
+    """A score that was cut short reads as another score."""
+    file = tmp_path / "scores.csv"
+    whole = b'caption,vba,sba,by_picture,by_vector\r\n"A dog\nruns",0.25,0.5,a,b\r\n'
+    file.write_bytes(whole + end)
+    pipeline._cut_unfinished_row(file)
+    assert file.read_bytes() == whole
+    assert pipeline._read(file) == {"A dog\nruns": (0.25, 0.5)}

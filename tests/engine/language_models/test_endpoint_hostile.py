@@ -108,6 +108,7 @@ def refusing(*names: str) -> Callable[[dict[str, Any]], tuple[int, str]]:
         (("response_format",), {"max_tokens", "temperature", "seed"}, 3),
         (("json_schema",), {"max_tokens", "temperature", "seed", "response_format"}, 2),
         (("temperature", "seed", "max_tokens"), {"max_completion_tokens", "response_format"}, 4),
+        (("max_tokens", "max_completion_tokens"), {"temperature", "seed", "response_format"}, 3),
     ],
 )
 def test_what_a_server_refuses_is_left_out_from_then_on(

@@ -8,6 +8,7 @@ Files in the output folder:
 """
 
 import csv
+import io
 import json
 import random
 from collections.abc import Sequence
@@ -141,6 +142,7 @@ def _scores(
     captions: Sequence[str], parts: Parts, path: Path, seed: int, progress: Progress
 ) -> dict[str, tuple[float, float]]:
     """(VBA, SBA) of each caption; those already in the file are not computed again."""
+    _cut_unfinished_row(path)
     known = _read(path)
     is_new = not path.exists()
     with path.open("a", encoding="utf-8", newline="") as file:
@@ -158,6 +160,18 @@ def _scores(
                 known[caption] = (vba, sba)
             progress(done, len(captions), "Reconstructing captions")
     return known
+
+
+def _cut_unfinished_row(path: Path) -> None:
+    """Remove a row that an interrupted run did not finish: a number that was cut short still reads
+    as a number, and the next row would be appended to it."""
+    if not path.exists():
+        return
+    text = path.read_bytes().decode("utf-8", "replace")  # cut within a character, too
+    rows = list(csv.reader(io.StringIO(text, newline="")))
+    if rows and (not text.endswith("\n") or len(rows[-1]) < len(_COLUMNS)):
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(rows[:-1])
 
 
 def _read(path: Path) -> dict[str, tuple[float, float]]:
