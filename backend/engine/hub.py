@@ -133,7 +133,7 @@ def explained(what: str, name: str, advice: str) -> Iterator[None]:
             raise ModelUnavailable(f"{what} cannot be loaded: {damaged}") from problem
         if HUB_NAME.fullmatch(name) and (folder_of(name)).is_dir() and not commit_of(name):
             raise ModelMissing(
-                name, f"{what} '{name}' has only been downloaded in part."
+                f"{what} '{name}' has only been downloaded in part.", asked_for_as(name)
             ) from problem
         raise not_loaded(what, name, problem, advice) from problem
 
