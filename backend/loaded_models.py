@@ -25,7 +25,7 @@ from backend.engine.scoring.protocol import FloatArray, ImageState, Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.errors import ModelMissing, ModelUnavailable
+from backend.errors import ModelMissing, ModelUnavailable, OutOfMemory
 from backend.settings import Settings
 
 if TYPE_CHECKING:
@@ -145,6 +145,7 @@ class Engine:
         """The captioner, or None with `captioner_problem` saying why there is none.
 
         Suggestions from the trajectory work without it, so a missing captioner is not an error.
+        Raises OutOfMemory: what a command computes must not depend on how much memory was free.
         """
         with self.lock:
             name = self.settings.captioner_model
@@ -222,7 +223,7 @@ class Engine:
 
     def warm_up(self) -> None:
         """Preload the text models if possible; errors are reported only when they are needed."""
-        with contextlib.suppress(ModelUnavailable):
+        with contextlib.suppress(ModelUnavailable, OutOfMemory):
             self.concreteness(["A dog"])
 
     def trajectories(

@@ -11,15 +11,17 @@ A few functions, such as `add_verdict`, commit before they return; everything
 else is committed when the `with` block ends, and rolled back when it raises.
 """
 
+import os
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event, exc
-from sqlalchemy.engine import URL
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.orm import Session
 
 from db.errors import MissingRow, StoreProblem
@@ -184,9 +186,23 @@ _ADVICE = {
 }
 
 
-#: PostgreSQL's numeric_value_out_of_range: a parameter that does not fit into INTEGER.
+#: What SQLite says of a file on a read-only disk, among other things.
+_UNWRITABLE = ("readonly database", "unable to open database file")
+_READ_ONLY = "its disk is read-only. Make it writable, or give another location with --db."
+
+
+#: PostgreSQL's numeric_value_out_of_range: a parameter that no INTEGER can be.
 _OUT_OF_RANGE = "22003"
 _TOO_LARGE = "There is no such row: the number is larger than any id or version can be."
+
+
+def _is_on_read_only_disk(address: str) -> bool:
+    """Whether the folder of SQLite's file is there, but not to be written to by anybody."""
+    folder = Path(make_url(address).database or "").parent
+    try:
+        return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 @contextmanager
@@ -216,6 +232,8 @@ def explained(address: str) -> Iterator[None]:
         message = str(error.orig).strip()
         for sign, advice in _ADVICE.items():
             if sign in message.lower():
+                if sign in _UNWRITABLE and _is_on_read_only_disk(address):
+                    advice = _READ_ONLY
                 raise StoreProblem(
                     f"The database {address} cannot be used: {advice} ({message})"
                 ) from error

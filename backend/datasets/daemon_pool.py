@@ -5,7 +5,9 @@ decoding an image may take a while.
 """
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, wait
+from functools import partial
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -64,9 +66,59 @@ class DaemonPool:
             results[number] = result
         return [results[number] for number in range(len(items))]
 
+    def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
+        """What `function(*arguments)` will return; wait for it with `result_of`."""
+        future: Future[Result] = Future()
+        self._tasks.put(partial(_complete, future, function, arguments))
+        return future
+
+    def ordered(
+        self, function: Callable[[Item], Result], items: Iterable[Item]
+    ) -> Iterator[Result]:
+        """The results in the items' order, each as soon as it is there.
+
+        An error is raised in its item's place: nothing further is begun, and what has been begun is
+        completed first. Whoever leaves early, or is interrupted, waits for nothing.
+        """
+        futures = [self.submit(function, item) for item in items]
+        try:
+            for future in futures:
+                yield result_of(future)
+        except Exception:
+            _wait_for([future for future in futures if not future.cancel()])
+            raise
+        finally:
+            for future in futures:
+                future.cancel()
+
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None and not self._stopped:
             task()
+            del task  # what it holds, such as a picture, is not kept until the next one comes
+
+
+def result_of(future: Future[Result]) -> Result:
+    """The result, or the error raised in its place; Ctrl-C ends the wait."""
+    _wait_for([future])
+    return future.result()
+
+
+def _wait_for(futures: Sequence[Future[Any]]) -> None:
+    while wait(futures, _PATIENCE).not_done:
+        pass
+
+
+def _complete(
+    future: Future[Result], function: Callable[..., Result], arguments: tuple[Any, ...]
+) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = function(*arguments)
+    except BaseException as error:  # handed to whoever waits
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 def _waited_for(queue: SimpleQueue[Item]) -> Item:

@@ -1,9 +1,10 @@
 """The only module that loads models, tokenizers and processors from the hub, a directory or a file.
 
-Four guarantees: a model's own Python code is never run, and no prompt offers to run it; pickles are
-read as plain tensors or not at all; nothing is downloaded (`backend.jobs.model_download` does that,
-on request); and any exception of a library becomes a `ModelUnavailable` that states which model
-failed, why, and what to do.
+Four things hold for everything that comes through here: a model's own Python code is never run and
+nobody is asked whether it may be; pickles are read as plain tensors or not at all; nothing is
+downloaded (`backend.jobs.model_download` does, when somebody asks for it); and whatever a library
+raises becomes a `ModelUnavailable` that says which model, why, and what to do (or an
+`OutOfMemory`).
 
 Importing this module makes torchvision importable (`torchvision_compat`), so modules that use
 transformers, open_clip or sentence-transformers import it first (`tests/engine/test_hub.py`).
@@ -31,6 +32,7 @@ from backend.errors import (
     ModelMissing,
     ModelUnavailable,
     TracedError,
+    is_out_of_memory,
     not_loaded,
 )
 
@@ -95,13 +97,15 @@ def load_sentence_model(name: str, device: str = "cpu") -> Any:
 def read_tensors(path: Path) -> Any:
     """Load a `torch.save` file on the CPU: tensors and plain containers, never code.
 
-    Raises ModelUnavailable for a missing or damaged file.
+    Raises ModelUnavailable for a missing or damaged file, OutOfMemory.
     """
     if not path.is_file():
         raise ModelUnavailable(f"There is no file '{path}'.")
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as problem:  # torch passes on any exception of pickle and zip
+    except Exception as problem:  # torch raises what pickle and zip raise
+        if is_out_of_memory(problem):
+            raise not_loaded("The file", str(path), problem, "") from problem
         raise ModelUnavailable(_damaged(path, problem)) from problem
 
 
@@ -117,23 +121,21 @@ def from_cache(what: str, name: str) -> dict[str, Any]:
 
 @contextmanager
 def explained(what: str, name: str, advice: str) -> Iterator[None]:
-    """Convert any exception of a library to ModelUnavailable; our own errors pass unchanged."""
+    """Whatever a library raises within becomes ModelUnavailable, or OutOfMemory where memory ran
+    out; our own errors pass."""
     _disable_prompts()
     try:
         yield
     except TracedError:
         raise
-    except (MemoryError, torch.OutOfMemoryError) as problem:
-        raise ModelUnavailable(
-            f"{what} '{name}' does not fit into memory. Choose a smaller one, or close other "
-            "programs."
-        ) from problem
-    except Exception as problem:  # any type: raised by five libraries and pickle
+    except Exception as problem:  # any type: these come from five libraries and from pickle
+        if is_out_of_memory(problem):
+            raise not_loaded(what, name, problem, advice) from problem
         if damaged := damaged_weights(Path(name)):
             raise ModelUnavailable(f"{what} cannot be loaded: {damaged}") from problem
         if HUB_NAME.fullmatch(name) and (folder_of(name)).is_dir() and not commit_of(name):
             raise ModelMissing(
-                name, f"{what} '{name}' has only been downloaded in part."
+                f"{what} '{name}' has only been downloaded in part.", asked_for_as(name)
             ) from problem
         raise not_loaded(what, name, problem, advice) from problem
 

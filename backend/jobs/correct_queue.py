@@ -10,7 +10,6 @@ human verdict.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 from PIL import Image
 
 from backend.datasets.containers import locate
+from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.images import load_image
 from backend.engine.correction import judge, prompting
 from backend.engine.correction.language_model_suggestions import Corrector, Proposal, propose
@@ -26,6 +26,7 @@ from backend.engine.correction.ranking import SMALLEST_GAIN
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.localisation import suspect_words
+from backend.engine.language_models import ChatEndpoint
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
 from backend.jobs.classifiers import classifier_in_use, judging, listened_to, word_weights
 from backend.jobs.dataset_pairs import prepare_scorer
@@ -288,14 +289,14 @@ def _asked(
     contexts: Sequence[tuple[QueueRow, CorrectionContext]], corrector: Corrector, at_once: int
 ) -> Iterator[tuple[QueueRow, CorrectionContext, Proposal]]:
     """Answers in the order of the pairs, up to the budget's end."""
-    with ThreadPoolExecutor(max(1, at_once)) as pool:
-        futures = [pool.submit(propose, context, corrector) for _, context in contexts]
-        try:
-            for (row, context), future in zip(contexts, futures, strict=True):
-                yield row, context, future.result()
-        finally:
-            for future in futures:
-                future.cancel()
+    if not isinstance(corrector.model, ChatEndpoint):
+        # A model in this process: a thread left behind would compute on it beside the next job.
+        yield from ((row, context, propose(context, corrector)) for row, context in contexts)
+        return
+    with DaemonPool(max(1, at_once)) as pool:
+        answers = pool.ordered(lambda pair: propose(pair[1], corrector), contexts)
+        for (row, context), proposal in zip(contexts, answers, strict=True):
+            yield row, context, proposal
 
 
 def _pages(store: Store, filter: QueueFilter, limit: int | None) -> Iterator[Sequence[QueueRow]]:

@@ -8,13 +8,13 @@ import json
 import math
 import os
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from backend.datasets.columns import CAPTION_NAMES
+from backend.datasets.daemon_pool import DaemonPool
 from backend.datasets.export_images import ENDING_OF
 from backend.datasets.fetching import Fetcher, FetchError, Limits
 from backend.datasets.images import ImageLimits, decode, opened_image
@@ -67,7 +67,7 @@ def download(
     counts = {"rows": 0, "written": 0, "failed": 0, "already_there": 0}
     try:
         with (
-            ThreadPoolExecutor(_WORKERS) as pool,
+            DaemonPool(_WORKERS) as pool,
             done.open("ab") as good,
             failed.open("ab") as bad,
         ):
@@ -76,7 +76,7 @@ def download(
                 counts["rows"] += len(batch)
                 new = [row for row in batch if row["row"] not in known]
                 counts["already_there"] += len(batch) - len(new)
-                for line in pool.map(lambda row: _line(fetcher, limits, out, row), new):
+                for line in pool.ordered(lambda row: _line(fetcher, limits, out, row), new):
                     wrong = "reason" in line
                     counts["failed" if wrong else "written"] += 1
                     (bad if wrong else good).write(_encoded(line))

@@ -2,12 +2,13 @@
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from pathlib import Path
 
 from PIL import Image
 
 from backend.datasets.containers import locate
+from backend.datasets.daemon_pool import DaemonPool, result_of
 from backend.datasets.images import load_image
 from backend.engine.scoring.protocol import ImageState
 from backend.errors import ImageError, UnsafePath
@@ -35,7 +36,7 @@ def open_ahead(
 
     While a batch is processed, the pictures of the next one are decoded, so the model never waits.
     """
-    with ThreadPoolExecutor(_WORKERS) as pool:
+    with DaemonPool(_WORKERS) as pool:
         waiting: deque[tuple[Sequence[PairRow], dict[str, Future[Image.Image | str]]]] = deque()
         for batch in batches:
             names = dict.fromkeys(pair.image_path for pair in batch)
@@ -49,7 +50,7 @@ def open_ahead(
 def _opened(
     batch: Sequence[PairRow], futures: dict[str, Future[Image.Image | str]]
 ) -> tuple[Sequence[PairRow], dict[str, Image.Image | str]]:
-    return batch, {name: future.result() for name, future in futures.items()}
+    return batch, {name: result_of(future) for name, future in futures.items()}
 
 
 def encode_images(
@@ -65,8 +66,8 @@ def encode_images(
 def open_pictures(root: Path, names: Sequence[str]) -> dict[str, Image.Image | str]:
     """Each distinct name with its image, or with the reason why it cannot be read."""
     distinct = list(dict.fromkeys(names))
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        opened = list(pool.map(lambda name: open_picture(root, name), distinct))
+    with DaemonPool(_WORKERS) as pool:
+        opened = pool.map(lambda name: open_picture(root, name), distinct)
     return dict(zip(distinct, opened, strict=True))
 
 

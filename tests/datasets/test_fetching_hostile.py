@@ -1,7 +1,11 @@
 """Addresses and servers made to break a download: each costs its own row, and no more."""
 
 import json
+import os
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +22,7 @@ from backend.jobs.download_images import download
 from tests.datasets.test_shards import encoded
 from tests.datasets.test_untrusted_images import EPS
 
+ROOT = Path(__file__).resolve().parents[2]
 INSIDE = Limits(seconds=2, bytes=100_000, allow_private=True)
 Answer = Callable[[socket.socket], None]
 
@@ -148,6 +153,37 @@ def test_a_full_disk_ends_the_run_and_is_no_row_s_fault(
         pytest.raises(OSError, match="No space"),
     ):
         download(a_table(tmp_path, [{"url": address, "caption": "x"}]), tmp_path / "out", INSIDE)
+
+
+def test_ctrl_c_ends_a_download_at_once(tmp_path: Path) -> None:
+    """Even while every server is silent."""
+    table = a_table(
+        tmp_path, [{"url": f"http://example.com/{n}", "caption": "x"} for n in range(50)]
+    )
+    program = (
+        # A shell that starts tests in the background lets their processes ignore SIGINT.
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "from backend.datasets.fetching import Fetcher\n"
+        "Fetcher.fetch = lambda *_: (print('fetching', flush=True), time.sleep(600))\n"
+        "import app\n"
+        "sys.argv = ['app.py', 'download', *sys.argv[1:]]\n"
+        "app.app()\n"
+    )
+    environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+    started = subprocess.Popen(
+        [sys.executable, "-c", program, str(table), str(tmp_path / "out")],
+        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert started.stdout is not None
+    assert started.stdout.readline() == "fetching\n"
+    started.send_signal(signal.SIGINT)
+    try:
+        _, err = started.communicate(timeout=50)  # the threads would sleep for 600 seconds
+    finally:
+        started.kill()
+    assert started.returncode == 130
+    assert "Stopped" in err
 
 
 def test_columns_of_the_source_do_not_shadow_ours(tmp_path: Path) -> None:

@@ -2,15 +2,17 @@ import os
 import sqlite3
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, exc, text
 from sqlalchemy.exc import DBAPIError
 
 from db import Store, open_store
 from db import session as session_module
 from db.errors import MissingRow, StoreProblem
 from db.queries import datasets, pairs
+from db.session import explained
 from tests.db.building import add_dataset
 
 
@@ -187,6 +189,30 @@ def test_a_folder_on_a_read_only_disk_is_called_that(
     monkeypatch.setattr(os, "access", read_only)
     with pytest.raises(StoreProblem, match="read-only"):
         open_store(f"sqlite:///{tmp_path}/traced.db")
+
+
+@pytest.mark.parametrize("message", [
+    "unable to open database file", "attempt to write a readonly database",
+])  # fmt: skip
+@pytest.mark.parametrize("is_read_only", [True, False])
+def test_an_error_of_a_file_on_a_read_only_disk_is_called_that(
+    message: str, is_read_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flags = os.ST_RDONLY if is_read_only else 0
+    monkeypatch.setattr(os, "statvfs", lambda path: SimpleNamespace(f_flag=flags))
+    error = exc.OperationalError("", None, sqlite3.OperationalError(message))
+    with pytest.raises(StoreProblem) as caught, explained(f"sqlite:///{tmp_path}/traced.db"):
+        raise error
+    assert ("its disk is read-only" in str(caught.value)) == is_read_only
+
+
+def test_a_folder_that_has_gone_is_not_called_read_only(tmp_path: Path) -> None:
+    error = exc.OperationalError("", None, sqlite3.OperationalError("unable to open database file"))
+    with (
+        pytest.raises(StoreProblem, match="its folder does not exist"),
+        explained(f"sqlite:///{tmp_path}/gone/traced.db"),
+    ):
+        raise error
 
 
 @pytest.mark.parametrize("number", [2**31, 2**40, 2**63, 2**70])

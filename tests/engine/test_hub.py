@@ -12,16 +12,20 @@ from typing import Any
 
 import pytest
 import torch
+import typer
 
 from backend.cli.doctor import examine
+from backend.cli.output import reported
 from backend.engine import hub
 from backend.engine.concreteness.scoring import score_captions
 from backend.engine.correction.captioner import load_captioner
+from backend.engine.embeddings import embedded_model
 from backend.engine.language_models.local import load_local
 from backend.engine.noise.consistency import load_consistency_model
 from backend.engine.scoring.loading import load_scorer
-from backend.errors import ModelMismatch, ModelUnavailable
+from backend.errors import ModelMismatch, ModelUnavailable, OutOfMemory
 from backend.lab.scenes.vision_language import make_vision_language_model
+from backend.loaded_models import Engine
 from backend.settings import load_settings
 from tests.checkpoints import drawn_pairs, random_blip, random_captioner, random_clip, random_siglip
 
@@ -280,6 +284,80 @@ def test_a_missing_lavis_checkpoint_and_a_damaged_one(tmp_path: Path) -> None:
     (tmp_path / "bad.pth").write_bytes(b"nothing of the kind" * 10)
     with pytest.raises(ModelUnavailable, match=r"bad\.pth.*again"):
         load_scorer(str(tmp_path / "bad.pth"), None, "cpu")
+
+
+def short_of_memory(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    """From here on, reading weights of any kind raises the error."""
+    from transformers import PreTrainedModel
+
+    def fails(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(PreTrainedModel, "from_pretrained", classmethod(fails))
+    monkeypatch.setattr("sentence_transformers.SentenceTransformer", fails)
+    monkeypatch.setattr(torch, "load", fails)
+
+
+SHORT = [
+    MemoryError(),
+    torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB"),
+    RuntimeError("DefaultCPUAllocator: can't allocate memory: you tried to allocate 4 bytes."),
+]
+
+
+@pytest.mark.parametrize("error", SHORT, ids=["python", "cuda", "torch"])
+@pytest.mark.parametrize("which", list(LOADERS))
+def test_a_model_that_does_not_fit_into_memory_has_that_status(
+    which: str,
+    error: Exception,
+    sound: dict[str, Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    short_of_memory(monkeypatch, error)
+    with pytest.raises(typer.Exit) as ended, reported(as_json=False):
+        LOADERS[which](str(sound[which]))
+    assert ended.value.exit_code == 12
+    shown = capsys.readouterr().err
+    assert "Out of memory" in shown
+    assert str(sound[which]) in shown.replace("\n", "")
+
+
+@pytest.mark.parametrize("error", SHORT, ids=["python", "cuda", "torch"])
+def test_other_files_of_weights_that_do_not_fit_are_not_called_damaged(
+    error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "blip.pth").write_bytes(b"weights")
+    embedded = embedded_model()
+    short_of_memory(monkeypatch, error)
+    for read in (
+        lambda: hub.read_tensors(tmp_path / "blip.pth"),
+        lambda: hub.load_sentence_model(embedded),
+    ):
+        with pytest.raises(OutOfMemory):
+            read()
+
+
+def test_a_captioner_that_does_not_fit_is_not_left_out_in_silence(
+    sound: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = {"data_directory": str(tmp_path), "captioner": str(sound["captioner"])}
+    engine = Engine(load_settings(named, {}))
+    assert engine.scorer is not None
+    short_of_memory(monkeypatch, SHORT[0])
+    with pytest.raises(OutOfMemory):
+        _ = engine.captioner
+
+
+def test_warming_up_ends_quietly_without_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> None:
+        raise OutOfMemory("The encoder 'x' does not fit.")
+
+    engine = Engine(load_settings({"data_directory": str(tmp_path)}, {}))
+    monkeypatch.setattr(Engine, "concreteness", fails)
+    engine.warm_up()
 
 
 def test_open_clips_message_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:

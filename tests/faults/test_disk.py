@@ -103,8 +103,12 @@ def test_a_disk_that_may_not_be_written_to_is_reported(disk: Path, tmp_path: Pat
         (pair, *_) = [pair.id for pair in pairs.iterate_pairs(session, dataset)]
     workspace.store.close()
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-    with pytest.raises(StoreError, match=r"permissions|folder|unable"):
+    with pytest.raises(StoreError) as refused:
         opened(disk / "state")
+    assert "its disk is read-only" in explain(refused.value)
+    assert "does not exist" not in explain(refused.value)
+    with pytest.raises(StoreError, match="Read-only"):
+        opened(disk / "another state")
     subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
     again = opened(disk / "state")
     assert again.review.decide(pair, 0, "drop").decision == "drop"

@@ -26,13 +26,13 @@ class Outcomes:
         return Counter(
             outcome
             for test, outcome in self.by_test.items()
-            if any(belongs(test, wanted) for wanted in attack.tests)
+            if any(within(test.removeprefix("tests/"), wanted) for wanted in attack.tests)
         )
 
 
-def belongs(test: str, wanted: str) -> bool:
-    """Whether pytest's name of a test lies in a file, or is a test, of `Attack.tests`."""
-    return test == f"tests/{wanted}" or test.startswith((f"tests/{wanted}::", f"tests/{wanted}["))
+def within(test: str, wanted: str) -> bool:
+    """Whether a test, by its name below tests/, is one of `Attack.tests` or lies in it."""
+    return test == wanted or test.startswith((f"{wanted}::", f"{wanted}[", f"{wanted}/"))
 
 
 def table(outcomes: Outcomes, attacks: tuple[Attack, ...]) -> tuple[str, bool]:

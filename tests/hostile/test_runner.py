@@ -1,9 +1,10 @@
 """The command that tries all hostile things tells the truth."""
 
+import re
 import subprocess
 import sys
 
-from tests.hostile.__main__ import Outcomes, table
+from tests.hostile.__main__ import Outcomes, table, within
 from tests.hostile.attacks import ATTACKS, ROOT, Attack
 
 
@@ -11,8 +12,46 @@ def test_every_attack_names_files_that_exist() -> None:
     for attack in ATTACKS:
         for test in attack.tests:
             path, _, name = test.partition("::")
+            if (ROOT / "tests" / path).is_dir():
+                assert list((ROOT / "tests" / path).glob("test_*.py"))
+                continue
             text = (ROOT / "tests" / path).read_text(encoding="utf-8")
             assert f"def {name}(" in text if name else "def test_" in text
+
+
+def named_in_security() -> list[str]:
+    """Tests named in SECURITY.md, below tests/; a bare file name lies in the folder of the name
+    before it."""
+    names, folder = [], ""
+    for name in re.findall(r"`([^`]+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8")):
+        path, _, test = name.partition("::")
+        if path.startswith("tests/"):
+            folder = path if not path.endswith(".py") else path.rpartition("/")[0]
+        elif re.fullmatch(r"test_\w+\.py", path):
+            path = f"{folder}/{path}"
+        else:
+            continue
+        if not path.endswith("conftest.py"):  # the browser's, which every test of it goes through
+            names.append(f"{path}::{test}" if test else path)
+    return [name.removeprefix("tests/") for name in names]
+
+
+def test_every_test_that_security_names_is_tried() -> None:
+    tried = [test for attack in ATTACKS for test in attack.tests]
+    named = named_in_security()
+    assert len(named) > 40
+    for name in named:
+        path, _, test = name.partition("::")
+        assert (ROOT / "tests" / path).exists(), name
+        assert not test or f"def {test}(" in (ROOT / "tests" / path).read_text("utf-8"), name
+    assert [name for name in named if not any(within(name, wanted) for wanted in tried)] == []
+
+
+def test_a_name_lies_within_its_file_and_folder() -> None:
+    assert within("a/test_b.py::test_c", "a/test_b.py")
+    assert within("a/test_b.py", "a")
+    assert not within("a/test_b.py", "a/test_b.py::test_c")
+    assert not within("a/test_b.py", "a/test")
 
 
 def test_what_fails_or_is_never_run_did_not_hold() -> None:

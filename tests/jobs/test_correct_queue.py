@@ -2,20 +2,24 @@
 
 import json
 import re
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from backend.engine.language_models import Budget
 from backend.errors import ModelUnavailable, SettingsError
+from backend.jobs import correct_queue
 from backend.jobs.correct_queue import MODEL_FREE, Rule
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 from tests.engine.language_models.server import chat_server
+from tests.fixtures.interrupting import Hanging
 
 PAIRS = 10
 
@@ -128,6 +132,30 @@ def test_a_server_that_goes_away_loses_nothing(opened: Any) -> None:
     with chat_server(rewriting) as served:
         later = opened(corrector="vlm", corrector_url=served.url)
         assert later.jobs.correct(everything()).outcomes["asked before"] == 2
+
+
+def test_ctrl_c_waits_for_no_answer(opened: Any, hanging: Hanging) -> None:
+    def silent(body: dict[str, Any]) -> tuple[int, str]:
+        hanging()
+        return rewriting(body)
+
+    with chat_server(silent) as served:
+        workspace = opened(corrector="vlm", corrector_url=served.url)
+        with pytest.raises(KeyboardInterrupt):
+            workspace.jobs.correct(everything(), at_once=4)
+        assert hanging.is_begun
+        assert not hanging.is_done
+        hanging.end()
+
+
+def test_a_model_in_this_process_is_asked_in_the_calling_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A thread that is left behind would compute on it beside the next job."""
+    monkeypatch.setattr(correct_queue, "propose", lambda *_: threading.get_ident())
+    local: Any = SimpleNamespace(model=object())
+    ((*_, thread),) = correct_queue._asked([("row", "context")], local, 1)  # type: ignore[list-item]
+    assert thread == threading.get_ident()
 
 
 def test_only_a_rule_accepts_and_it_is_no_person(opened: Any) -> None:

@@ -3,13 +3,15 @@
 import threading
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from PIL import Image
 
 from backend.jobs import image_batches
-from backend.jobs.image_batches import open_ahead
+from backend.jobs.image_batches import open_ahead, open_pictures
 from tests.datasets.folders import picture
+from tests.fixtures.interrupting import Hanging
 
 
 @dataclass
@@ -40,6 +42,18 @@ def test_the_next_batch_is_decoded_while_this_one_is_worked_on(
     assert begun["3.png"].wait(5)
     assert not begun["4.png"].is_set()
     assert len(list(walk)) == 2
+
+
+@pytest.mark.parametrize("ahead", [True, False])
+def test_ctrl_c_waits_for_no_picture(
+    ahead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hanging: Hanging
+) -> None:
+    monkeypatch.setattr(image_batches, "open_picture", hanging)
+    rows: Any = [Row(f"{i}.png") for i in range(9)]
+    with pytest.raises(KeyboardInterrupt):
+        _ = list(open_ahead(tmp_path, [rows])) if ahead else open_pictures(tmp_path, ["a", "b"])
+    assert hanging.is_begun
+    assert not hanging.is_done
 
 
 def test_what_cannot_be_opened_comes_as_a_message(tmp_path: Path) -> None:

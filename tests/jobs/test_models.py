@@ -108,6 +108,19 @@ def test_a_download_goes_on_where_it_broke_off(hub: Hub, monkeypatch: pytest.Mon
     load_scorer(NAME, None, "cpu")
 
 
+def test_half_a_download_is_named_with_how_to_complete_it(hub: Hub) -> None:
+    """Another program that shares the cache was interrupted: the weights are not there."""
+    download(NAME)
+    snapshot = hub_cache.snapshot_of(NAME)
+    assert snapshot is not None
+    (snapshot / "model.safetensors").unlink()
+    with pytest.raises(ModelMissing) as refused:
+        load_scorer(NAME, None, "cpu")
+    shown = explain(refused.value, "terminal")
+    assert f"The model '{NAME}' has only been downloaded in part. Download it: " in shown
+    assert shown.endswith(f"models download {NAME}")
+
+
 def _after(calls: int, then: Any) -> Any:
     count = 0
 

@@ -1,0 +1,119 @@
+"""Threads that nobody waits for where somebody stops in the middle."""
+
+import ast
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from backend.datasets.daemon_pool import DaemonPool, result_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_results_come_in_the_items_order_each_as_soon_as_it_is_there() -> None:
+    hold = threading.Event()
+
+    def square(number: int) -> int:
+        assert number != 2 or hold.wait(30)
+        return number**2
+
+    with DaemonPool(4) as pool:
+        results = pool.ordered(square, range(4))
+        assert [next(results), next(results)] == [0, 1], "the third is not there yet"
+        hold.set()
+        assert list(results) == [4, 9]
+
+
+def test_an_error_is_raised_in_its_place_once_what_was_begun_is_done() -> None:
+    begun, hold = threading.Event(), threading.Event()
+    calls: list[str] = []
+
+    def work(name: str) -> str:
+        calls.append(name)
+        if name == "bad":
+            assert begun.wait(30)
+            hold.set()
+            raise OSError("the disk is full")
+        if name == "slow":
+            begun.set()
+            assert hold.wait(30)
+            calls.append("slow is done")
+        if name == "later":
+            time.sleep(0.001)
+        return name
+
+    with DaemonPool(2) as pool, pytest.raises(OSError, match="full"):
+        list(pool.ordered(work, ["bad", "slow", *["later"] * 5000]))
+    assert "slow is done" in calls
+    assert calls.count("later") < 5000
+
+
+def test_an_error_of_any_type_reaches_whoever_waits() -> None:
+    class Odd(BaseException):
+        pass
+
+    def fails() -> None:
+        raise Odd
+
+    with DaemonPool(1) as pool:
+        future = pool.submit(fails)
+        with pytest.raises(Odd):
+            result_of(future)
+
+
+def test_a_timeout_of_the_work_is_no_timeout_of_the_wait() -> None:
+    def fails() -> None:
+        raise TimeoutError("the server's")
+
+    with DaemonPool(1) as pool, pytest.raises(TimeoutError, match="the server's"):
+        result_of(pool.submit(fails))
+
+
+def test_whoever_leaves_waits_for_nobody() -> None:
+    begun, hold, done = threading.Event(), threading.Event(), threading.Event()
+
+    def work(_: int) -> None:
+        begun.set()
+        hold.wait(30)
+        done.set()
+
+    def walk() -> Iterator[None]:
+        with DaemonPool(1) as pool:
+            yield
+            yield from pool.ordered(work, range(3))
+
+    walked = walk()
+    next(walked)
+
+    def press() -> None:
+        assert begun.wait(30)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            next(walked)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert not done.is_set()
+    hold.set()
+
+
+def test_no_other_pool_is_used_where_ctrl_c_must_end_a_command() -> None:
+    others = []
+    for path in [ROOT / "app.py", *(p for top in ("backend", "db", "traced_ui")
+                                    for p in (ROOT / top).rglob("*.py"))]:  # fmt: skip
+        if path.is_relative_to(ROOT / "backend/lab"):
+            continue  # measurements: whoever stops one loses it anyway
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            names = [alias.name for alias in getattr(node, "names", []) if hasattr(alias, "name")]
+            named = {*names, getattr(node, "attr", "")}
+            if {"ThreadPoolExecutor", "ThreadPool"} & named:
+                others.append(str(path.relative_to(ROOT)))
+    assert not others
