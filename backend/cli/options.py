@@ -97,8 +97,9 @@ NO_ID_COLUMN = Annotated[
 ]  # fmt: skip
 ENCODING = Annotated[
     str | None,
-    typer.Option(help="Encoding of CSV, TSV and JSONL, such as cp1252. Default: UTF-8, or another "
-                      "if it is detected beyond doubt."),
+    typer.Option(help="Encoding of CSV, TSV, JSON and JSONL, and of captions in tars or beside "
+                      "images, such as cp1252. Default: UTF-8, or another if it is detected beyond "
+                      "doubt."),
 ]  # fmt: skip
 DELIMITER = Annotated[
     str | None,

@@ -10,7 +10,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from backend.datasets.json_stream import JsonFile
 from backend.datasets.on_disk import Names
 from backend.datasets.regular_files import read_within
 from backend.datasets.rows import TableRow
+from backend.datasets.text_files import as_utf8, decoded_text
 from backend.errors import DatasetFormatError
 
 WHERE = (
@@ -49,21 +50,26 @@ def where_to_get(path: Path) -> str:
     return next((f" {advice}" for word, advice in _WHERE_TO_GET.items() if word in name), "")
 
 
-def annotation_rows(path: Path) -> Iterator[TableRow]:
+def annotation_rows(path: Path, encoding: str = "utf-8-sig") -> Iterator[TableRow]:
     """One row per image (Karpathy), caption (COCO) or object of a list. Raises
-    DatasetFormatError for others."""
-    try:
-        file = JsonFile(path)
-    except DatasetFormatError as problem:
-        raise DatasetFormatError(f"{problem} {WHERE}") from problem
+    DatasetFormatError for others, and for text that is not in `encoding`."""
+    with as_utf8(path, encoding) as copy:
+        try:
+            file = JsonFile(path, copy)
+        except DatasetFormatError as problem:
+            raise DatasetFormatError(f"{problem} {WHERE}") from problem
+        yield from _rows_of(file, path.name)
+
+
+def _rows_of(file: JsonFile, name: str) -> Iterator[TableRow]:
     if file.is_array or (len(file.arrays) == 1 and "images" not in file.arrays):
         yield from _listed(file, next(iter(file.arrays), None))
         return
     if "images" not in file.arrays:
         saw = ", ".join(f"'{shown(name)}'" for name in sorted(file.arrays)) or "no list"
         raise DatasetFormatError(
-            f"'{path.name}' is a JSON object with {saw}: it holds no list of images, and is not a "
-            f"list of rows either. {WHERE}"
+            f"'{name}' is a JSON object with {saw}: it holds no list of images, and is not a list "
+            f"of rows either. {WHERE}"
         )
     yield from _coco(file) if "annotations" in file.arrays else _karpathy(file)
 
@@ -126,16 +132,22 @@ def is_mm_imdb(folder: Path) -> bool:
     return first is not None and first.with_suffix(".jpeg").is_file()
 
 
-def mm_imdb_rows(folder: Path) -> Iterator[TableRow]:
-    """One row per film, in order of id; the row number is the position in that order."""
+def mm_imdb_rows(
+    folder: Path, encoding: str | None = None, note: Callable[[str], None] = lambda _: None
+) -> Iterator[TableRow]:
+    """One row per film, in order of id; the row number is the position in that order.
+
+    `encoding`, `note`: see `text_files.decoded_text`.
+    """
     for number, path in enumerate(sorted(folder.glob("*.json")), 1):
         if not path.stem.isdigit():
             continue
         try:
-            film = json.loads(read_within(folder, path, _MOST_BYTES).decode("utf-8-sig"))
+            content = read_within(folder, path, _MOST_BYTES)
+            film = json.loads(decoded_text(content, shown(path.name), encoding, note))
             plot = film.get("plot outline") or next(iter(film.get("plot") or []), "")
-        except UnicodeDecodeError:
-            yield TableRow(number, None, f"'{shown(path.name)}' is not UTF-8.")
+        except DatasetFormatError as problem:
+            yield TableRow(number, None, str(problem))
             continue
         except OSError as problem:
             reason = problem.strerror or str(problem)

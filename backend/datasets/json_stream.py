@@ -35,14 +35,17 @@ class JsonFile:
     """An object of arrays, or an array. It is parsed completely on creation, so that a truncated
     file is refused before any of its rows is used.
 
-    `arrays`: the names of the arrays in it; empty if there are none, or if it is not an object.
-    `is_array`: whether it is an array itself. Raises DatasetFormatError, with the position, if it
-    is not valid JSON.
+    `arrays`: the names of the arrays in it; empty if it holds none, or is itself no object.
+    `is_array`: it is an array itself. Raises DatasetFormatError with the place if it is no JSON.
+    `copy`: its text in UTF-8, if the file is in another encoding (`text_files.as_utf8`); it is used
+    by one iteration at a time.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, copy: IO[bytes] | None = None) -> None:
         self._path = path
-        self._endless, needs_care = _looked_through(path)
+        self._copy = copy
+        with self._opened() as file:
+            self._endless, needs_care = _looked_through(file)
         self._parser = ijson.get_backend("python" if needs_care else "yajl2_c")
         self.is_array = False
         self.arrays = self._outline()
@@ -51,10 +54,19 @@ class JsonFile:
         """The elements of the array (None: of the top-level array), as read by `json`. Numbers that
         Python cannot read are `Unusable`."""
         prefix = "item" if array is None else f"{array}.item"
-        with opened(self._path) as file, self._refused(file):
+        with self._opened() as file, self._refused(file):
             source = self._source(file)
             for item in self._parser.items(source, prefix, use_float=True):
                 yield _with_unusable(item) if self._endless else item
+
+    @contextmanager
+    def _opened(self) -> Iterator[IO[bytes]]:
+        if self._copy is None:
+            with opened(self._path) as file:
+                yield file
+        else:
+            self._copy.seek(0)
+            yield self._copy
 
     def _source(self, file: IO[bytes]) -> IO[bytes] | io.RawIOBase:
         file = _past_mark(file)
@@ -62,7 +74,7 @@ class JsonFile:
 
     def _outline(self) -> frozenset[str]:
         arrays, key, depth, is_object = set(), "", 0, False
-        with opened(self._path) as file, self._refused(file):
+        with self._opened() as file, self._refused(file):
             for event, value in self._parser.basic_parse(self._source(file)):
                 if event == "map_key":
                     key = value if depth == 1 else key
@@ -86,7 +98,8 @@ class JsonFile:
         try:
             yield
         except (ijson.JSONError, ValueError) as problem:
-            place = f"near byte {file.tell():,}: " if file.tell() > _READ_AT_ONCE else ""
+            large = file is not self._copy and file.tell() > _READ_AT_ONCE
+            place = f"near byte {file.tell():,}: " if large else ""
             reason = str(problem).strip().partition("\n")[0]
             raise DatasetFormatError(
                 f"'{self._path.name}' is no JSON ({place}{reason})."
@@ -99,17 +112,16 @@ def _past_mark(file: IO[bytes]) -> IO[bytes]:
     return file
 
 
-def _looked_through(path: Path) -> tuple[list[tuple[int, int]], bool]:
-    """The spans of numbers that no parser can read, and whether the slow parser is needed: the fast
-    one silently replaces lone surrogates with question marks."""
-    with opened(path) as file:
-        if not file.seek(0, 2):
-            return [], False
-        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            if _ENDLESS.search(content):
-                numbers = (match for match in _NUMBERS.finditer(content) if match.group(1))
-                return [match.span() for match in numbers if _is_endless(match.group(1))], True
-            return [], any(match.group(1) for match in _SURROGATES.finditer(content))
+def _looked_through(file: IO[bytes]) -> tuple[list[tuple[int, int]], bool]:
+    """Where numbers lie that no parser can read, and whether the fast parser is not to be trusted:
+    it would replace half characters by question marks without a word."""
+    if not file.seek(0, 2):
+        return [], False
+    with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        if _ENDLESS.search(content):
+            numbers = (match for match in _NUMBERS.finditer(content) if match.group(1))
+            return [match.span() for match in numbers if _is_endless(match.group(1))], True
+        return [], any(match.group(1) for match in _SURROGATES.finditer(content))
 
 
 def _is_endless(number: bytes) -> bool:

@@ -184,22 +184,27 @@ class DatasetReader:
             raise DatasetFormatError(f"'{name}' holds no rows that can be read.{first}")
 
     def _rows(self, table: Path, name: str) -> Iterator[TableRow]:
+        given = known_encoding(self.encoding) if self.encoding else None
+
+        def read_as(encoding: str) -> None:
+            self._note(f"Some texts in '{name}' are read as {encoding}.")
+
         if table.is_dir():
             if self.caption_from == "metadata":
                 return metadata_rows(table)
             if is_mm_imdb(table):
-                return mm_imdb_rows(table)
-            return sidecar_rows(table, known_encoding(self.encoding) if self.encoding else None)
+                return mm_imdb_rows(table, given, read_as)
+            return sidecar_rows(table, given, read_as)
         ending = table.suffix.lower()
         if ending == ".tar":
-            return tar_rows(table)
+            return tar_rows(table, given, read_as)
         if ending == ".zip":
-            return zip_rows(table, self.encoding, self.delimiter, self._note)
-        if _is_annotations(table):
-            return annotation_rows(table)
-        encoding = text_encoding(table, self.encoding)
+            return zip_rows(table, given, self.delimiter, self._note)
+        encoding = text_encoding(table, given)
         if encoding is not None and encoding.note:
             self._note(encoding.note)
+        if _is_annotations(table):
+            return annotation_rows(table, encoding.name if encoding else "utf-8-sig")
         return rows_of(table, encoding.name if encoding else None, self.delimiter)
 
     def _columns_of(self, rows: list[dict[str, Any]], name: str) -> Columns:

@@ -19,7 +19,7 @@ from backend.datasets.csv_table import csv_rows
 from backend.datasets.regular_files import read_regular
 from backend.datasets.rows import TableRow
 from backend.datasets.tables import jsonl_rows
-from backend.datasets.text_files import decoded_lines, encoding_of, opened
+from backend.datasets.text_files import decoded_lines, decoded_text, encoding_of, opened
 from backend.errors import DatasetFormatError
 
 _TEXT_ENDINGS = (".txt", ".caption", ".text", ".cap")
@@ -75,13 +75,14 @@ def _inside(folder: Path, name: Any) -> str:
     return name
 
 
-def tar_rows(path: Path) -> Iterator[TableRow]:
-    """One row per sample: consecutive members with the same name up to the first dot of the last
-    path component.
+def tar_rows(
+    path: Path, encoding: str | None = None, note: Callable[[str], None] = lambda _: None
+) -> Iterator[TableRow]:
+    """A row a sample: members that share a name up to the first dot of the last part.
 
-    The caption is in `.txt`, or in a column of `.json`; the split is inferred from the name of the
-    tar or its folder. A truncated or damaged tar gives the samples before the damage, then a
-    problem.
+    The caption is in `.txt`, or in a column of `.json`; the split is the folder's name, if it is
+    one. A tar that breaks off, or is damaged, gives the samples before that, then a problem.
+    `encoding`, `note`: of the texts, see `text_files.decoded_text`.
     """
     split = split_of(path)
     sample: dict[str, Any] = {}
@@ -97,7 +98,7 @@ def tar_rows(path: Path) -> Iterator[TableRow]:
                 if sample_key != key:
                     if key is not None:
                         number += 1
-                        yield _sample(number, key, sample, split)
+                        yield _sample(number, key, sample, split, encoding, note)
                     key, sample = sample_key, {}
                 # For `k.image.jpg` and `k.caption.txt` the last extension counts.
                 ending = PurePosixPath(ending).suffix or ending
@@ -116,7 +117,7 @@ def tar_rows(path: Path) -> Iterator[TableRow]:
         yield TableRow(number + 1, None, f"The tar ends prematurely here: {reason}.")
         return
     if key is not None:
-        yield _sample(number + 1, key, sample, split)
+        yield _sample(number + 1, key, sample, split, encoding, note)
 
 
 class _Reads:
@@ -145,16 +146,28 @@ def _check_end(raw: IO[bytes], offset: int) -> None:
         raise ValueError(f"the header at byte {offset:,} is damaged")
 
 
-def _sample(number: int, key: str, sample: dict[str, Any], split: str | None) -> TableRow:
+def _sample(
+    number: int,
+    key: str,
+    sample: dict[str, Any],
+    split: str | None,
+    encoding: str | None,
+    note: Callable[[str], None],
+) -> TableRow:
+    def text_in(ending: str) -> str:
+        return decoded_text(sample[ending], shown(key, 80) + ending, encoding, note)
+
     try:
-        values: dict[str, Any] = json.loads(sample.get(".json", b"{}").decode("utf-8-sig"))
+        values: dict[str, Any] = json.loads(text_in(".json") if ".json" in sample else "{}")
         if not isinstance(values, dict):
             raise ValueError("it holds no object")
-        text = next((sample[e] for e in _TEXT_ENDINGS if e in sample), None)
+        text = next((text_in(e) for e in _TEXT_ENDINGS if e in sample), None)
         if text is not None:
-            values = {**values, "caption": text.decode("utf-8")}
+            values = {**values, "caption": text}
         elif not any(name.lower() in CAPTION_NAMES for name in values):
-            values["caption"] = ""  # reported for this sample, not for the shard
+            values["caption"] = ""  # this sample's problem, not the shard's
+    except DatasetFormatError as problem:
+        return TableRow(number, None, str(problem))
     except (ValueError, RecursionError) as problem:
         return TableRow(number, None, f"The text of the sample '{key[:80]}' is broken: {problem}.")
     known = {"__key__": key} if "id" not in values else {}

@@ -9,7 +9,7 @@ Subfolders are read too; one named train, validation or test is a split.
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,7 +19,8 @@ from backend.datasets.image_texts import captions_in
 from backend.datasets.regular_files import read_within
 from backend.datasets.rows import TableRow
 from backend.datasets.shards import named_split
-from backend.errors import ImageError
+from backend.datasets.text_files import decoded_text
+from backend.errors import DatasetFormatError, ImageError
 
 #: Extensions of caption files; the first that exists is used.
 CAPTION_ENDINGS = (".txt", ".caption", ".text", ".cap")
@@ -44,10 +45,13 @@ def has_images(folder: Path) -> bool:
     return any(_is_image(name) for _, names in _folders(folder) for name in names)
 
 
-def sidecar_rows(folder: Path, encoding: str | None = None) -> Iterator[TableRow]:
-    """One row per image, sorted by folder and name, and a problem per caption without an image.
+def sidecar_rows(
+    folder: Path, encoding: str | None = None, note: Callable[[str], None] = lambda _: None
+) -> Iterator[TableRow]:
+    """A row an image, in order of folders and names, and one for each caption without an image.
 
-    `encoding`: of the captions; None: UTF-8. The row number is the position in that order.
+    `encoding`, `note`: of the texts, see `text_files.decoded_text`. The row's number is its place
+    in that order.
     """
     number = 0
     for place, names in _folders(folder):
@@ -56,7 +60,7 @@ def sidecar_rows(folder: Path, encoding: str | None = None) -> Iterator[TableRow
             number += 1
             text = _beside(name, names)
             taken.add(text)
-            yield _row(number, place, name, text, names, folder, encoding)
+            yield _row(number, place, name, text, names, folder, encoding, note)
         for name in sorted(names - taken):
             path = PurePosixPath(name)
             if path.suffix.lower() in CAPTION_ENDINGS and path.stem.lower() not in _NO_CAPTIONS:
@@ -117,7 +121,7 @@ def _known(place: Path, name: str, folder: Path) -> dict[str, Any]:
 
 def _row(
     number: int, place: Path, name: str, text: str, names: set[str], folder: Path,
-    encoding: str | None,
+    encoding: str | None, note: Callable[[str], None],
 ) -> TableRow:  # fmt: skip
     values = _known(place, name, folder)
     beside = PurePosixPath(name).stem + ".json"
@@ -125,17 +129,17 @@ def _row(
     try:
         more: dict[str, Any] = {}
         if (read := beside) in names:
-            more = json.loads(read_within(folder, place / beside, _MOST_TEXT).decode("utf-8-sig"))
+            content = read_within(folder, place / beside, _MOST_TEXT)
+            more = json.loads(decoded_text(content, shown(beside), encoding, note))
             if not isinstance(more, dict):
                 raise ValueError("it holds no object")
         if read := text:
-            plain = read_within(folder, place / text, _MOST_TEXT).decode(encoding or "utf-8-sig")
-            # A final newline, written by editors and scripts, is not part of the caption.
+            content = read_within(folder, place / text, _MOST_TEXT)
+            plain = decoded_text(content, shown(text), encoding, note)
+            # Editors and trainers end a file with a line's end, which is no part of the caption.
             more = {**more, "caption": plain.removesuffix("\n").removesuffix("\r")}
-    except UnicodeDecodeError:
-        name = encoding or "UTF-8"
-        advice = "Save it as UTF-8, or name its encoding with --encoding."
-        return TableRow(number, None, f"'{shown(read)}' is not {name}. {advice}")
+    except DatasetFormatError as problem:
+        return TableRow(number, None, str(problem))
     except (OSError, ValueError, RecursionError) as problem:
         reason = getattr(problem, "strerror", None) or problem
         return TableRow(number, None, f"'{shown(read)}' cannot be read: {reason}.")

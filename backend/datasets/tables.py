@@ -56,8 +56,8 @@ def rows_of(
 
 
 def text_encoding(path: Path, given: str | None = None) -> Encoding | None:
-    """The encoding of a text table; None for other tables. Raises as `encoding_of`."""
-    if path.suffix.lower() not in _TEXTS:
+    """What a table of text is written in; None for other tables. Raises as `encoding_of`."""
+    if path.suffix.lower() not in (*_TEXTS, ".json"):
         return None
     with opened(path) as raw:
         return encoding_of(raw, path.name, given)

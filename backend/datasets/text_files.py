@@ -10,7 +10,8 @@ import codecs
 import io
 import math
 import re
-from collections.abc import Iterable, Iterator
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,10 +69,13 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         yield file
 
 
-def encoding_of(file: IO[bytes], name: str, given: str | None = None) -> Encoding:
-    """The encoding of the text in `file`, which may be read to the end and is rewound.
+def encoding_of(
+    file: IO[bytes], name: str, given: str | None = None, guess: bool = True
+) -> Encoding:
+    """The encoding of the text in `file`, which is read once to the end and set back.
 
-    JSON (according to `name`) is UTF-8 by its standard; lines that are not are reported one by one.
+    JSON is UTF-8 by its standard: there (`name` says so) lines that are not are theirs alone.
+    `guess` False: so is this text.
 
     `given` is used without detection. Raises DatasetFormatError if there is no such encoding, or if
     the text is not UTF-8 and detection is uncertain, listing the candidates.
@@ -85,7 +89,7 @@ def encoding_of(file: IO[bytes], name: str, given: str | None = None) -> Encodin
         if marked is not None:
             return Encoding(marked, "" if marked == "utf-8-sig" else _read_as(name, marked))
         file.seek(start)
-        if name.lower().endswith(_JSON):
+        if not guess or name.lower().endswith(_JSON):
             wide = _without_mark(file.read(_SAMPLE))
             return Encoding(wide, _read_as(name, wide)) if wide else Encoding("utf-8-sig")
         return _guessed(_Sampled(file), name)
@@ -104,6 +108,77 @@ def _with_its_mark(encoding: str, head: bytes, name: str) -> str:
     return encoding
 
 
+def decoded_text(
+    content: bytes,
+    name: str,
+    given: str | None = None,
+    note: Callable[[str], None] = lambda _: None,
+) -> str:
+    """The text of a small file. UTF-16 and UTF-32 are recognised, as in JSON lines, and `note` is
+    given their name; a caption is too short to guess any other encoding.
+
+    Raises DatasetFormatError if the text is not in that encoding, as `encoding_of` does.
+    """
+    encoding = encoding_of(io.BytesIO(content), name, given, guess=False)
+    try:
+        text = content.decode(encoding.name)
+    except (UnicodeError, ValueError) as problem:
+        raise DatasetFormatError(_no_text(f"'{name}'", encoding.name)) from problem
+    if encoding.note:
+        note(encoding.name.upper())
+    return text.removeprefix("\ufeff")
+
+
+@contextmanager
+def as_utf8(path: Path, encoding: str) -> Iterator[IO[bytes] | None]:
+    """The text of a large file in UTF-8: a temporary copy, made piece by piece, or None if the file
+    itself is in UTF-8, which is checked.
+
+    Raises DatasetFormatError with the place of the first byte that is not in that encoding.
+    """
+    if encoding == "utf-8-sig":
+        with opened(path) as file:
+            for _ in _decoded(file, encoding, path.name):
+                pass
+        yield None
+        return
+    with tempfile.TemporaryFile() as copy:
+        with opened(path) as file:
+            _write_utf8(file, encoding, path.name, copy)
+        yield copy
+
+
+def _write_utf8(file: IO[bytes], encoding: str, name: str, copy: IO[bytes]) -> None:
+    try:
+        for text in _decoded(file, encoding, name):
+            copy.write(text.encode("utf-8"))
+        copy.flush()
+    except UnicodeError as problem:
+        raise DatasetFormatError(_no_text(f"'{name}'", encoding)) from problem
+    except OSError as problem:
+        raise DatasetFormatError(
+            f"'{name}' is read as {encoding} through a temporary copy in UTF-8, which cannot be "
+            f"written: {problem.strerror or problem}. Save it as UTF-8."
+        ) from problem
+
+
+def _decoded(file: IO[bytes], encoding: str, name: str) -> Iterator[str]:
+    """The text of a file, block by block. That it breaks off within a character is left for those
+    to say who know its form."""
+    decoder = codecs.getincrementaldecoder(encoding)("strict")
+    place = 0
+    while block := file.read(_BLOCK):
+        waiting = decoder.getstate()[0]
+        try:
+            yield decoder.decode(block)
+        except UnicodeDecodeError as problem:
+            byte = place - len(waiting) + problem.start
+            raise DatasetFormatError(
+                _no_text(f"'{name}'", encoding, f" at byte {byte:,}")
+            ) from problem
+        place += len(block)
+
+
 def decoded_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
     """The lines of a file, one by one. Lines that are too long or undecodable have a problem."""
     if codecs.lookup(encoding).name.startswith(("utf-16", "utf-32")):
@@ -119,15 +194,18 @@ def decoded_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
         try:
             yield TextLine(line.decode(strict))
         except (UnicodeError, ValueError):
-            yield TextLine(None, _no_text(encoding))
+            yield TextLine(None, _no_text("This line", encoding))
 
 
 _TOO_LONG = f"This line is longer than {LONGEST_LINE // 10**6} megabytes."
 
 
-def _no_text(encoding: str) -> str:
+def _no_text(what: str, encoding: str, place: str = "") -> str:
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
-    return f"This line is not {name}. Save the file as UTF-8, or name its encoding with --encoding."
+    return (
+        f"{what} is not {name}{place}. Save the file as UTF-8, or name its encoding with "
+        "--encoding."
+    )
 
 
 def _bounded(file: IO[bytes]) -> Iterator[bytes | None]:
@@ -148,7 +226,8 @@ def _wide_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
     try:
         while line := text.readline(LONGEST_LINE + 1):
             if len(line) <= LONGEST_LINE:
-                yield TextLine(None, _no_text(encoding)) if "\ufffd" in line else TextLine(line)
+                broken = "\ufffd" in line
+                yield TextLine(None, _no_text("This line", encoding)) if broken else TextLine(line)
                 continue
             while line and not line.endswith("\n"):
                 line = text.readline(_BLOCK)

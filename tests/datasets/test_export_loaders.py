@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -133,8 +134,6 @@ def test_imagefolder_of_a_split_that_the_library_does_not_know(tmp_path: Path) -
 
 
 def test_images_of_one_name_do_not_replace_each_other(tmp_path: Path) -> None:
-    import zipfile
-
     (tmp_path / "source").mkdir()
     with zipfile.ZipFile(tmp_path / "source" / "z.zip", "w") as archive:
         for n, name in enumerate(("a b.png", "a_b.png", "A_b.png")):
@@ -251,23 +250,39 @@ def test_tables_in_pandas(source: Path, tmp_path: Path, format: str) -> None:
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
-@pytest.mark.parametrize("container", ["tar", "parquet"])
+@pytest.mark.parametrize("container", ["tar", "parquet", "arrow", "zip"])
 def test_tables_name_no_place_in_a_container(tmp_path: Path, format: str, container: str) -> None:
     images = [encoded((3 + n, 5)) for n in range(3)]
     source = tmp_path / "source"
     source.mkdir()
+    given = source
     if container == "tar":
         members = {f"{n}.{e}": (images[n] if e == "png" else b"A dog.")
                    for n in range(3) for e in ("png", "txt")}  # fmt: skip
         make_tar(source / "train-0.tar", members)
-    else:
+    elif container == "parquet":
         table = pa.table({"image": images, "caption": ["A dog."] * 3, "n": [0, 1, 2]})
         pq.write_table(table, source / "a.parquet")
-    pairs = list(read_dataset(source))
+    elif container == "arrow":
+        rows = [{"image": {"bytes": image, "path": None}, "caption": "A dog."} for image in images]
+        features = {"image": datasets.Image(), "caption": datasets.Value("string")}
+        saved = datasets.Dataset.from_list(rows, features=datasets.Features(features))
+        datasets.DatasetDict({"train": saved}).save_to_disk(str(source))
+    else:
+        given = source / "z.zip"
+        lines = [{"file_name": f"{n}.png", "caption": "A dog."} for n in range(3)]
+        with zipfile.ZipFile(given, "w") as archive:
+            for n, image in enumerate(images):
+                archive.writestr(f"{n}.png", image)
+            archive.writestr("metadata.jsonl", "\n".join(map(json.dumps, lines)))
+    pairs = list(read_dataset(given))
+    assert all(f".{container}!/" in str(pair.image_path) for pair in pairs)
     every = [ExportRow(p.id, p.image_path, p.caption, "", extra=p.extra) for p in pairs]
     out = write(source, tmp_path / "out", format, every)
     frame = frame_of(out, format)
     assert not any("!/" in name or "+" in name for name in frame["image_path"])
+    others = frame.drop(columns="id")  # an id that was made here stays what it was
+    assert not any("!/" in str(cell) for cell in others.to_numpy().ravel())
     assert [(out / name).read_bytes() for name in frame["image_path"]] == images
     (table_file,) = out.glob("data.*")
     again = list(read_dataset(table_file))

@@ -157,6 +157,35 @@ def test_what_separates_the_cells_is_seen_in_the_header(tmp_path: Path, delimite
         read(tmp_path / "t.csv", delimiter="ab")
 
 
+@pytest.mark.parametrize(
+    ("header", "delimiter"),
+    [
+        ('"image";"caption, a, b"', ";"),
+        ('image;"caption, a, b"', ";"),
+        ('"caption, a, b";image', ";"),
+        ('"caption ""x, y, z"" a"|image', "|"),
+        ('image\t"caption, a; b"\tid', "\t"),
+        ('image,"caption; a; b"', ","),
+        ('image;caption 5", a;id', ";"),
+        # csv.Sniffer says that these have commas between their cells.
+        ("image;caption;id;size (w, h)", ";"),
+        ("image|split|caption, a|id", "|"),
+    ],
+)
+def test_names_that_hold_delimiters_do_not_count(
+    tmp_path: Path, header: str, delimiter: str
+) -> None:
+    (names,) = csv.reader([header], delimiter=delimiter)
+    caption = next(name for name in names if name.startswith("caption"))
+    cells = {"image": "a.png", caption: "A dog, a cat; a \t|", "id": "1"}
+    picture(tmp_path / "a.png")
+    with (tmp_path / "t.csv").open("w", newline="") as file:
+        file.write(f"{header}\n")
+        csv.writer(file, delimiter=delimiter).writerow([cells.get(name, "x") for name in names])
+    (pair,), reader = read(tmp_path / "t.csv", caption_column=caption)
+    assert (pair.caption, reader.problems) == ("A dog, a cat; a \t|", [])
+
+
 def test_a_first_row_without_a_caption_is_its_own_problem(tmp_path: Path) -> None:
     rows = [{"file_name": "a.png"}, {"file_name": "a.png", "caption": "A dog."}]
     pairs, reader = read(image_folder(tmp_path, rows, ("a.png",)))
