@@ -26,7 +26,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TracedError
 from backend.jobs.export_scores import score_rows
 from backend.jobs.reports import ExportChoice, ExportReport
-from backend.review.queue_form import from_fields, from_text
+from backend.review.queue_form import from_text
 from backend.review.views import PairView
 from backend.settings import load_settings
 from backend.workspace import Workspace
@@ -76,9 +76,9 @@ class NotebookDataset:
 
     def queue(self, query: str = "", limit: int | None = None) -> pd.DataFrame:
         """Pairs of a queue, most likely wrong first unless the query says otherwise. `query`: the
-        part of the queue's address after the ?, such as "p_error_from=0.9&review=all"; `limit`:
-        maximum number of rows. Raises SettingsError."""
-        filter = from_fields(self.id, from_text(query))
+        part of the queue's address after the ?, such as "p_error_from=0.9&review=all"; `limit`: at
+        most so many. Raises SettingsError."""
+        filter = self.workspace.review.filter_of(self.id, from_text(query))
         rows: list[dict[str, Any]] = []
         after = None
         while limit is None or len(rows) < limit:

@@ -131,9 +131,14 @@ class ReviewActions:
             session.visited = []
             asked = dict(request.query_params)
             toast = ""
-            if not session.linked:
+            if not session.linked and not self._names_another(asked, dataset_id):
                 session.linked = True
                 toast = self._follow(asked, session)
+            try:
+                self._check_filter(session)
+            except Exception as problem:  # of the dataset that the page had before
+                session.filter = dict(START)
+                toast += note(f"{explained(problem)} The filters were cleared.", "warning")
             wanted = "" if session.waiting else str(asked.get("pair", ""))
             session.waiting = False
             session.pair_id = None
@@ -168,13 +173,33 @@ class ReviewActions:
         """Set the queue named in a URL. An invalid one is ignored, and the returned note says
         why."""
         beside = {key for key in asked if key in _BESIDE or key.startswith("__")}  # __: Gradio's
+        before = session.filter
         try:
-            fields = cleaned(asked, beside)
-            from_fields(0, fields)
-        except SettingsError as problem:
-            return note(f"{problem} The address was ignored.", "warning")
-        session.filter = fields
+            session.filter = cleaned(asked, beside)
+            self._check_filter(session)
+        except Exception as problem:
+            session.filter = before
+            return note(f"{explained(problem)} The address was ignored.", "warning")
         return ""
+
+    def _names_another(self, asked: dict[str, str], dataset_id: int | None) -> bool:
+        """Whether an address is about another dataset, which the page will change to: what it says
+        is read then."""
+        named = id_in(asked.get("dataset", ""))
+        if named is None or named == dataset_id:
+            return False
+        try:
+            self.workspace.guidelines(named)
+        except TracedError:
+            return False  # it has been deleted
+        return True
+
+    def _check_filter(self, session: PageSession) -> None:
+        """Raises TracedError if the queue cannot be shown in the session's dataset."""
+        if session.dataset_id is None:
+            from_fields(0, session.filter)
+        else:
+            self.filter_of(session)
 
     def refresh(self, dataset_id: int | None, request: gr.Request) -> Drawn:
         """Update the page after progress of a job. A page waiting for scores opens at the head of

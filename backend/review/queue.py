@@ -11,6 +11,7 @@ from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.review import queue_form, selection
+from backend.review.known_values import check_values
 from backend.review.picture_map import check_region
 from backend.review.search import PairSearch
 from backend.settings import Settings
@@ -87,9 +88,11 @@ class Queue:
 
     def filter_of(self, dataset_id: int, fields: Mapping[str, str]) -> QueueFilter:
         """Resolve the fields of a queue, including its searches, to a filter: used by pages,
-        commands and exports alike. Raises SettingsError."""
+        commands and exports alike. Raises SettingsError, also for a split and a curator that do not
+        exist."""
         if fields.get("map"):
             check_region(self._store, dataset_id, fields["map"])
+        check_values(self._store, dataset_id, fields)
         among = self.search(dataset_id, fields.get("meaning", ""), fields.get("like", ""))
         return queue_form.from_fields(dataset_id, fields, among)
 

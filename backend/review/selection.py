@@ -5,6 +5,7 @@ from pathlib import Path
 
 from backend.errors import SettingsError
 from backend.jobs.reports import Selection
+from backend.review.known_values import check_split
 from backend.review.queue_form import as_query
 from backend.store import Store
 from db.queries import pairs as pair_queries
@@ -72,13 +73,9 @@ def _queue(store: Store, filter: QueueFilter) -> set[int]:
 
 
 def _splits(store: Store, dataset_id: int, splits: Sequence[str]) -> set[int]:
+    for split in splits:
+        check_split(store, dataset_id, split)
     with store.reading() as session:
-        existing = pair_queries.splits(session, dataset_id)
-        for split in splits:
-            if split not in existing:
-                raise SettingsError(
-                    f"The dataset has no split '{split}'. Its splits: {_some(sorted(existing))}."
-                )
         return set(pair_queries.ids_of_splits(session, dataset_id, splits))
 
 
@@ -95,6 +92,6 @@ def _listed(store: Store, dataset_id: int, ids: Sequence[str]) -> set[int]:
 
 
 def _some(names: Iterable[str]) -> str:
-    every = [name or "(none)" for name in names]
+    every = list(names)
     more = f" and {len(every) - _SHOWN} more" if len(every) > _SHOWN else ""
     return ", ".join(every[:_SHOWN]) + more

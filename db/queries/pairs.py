@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CompoundSelect, Select, exists, func, literal, literal_column, select
+from sqlalchemy import CompoundSelect, Select, exists, func, literal, literal_column, or_, select
 from sqlalchemy.orm import Session
 
 from db.decisions import is_wrong, judgement
@@ -233,8 +233,9 @@ def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterato
 
 
 def has_split(session: Session, dataset_id: int, name: str) -> bool:
-    """Whether the dataset has pairs in this split."""
-    query = select(Pair.id).where(Pair.dataset_id == dataset_id, Pair.split == name).limit(1)
+    """Whether a pair of the dataset is of this split; "" stands for none."""
+    is_of_it = Pair.split == name if name else or_(Pair.split.is_(None), Pair.split == "")
+    query = select(Pair.id).where(Pair.dataset_id == dataset_id, is_of_it).limit(1)
     return session.execute(query).first() is not None
 
 
@@ -328,10 +329,17 @@ def ids_by_picture(session: Session, dataset_id: int) -> dict[str, list[int]]:
     return pictures
 
 
-def splits(session: Session, dataset_id: int) -> set[str]:
-    """The names of the dataset's splits; "" if there are pairs without one."""
-    rows = session.execute(select(Pair.split).where(Pair.dataset_id == dataset_id).distinct())
-    return {split or "" for split in rows.scalars()}
+def first_splits(session: Session, dataset_id: int, at_most: int) -> list[str]:
+    """The names of the dataset's splits, in the database's order; one step in an index each,
+    however many pairs there are."""
+    names = [""]
+    while len(names) <= at_most:
+        query = select(Pair.split).where(Pair.dataset_id == dataset_id, Pair.split > names[-1])
+        name = session.execute(query.order_by(Pair.split).limit(1)).scalar()
+        if name is None:
+            break
+        names.append(name)
+    return names[1:]
 
 
 def ids_of_splits(session: Session, dataset_id: int, names: Sequence[str]) -> list[int]:

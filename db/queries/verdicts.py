@@ -344,6 +344,29 @@ def _decider(session: Session, act: VerdictRow | None) -> VerdictRow | None:
     return act if act is not None and act.decision is not None else None
 
 
+def has_decided(session: Session, author: str) -> bool:
+    """Whether the person or the rule has ever given a verdict, in any dataset, even one that was
+    taken back or replaced. Bulk edits are not verdicts."""
+    query = select(Verdict.id).where(Verdict.author == author).limit(1)
+    return not is_edit(author) and session.execute(query).first() is not None
+
+
+def first_deciders(session: Session, at_most: int) -> list[str]:
+    """The people and rules of `has_decided`, in the database's order; one step in an index each,
+    however many verdicts there are."""
+    names: list[str] = []
+    last = ""
+    while len(names) < at_most:
+        query = select(Verdict.author).where(Verdict.author > last)
+        author = session.execute(query.order_by(Verdict.author).limit(1)).scalar()
+        if author is None:
+            break
+        last = author
+        if not is_edit(author):
+            names.append(author)
+    return names
+
+
 def undo_last(
     session: Session, dataset_id: int, author: str, only_edits: bool = False
 ) -> VerdictRow | None:

@@ -133,3 +133,19 @@ def test_many_pairs_go_in_by_few_statements(sqlite_store: Store) -> None:
         pairs.add_pairs(session, dataset_id, rows)
     event.remove(sqlite_store.engine, "before_cursor_execute", remember)
     assert len(statements) <= len(rows) / 20
+
+
+def test_splits_are_listed_by_name_up_to_a_limit(store: Store) -> None:
+    (dataset_id, _), (other, _) = add_dataset(store, 2, "without"), add_dataset(store, 0, "other")
+    with store.writing() as session:
+        assert pairs.first_splits(session, dataset_id, 9) == []
+        assert pairs.has_split(session, dataset_id, "")
+        rows = [NewPair(f"i{n}", "a.jpg", "a", f"part {n % 4}") for n in range(12)]
+        pairs.add_pairs(session, dataset_id, rows)
+        assert pairs.first_splits(session, dataset_id, 9) == [f"part {n}" for n in range(4)]
+        assert pairs.first_splits(session, dataset_id, 2) == ["part 0", "part 1"]
+        assert pairs.has_split(session, dataset_id, "part 3")
+        assert not pairs.has_split(session, dataset_id, "part 4")
+        pairs.add_pairs(session, other, rows)
+        assert pairs.first_splits(session, other, 1) == ["part 0"]
+        assert not pairs.has_split(session, other, "")

@@ -386,3 +386,21 @@ def test_nothing_is_written_of_a_batch_that_makes_no_sense(store: Store) -> None
         verdicts.add_verdicts(session, [(ids[0], 0)], "correction", author="Ada")
     with store.reading() as session:
         assert pairs.get_pair(session, ids[0]).decision is None
+
+
+def test_deciders_are_people_and_rules_but_no_edits(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 3)
+    with store.reading() as session:
+        assert verdicts.first_deciders(session, 9) == []
+    decide(store, ids[0], 0, "drop", "Ben")
+    decide(store, ids[1], 0, "drop", "rule: gain over 0.2")
+    with store.writing() as session:
+        verdicts.rewrite(session, [verdicts.Rewrite(ids[2], 0, "edited")], author="Cid")
+    undo(store, dataset_id, "Ben")
+    with store.reading() as session:
+        assert verdicts.first_deciders(session, 9) == ["Ben", "rule: gain over 0.2"]
+        assert verdicts.first_deciders(session, 1) == ["Ben"]
+        assert verdicts.has_decided(session, "Ben"), "taken back, but given once"
+        assert not verdicts.has_decided(session, "Cid")
+        assert not verdicts.has_decided(session, "rule: edit by Cid")
+        assert not verdicts.has_decided(session, "Be")

@@ -1,0 +1,217 @@
+"""Splits and curators that a queue names and the dataset does not have are refused by name."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import event
+
+from backend.engine.bulk_edit import BulkEdit
+from backend.errors import SettingsError
+from backend.review.queue_form import from_text
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from tests.datasets.folders import image_folder
+from tests.traced_ui.test_review import Page
+from traced_ui.api import Actions
+from traced_ui.notebook import NotebookDataset
+from traced_ui.review_actions import ReviewActions
+
+SPLITS = ["train", "test", "train", None, "test", "train"]
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Iterator[Workspace]:
+    """Two datasets, pairs and plain. In the first Ada has decided one pair and edited another, and
+    a rule has dropped a third."""
+    rows = [
+        {"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}", "split": split}
+        for n, split in enumerate(SPLITS)
+    ]
+    image_folder(tmp_path / "pairs", rows, ("a.png",))
+    plain = [{key: row[key] for key in row if key != "split"} for row in rows]
+    image_folder(tmp_path / "plain", plain, ("a.png",))
+    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    opened.jobs.import_dataset(tmp_path / "pairs")
+    opened.jobs.import_dataset(tmp_path / "plain")
+    opened.review.decide(1, 0, "correct", author="Ada")
+    opened.review.decide(2, 0, "drop", author="rule: gain over 0.2")
+    last = opened.review.filter_of(1, from_text("external_id=p5"))
+    opened.review.edit_captions(last, BulkEdit(suffix=" !"), "Ada")
+    yield opened
+    opened.store.close()
+
+
+def ids_of(workspace: Workspace, dataset_id: int, query: str) -> list[int]:
+    filter = workspace.review.filter_of(dataset_id, from_text(query))
+    return [row.pair_id for row in workspace.review.queue_page(filter).rows]
+
+
+@pytest.mark.parametrize(
+    ("dataset_id", "query", "message"),
+    [
+        (1, "split=tset", r"^There is no split 'tset'\. There are: test, train\. Did you mean "
+                          r"'test'\?$"),
+        (1, "split=x", r"^There is no split 'x'\. There are: test, train\.$"),
+        (2, "split=train", "^There is no split 'train': the dataset has no splits.$"),
+        (1, "decided_by=Adda", r"^There is no verdict by 'Adda'\. There are verdicts by: Ada, "
+                               r"rule: gain over 0\.2\. Did you mean 'Ada'\?$"),
+        (1, "decided_by=rule: edit by Ada", "There is no verdict by 'rule: edit by Ada'"),
+    ],
+)  # fmt: skip
+def test_a_value_that_the_dataset_does_not_have_is_refused(
+    workspace: Workspace, dataset_id: int, query: str, message: str
+) -> None:
+    with pytest.raises(SettingsError, match=message):
+        workspace.review.filter_of(dataset_id, from_text(query))
+
+
+def test_values_that_exist_are_followed(workspace: Workspace) -> None:
+    assert ids_of(workspace, 1, "split=test&review=all&order=position") == [2, 5]
+    assert ids_of(workspace, 1, "decided_by=Ada&review=decided") == [1]
+    assert ids_of(workspace, 1, "decided_by=rule: gain over 0.2&review=decided") == [2]
+    assert ids_of(workspace, 2, "decided_by=Ada&review=decided") == [], "she has decided elsewhere"
+    workspace.review.undo(1, "Ada")  # the edit
+    workspace.review.undo(1, "Ada")
+    assert ids_of(workspace, 1, "decided_by=Ada&review=decided") == [], "she has decided before"
+
+
+def test_nobody_has_decided_anything_yet(tmp_path: Path) -> None:
+    image_folder(tmp_path / "p", [{"file_name": "a.png", "caption": "A dog"}], ("a.png",))
+    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    opened.jobs.import_dataset(tmp_path / "p")
+    with pytest.raises(SettingsError, match="no verdict by 'Ada': nobody has given one yet"):
+        opened.review.filter_of(1, {"decided_by": "Ada"})
+    opened.store.close()
+
+
+def test_a_long_list_is_cut(tmp_path: Path) -> None:
+    rows = [
+        {"file_name": "a.png", "id": str(n), "caption": "A dog", "split": f"part {n:03d}"}
+        for n in range(30)
+    ]
+    image_folder(tmp_path / "p", rows, ("a.png",))
+    opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    opened.jobs.import_dataset(tmp_path / "p")
+    with pytest.raises(SettingsError, match=r"part 018, part 019, …\."):
+        opened.review.filter_of(1, {"split": "prat"})
+    assert opened.review.filter_of(1, {"split": "part 029"}).split == "part 029"
+    opened.store.close()
+
+
+def test_it_costs_a_look_at_an_index(workspace: Workspace) -> None:
+    """Not a scan of a million pairs at each key: one row of an index, and names one by one."""
+    engine = workspace.store.opened.engine
+    asked: list[tuple[str, object]] = []
+
+    def remember(
+        _connection: object, _cursor: object, statement: str, given: object, *_: object
+    ) -> None:
+        if statement.startswith("SELECT"):
+            asked.append((statement, given))
+
+    event.listen(engine, "before_cursor_execute", remember)
+    workspace.review.filter_of(1, {"review": "all"})
+    assert asked == []
+    workspace.review.filter_of(1, {"split": "test", "decided_by": "Ada"})
+    assert len(asked) == 2
+    for fields in ({"split": "tset"}, {"decided_by": "Nobdy"}):
+        with pytest.raises(SettingsError):
+            workspace.review.filter_of(1, fields)
+    event.remove(engine, "before_cursor_execute", remember)
+    with engine.connect() as connection:
+        for statement, given in asked:
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # type: ignore[arg-type]
+            steps = " / ".join(str(step[3]) for step in plan)
+            assert steps.startswith("SEARCH"), f"{steps}\n{statement}"
+            assert "COVERING INDEX" in steps, f"{steps}\n{statement}"
+            assert "B-TREE" not in steps, f"{steps}\n{statement}"
+
+
+@pytest.mark.parametrize("query", ["split=tset", "decided_by=Nobdy"])
+def test_every_way_in_refuses(workspace: Workspace, query: str) -> None:
+    message = "There is no (split 'tset'|verdict by 'Nobdy')"
+    with pytest.raises(SettingsError, match=message):
+        workspace.review.select_pairs(1, queue=query)
+    with pytest.raises(SettingsError, match=message):
+        Actions(workspace).queue("pairs", filters=query)
+    with pytest.raises(SettingsError, match=message):
+        NotebookDataset(workspace, 1).queue(query)
+
+
+def test_a_stale_address_opens_the_usual_queue_with_the_reason(workspace: Workspace) -> None:
+    page = Page(ReviewActions(workspace), split="tset", review="all")
+    assert "There is no split &#39;tset&#39;. There are: test, train." in page.shown.toast
+    assert "The address was ignored" in page.shown.toast
+    assert "Traceback" not in page.shown.toast
+    assert page.session.filter == {"review": "unreviewed", "order": "p_error"}
+    assert page.session.pair_id is not None
+    assert "A dog" in page.shown.stage
+    assert "was ignored" in page.press("visit", address={"dataset": "1", "decided_by": "Nobdy"})
+    page.press("visit", address={"dataset": "1", "split": "test"})
+    assert page.session.filter["split"] == "test"
+
+
+def test_an_address_whose_search_cannot_be_made_is_ignored_too(workspace: Workspace) -> None:
+    page = Page(ReviewActions(workspace), meaning="a dog")
+    assert "until they are scored" in page.shown.toast
+    assert page.session.pair_id is not None
+    for address in ({"map": "1;0,0;0,1;1,1"}, {"like": "confused:999"}):
+        assert "was ignored" in page.press("visit", address=address)
+        assert page.session.filter == {"review": "unreviewed", "order": "p_error"}
+
+
+def test_the_filters_of_one_dataset_are_dropped_where_another_lacks_the_value(
+    workspace: Workspace,
+) -> None:
+    page = Page(ReviewActions(workspace))
+    page.press("filter", filter={"split": "test"})
+    shown = page.actions.open(2, page.request)
+    assert "There is no split &#39;test&#39;: the dataset has no splits" in shown.toast
+    assert "filters were cleared" in shown.toast
+    assert page.session.filter == {"review": "unreviewed", "order": "p_error"}
+    assert workspace.review.open_pair(page.session.pair_id).dataset_id == 2
+    assert "A dog" in shown.stage
+
+
+def test_an_address_waits_for_the_dataset_that_it_names(workspace: Workspace) -> None:
+    """A page is opened with the dataset at the top first, and changes to the named one then."""
+    page = Page(ReviewActions(workspace), 2, dataset="1", split="test")
+    assert page.shown.toast == ""
+    assert page.actions.open(1, page.request).toast == ""
+    assert page.session.filter["split"] == "test"
+    deleted = Page(ReviewActions(workspace), 2, dataset="99", split="test")
+    assert "was ignored" in deleted.shown.toast
+
+
+def test_saved_views_go_on(workspace: Workspace) -> None:
+    """One that names what exists opens; one that does not says so and breaks nothing else."""
+    workspace.review.save_view(1, "the tests", {"split": "test"})
+    workspace.review.save_view(1, "by Eve", {"decided_by": "Eve"})
+    page = Page(ReviewActions(workspace))
+    assert "by Eve" in page.shown.queue
+    page.press("view", name="the tests")
+    assert page.session.filter["split"] == "test"
+    assert "There is no verdict by &#39;Eve&#39;" in page.press("view", name="by Eve")
+    assert page.session.filter["split"] == "test", "the queue stays as it was"
+    page.press("grid")
+    assert "by Eve" in page.shown.queue
+    with pytest.raises(SettingsError, match="no verdict by 'Eve'"):
+        workspace.review.select_pairs(1, view="by Eve")
+    page.press("delete-view", name="by Eve")
+    assert "by Eve" not in page.shown.queue
+
+
+def test_a_filter_on_the_page_is_refused_and_the_queue_stays(workspace: Workspace) -> None:
+    page = Page(ReviewActions(workspace))
+    before = page.session.pair_id
+    assert "Did you mean &#39;test&#39;" in page.press("filter", filter={"split": "tset"})
+    assert page.session.filter == {"review": "unreviewed", "order": "p_error"}
+    assert page.session.pair_id == before
+
+
+def test_a_way_of_likeness_that_does_not_exist_is_refused(workspace: Workspace) -> None:
+    with pytest.raises(SettingsError, match="there are image, duplicate, caption, confused"):
+        Actions(workspace).similar(1, way="sound")
+    with pytest.raises(SettingsError, match="'sound:1' is not a search"):
+        workspace.review.search(1, like="sound:1")
