@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from backend.cli.options import AS_JSON, DATABASE
-from backend.cli.output import console, emit, open_workspace, reported
+from backend.cli.output import console, emit, open_workspace, reported, results
 from backend.errors import SettingsError
 from backend.settings import load_settings
 
@@ -44,7 +44,7 @@ def rename(
     with reported(False):
         workspace = open_workspace(load_settings({"database": db}))
         workspace.rename_dataset(workspace.find(name), new)
-        console.print(f"'{escape(name)}' is now called '{escape(new.strip())}'.")
+        results.print(f"'{escape(name)}' is now called '{escape(new.strip())}'.")
 
 
 @datasets.command("guidelines")
@@ -73,7 +73,7 @@ def guidelines(
         except UnicodeDecodeError as problem:
             raise SettingsError(f"'{set_from}' is not UTF-8. Save it as UTF-8.") from problem
         workspace.set_guidelines(dataset_id, text)
-        console.print(f"The guidelines of '{escape(name)}' are set.")
+        results.print(f"The guidelines of '{escape(name)}' are set.")
 
 
 @datasets.command("delete")

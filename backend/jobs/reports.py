@@ -97,6 +97,16 @@ class SpecificityReport:
 
 
 @dataclass(frozen=True)
+class ScoreResult(ScoreReport):
+    """What the command `score` did, with the reports of what it measured besides and the rows of
+    scores it wrote to a file; None for what was not requested."""
+
+    support: SupportReport | None = None
+    specificity: SpecificityReport | None = None
+    rows_written: int | None = None
+
+
+@dataclass(frozen=True)
 class PictureQualityReport:
     """`measured` pictures were looked at now; `unreadable` could not be opened; `issues`: pairs by
     what their picture has, of the whole dataset."""

@@ -39,6 +39,23 @@ def test_results_and_messages_are_apart(tmp_path: Path) -> None:
     assert quiet.stderr == ""
 
 
+def test_what_was_changed_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("import", str(malformed(tmp_path / "pairs")))
+    (tmp_path / "guide.md").write_text("Say what is seen.")
+    models = SimpleNamespace(remove=lambda _: 2_000_000_000)
+    monkeypatch.setattr(
+        "backend.cli.model_commands.open_workspace", lambda _: SimpleNamespace(models=models)
+    )
+    for arguments, result in (
+        (("datasets", "rename", "pairs", "dogs"), "'pairs' is now called 'dogs'."),
+        (("datasets", "guidelines", "dogs", "--set", str(tmp_path / "guide.md")), "are set."),
+        (("models", "remove", "fast"), "2.0 GB are free again."),
+    ):
+        done = run("--quiet", *arguments)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert result in done.stdout
+
+
 def test_errors_are_reported_even_so() -> None:
     done = run("--quiet", "progress", "nothing")
     assert done.exit_code == 3
