@@ -4,6 +4,7 @@ import ast
 import io
 import json
 import pickle
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ import pytest
 import torch
 
 from backend.cli.doctor import examine
+from backend.cli.options import PRECISION
 from backend.engine import hub
 from backend.engine.concreteness.scoring import score_captions
 from backend.engine.correction.captioner import load_captioner
@@ -440,6 +442,16 @@ def test_bfloat16_only_where_it_is_native(
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     assert choose_precision(device) == wanted
     assert choose_precision(device, "bfloat16") == "bfloat16"
+
+
+def test_the_help_says_where_bfloat16_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    (option,) = PRECISION.__metadata__
+    stated = re.search(r"compute capability (\d+)\.(\d+)", option.help)
+    assert stated, option.help
+    least = (int(stated[1]), int(stated[2]))
+    for capability, native in ((least, True), ((least[0] - 1, 9), False)):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, c=capability: c)
+        assert hub.native_bfloat16("cuda") is native
 
 
 def imports_in(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
