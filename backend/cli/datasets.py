@@ -342,7 +342,8 @@ def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
     if yes:
         return
     what = "private" if hub.private else "PUBLIC"
-    existing = f", which has {hub.files} files already" if hub.exists else ""
+    files = "1 file" if hub.files == 1 else f"{hub.files:,} files"
+    existing = f", which has {files} already" if hub.exists else ""
     question = f"Upload {pairs} pairs with their images to {hub.url} ({what}){existing}?"
     if not sys.stdin.isatty():
         raise SettingsError(f"{question} There is no terminal to answer from: pass --yes.")

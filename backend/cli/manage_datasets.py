@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from backend.cli.options import AS_JSON, DATABASE
-from backend.cli.output import console, emit, open_workspace, reported
+from backend.cli.output import console, emit, open_workspace, reported, results
 from backend.errors import SettingsError
 from backend.settings import load_settings
 
@@ -44,7 +44,7 @@ def rename(
     with reported(False):
         workspace = open_workspace(load_settings({"database": db}))
         workspace.rename_dataset(workspace.find(name), new)
-        console.print(f"'{escape(name)}' is now called '{escape(new.strip())}'.")
+        results.print(f"'{escape(name)}' is now called '{escape(new.strip())}'.")
 
 
 @datasets.command("guidelines")
@@ -73,7 +73,7 @@ def guidelines(
         except UnicodeDecodeError as problem:
             raise SettingsError(f"'{set_from}' is not UTF-8. Save it as UTF-8.") from problem
         workspace.set_guidelines(dataset_id, text)
-        console.print(f"The guidelines of '{escape(name)}' are set.")
+        results.print(f"The guidelines of '{escape(name)}' are set.")
 
 
 @datasets.command("delete")
@@ -94,17 +94,17 @@ def delete(
         workspace = open_workspace(load_settings({"database": db}))
         dataset_id = workspace.find(name)
         going = workspace.what_goes(dataset_id)
-        console.print(
-            f"'{escape(going.name)}': {going.pairs:,} pairs with their scores ({going.scored:,}) "
-            f"and suggestions go. {going.reviewed:,} pairs have a verdict; all {going.acts:,} acts "
-            f"are kept in a file. The images in {escape(going.root)} stay.",
-            soft_wrap=True,
+        losses = (
+            f"'{going.name}': {going.pairs:,} pairs with their scores ({going.scored:,}) and "
+            f"suggestions go. {going.reviewed:,} pairs have a verdict; all {going.acts:,} acts are "
+            f"kept in a file. The images in {going.root} stay."
         )
-        if not yes:
-            if as_json:
-                raise SettingsError("With --json there is no prompt: pass --yes as well.")
-            if not typer.confirm("Delete it?", err=True):
-                raise SettingsError("Nothing was deleted.")
+        if yes:
+            console.print(escape(losses), soft_wrap=True)
+        elif as_json:
+            raise SettingsError("With --json there is no prompt: pass --yes as well.")
+        elif not typer.confirm(f"{losses}\nDelete it?", err=True):  # asked with --quiet as well
+            raise SettingsError("Nothing was deleted.")
         gone = workspace.delete_dataset(dataset_id, keep)
         kept = f" Its verdicts are in {gone.verdict_file}." if gone.verdict_file else ""
         emit(gone, as_json, f"'{gone.name}' is deleted.{kept}")

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from backend.cli.options import AS_JSON, DATABASE, DEVICE, PRECISION
-from backend.cli.output import console, emit, open_workspace, progress, reported, results
+from backend.cli.output import emit, open_workspace, progress, reported, results
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def remove(model: MODEL, db: DATABASE = None) -> None:
     """Delete a downloaded model from this machine."""
     with reported(False):
         freed = open_workspace(load_settings({"database": db})).models.remove(model)
-        console.print(f"'{escape(model)}' is removed; {size(freed)} are free again.")
+        results.print(f"'{escape(model)}' is removed; {size(freed)} are free again.")
 
 
 @models.command("probe")

@@ -65,8 +65,9 @@ QUANTISE = Annotated[
 DEVICE = Annotated[str | None, typer.Option(help="cuda, mps or cpu. Default: the best available.")]
 PRECISION = Annotated[
     str | None,
-    typer.Option(help="float32 or bfloat16. Default: bfloat16 on CUDA, float32 elsewhere."),
-]
+    typer.Option(help="float32 or bfloat16. Default: bfloat16 on CUDA devices of compute "
+                 "capability 8.0 or higher, float32 elsewhere."),
+]  # fmt: skip
 EXPLORER = Annotated[
     str | None,
     typer.Option(help="How captions are edited: elimination, gcd or fast-gcd. Default: "

@@ -129,6 +129,9 @@ def reported(as_json: bool) -> Iterator[None]:
     except KeyboardInterrupt:
         console.print("Stopped. Finished work is kept; the same command resumes from there.")
         raise typer.Exit(INTERRUPTED) from None
+    except typer.Abort:  # Ctrl-C at a prompt, or the end of the input
+        errors.print("Stopped: the question was not answered, and nothing was changed.")
+        raise typer.Exit(INTERRUPTED) from None
     except typer.Exit:
         raise
     except Exception as error:

@@ -20,6 +20,7 @@ from backend.cli.options import (
 )
 from backend.cli.output import console, emit, open_workspace, progress, reported
 from backend.errors import SettingsError
+from backend.jobs.reports import ScoreResult
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def score(
             console.print(f"[yellow]Note:[/] {escape(limits)}")
         with progress("Scoring") as update:
             report = workspace.jobs.score(dataset_id, update, suggestions, cluster, anyway=anyway)
-        supported = None
+        supported = specific = rows = None
         if support:
             with progress("Support") as update:
                 supported = workspace.jobs.measure_support(dataset_id, progress=update)
@@ -154,17 +155,12 @@ def score(
         if specificity:
             with progress("Specificity") as update:
                 specific = workspace.jobs.measure_specificity(dataset_id, update)
-            console.print(specificity_summary(specific))
         if out is not None:
             rows = workspace.jobs.write_scores(dataset_id, out)
-            console.print(f"{rows} rows written to {escape(str(out))}")
-        emit(
-            report, as_json,
-            f"{report.scored} pairs scored, {report.skipped} already had scores, "
-            f"{report.unreadable} images unreadable, {report.truncated} captions longer than the "
-            f"model reads; {report.seconds:.0f} s."
-            + ("" if supported is None else "\n" + support_summary(supported)),
-        )  # fmt: skip
+        result = ScoreResult(
+            **vars(report), support=supported, specificity=specific, rows_written=rows
+        )
+        emit(result, as_json, score_summary(result, out))
 
 
 def train(
@@ -232,6 +228,22 @@ def estimate_summary(planned: "Estimate") -> str:
         f"come on top. {planned.disk / 1e6:,.0f} MB of disk, {planned.memory / 1e9:.1f} GB of "
         "memory."
     )
+
+
+def score_summary(result: ScoreResult, out: Path | None) -> str:
+    """What was computed, measured and written, a line each."""
+    lines = [
+        f"{result.scored} pairs scored, {result.skipped} already had scores, {result.unreadable} "
+        f"images unreadable, {result.truncated} captions longer than the model reads; "
+        f"{result.seconds:.0f} s."
+    ]
+    if result.support is not None:
+        lines.append(support_summary(result.support))
+    if result.specificity is not None:
+        lines.append(specificity_summary(result.specificity))
+    if out is not None:
+        lines.append(f"{result.rows_written} rows written to {out}")
+    return "\n".join(lines)
 
 
 def support_summary(report: "SupportReport") -> str:

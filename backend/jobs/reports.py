@@ -98,6 +98,16 @@ class SpecificityReport:
 
 
 @dataclass(frozen=True)
+class ScoreResult(ScoreReport):
+    """What the command `score` did, with the reports of what it measured besides and the rows of
+    scores it wrote to a file; None for what was not requested."""
+
+    support: SupportReport | None = None
+    specificity: SpecificityReport | None = None
+    rows_written: int | None = None
+
+
+@dataclass(frozen=True)
 class PictureQualityReport:
     """Pictures `measured` now; `unreadable` ones could not be opened. `issues`: number of pairs by
     issue of their picture, in the whole dataset."""

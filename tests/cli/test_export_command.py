@@ -2,9 +2,11 @@
 
 import json
 import os
+import pty
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,18 @@ def hub() -> Iterator[Hub]:
         yield opened
 
 
+@contextmanager
+def terminal(typed: str) -> Iterator[int]:
+    """The program's end of a terminal at which somebody has typed ahead."""
+    person, program = pty.openpty()
+    try:
+        os.write(person, typed.encode())
+        yield program
+    finally:
+        os.close(person)
+        os.close(program)
+
+
 @pytest.fixture
 def run(tmp_path: Path, hub: Hub) -> Run:
     environment = {
@@ -32,10 +46,12 @@ def run(tmp_path: Path, hub: Hub) -> Run:
     environment.pop("HF_HUB_OFFLINE")
 
     def command(*arguments: str, answer: str | None = None, **more: str) -> tuple[int, str, str]:
-        done = subprocess.run(
-            [sys.executable, "app.py", *arguments], cwd=ROOT, env={**environment, **more},
-            input=answer, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        """`answer`: what somebody at a terminal types; None: there is no terminal."""
+        with terminal(answer) if answer is not None else nullcontext(subprocess.DEVNULL) as given:
+            done = subprocess.run(
+                [sys.executable, "app.py", *arguments], cwd=ROOT, env={**environment, **more},
+                stdin=given, capture_output=True, text=True, check=False,
+            )  # fmt: skip
         return done.returncode, done.stdout, " ".join(done.stderr.split())
 
     rows = [
@@ -92,6 +108,30 @@ def test_a_push_is_private_asked_for_and_loaded_again(run: Run, tmp_path: Path, 
     assert json.loads(done.stdout.splitlines()[-1]) == {
         "train": ["A dog 0", "A dog 2"], "test": ["A dog 1"], "holdout": ["A dog 3"],
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("answer", ["n\n", "\n"], ids=["no", "enter alone"])
+def test_who_does_not_agree_uploads_nothing(
+    run: Run, tmp_path: Path, hub: Hub, answer: str
+) -> None:
+    hub.repositories["ada/pairs"] = before = Repository(False, {"LICENSE": b"mine"})
+    arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs", "--public")
+    status, _, message = run("--quiet", *arguments, answer=answer)
+    question = f"Upload 4 pairs with their images to {hub.url}/datasets/ada/pairs (PUBLIC), "
+    assert question + "which has 1 file already? [y/N]" in message
+    assert (status, "Nothing was written, and nothing uploaded." in message) == (2, True)
+    assert not (tmp_path / "out").exists()
+    assert (before.files, before.commits) == ({"LICENSE": b"mine"}, [])
+    assert not any(name.startswith("POST") for name in hub.requests)
+
+
+def test_who_agrees_uploads(run: Run, tmp_path: Path, hub: Hub) -> None:
+    arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs")
+    status, result, message = run(*arguments, answer="y\n")
+    assert status == 0, message
+    assert f"to {hub.url}/datasets/ada/pairs (private)? [y/N]" in message
+    assert "Uploaded to" in result
+    assert hub.repositories["ada/pairs"].files["SHA256SUMS"]
 
 
 def test_a_second_push_removes_what_the_first_had_and_nothing_else(

@@ -9,9 +9,9 @@ from typer.testing import CliRunner
 
 import app as program
 from backend.cli import output
-from backend.errors import EXIT_STATUSES, TracedError
+from backend.errors import EXIT_STATUSES, INTERRUPTED, TracedError
 from backend.review.queue_form import from_fields
-from tests.datasets.folders import malformed
+from tests.datasets.folders import GOOD, malformed
 
 runner = CliRunner()
 
@@ -23,8 +23,8 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "state"
 
 
-def run(*arguments: str) -> Any:
-    return runner.invoke(program.app, list(arguments), env={"COLUMNS": "200"})
+def run(*arguments: str, typed: str = "") -> Any:
+    return runner.invoke(program.app, list(arguments), input=typed, env={"COLUMNS": "200"})
 
 
 def test_results_and_messages_are_apart(tmp_path: Path) -> None:
@@ -37,6 +37,49 @@ def test_results_and_messages_are_apart(tmp_path: Path) -> None:
     quiet = run("--quiet", "import", folder)
     assert "pairs added" in quiet.stdout
     assert quiet.stderr == ""
+
+
+def test_what_was_changed_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("import", str(malformed(tmp_path / "pairs")))
+    (tmp_path / "guide.md").write_text("Say what is seen.")
+    models = SimpleNamespace(remove=lambda _: 2_000_000_000)
+    monkeypatch.setattr(
+        "backend.cli.model_commands.open_workspace", lambda _: SimpleNamespace(models=models)
+    )
+    for arguments, result in (
+        (("datasets", "rename", "pairs", "dogs"), "'pairs' is now called 'dogs'."),
+        (("datasets", "guidelines", "dogs", "--set", str(tmp_path / "guide.md")), "are set."),
+        (("models", "remove", "fast"), "2.0 GB are free again."),
+    ):
+        done = run("--quiet", *arguments)
+        assert (done.exit_code, done.stderr) == (0, "")
+        assert result in done.stdout
+
+
+@pytest.mark.parametrize("options", [(), ("--quiet",)], ids=["plain", "quiet"])
+def test_a_deletion_says_what_goes_before_it_asks(tmp_path: Path, options: tuple[str, ...]) -> None:
+    run("import", str(malformed(tmp_path / "pairs")))
+    done = run(*options, "datasets", "delete", "pairs", typed="n\n")
+    assert done.exit_code == 2
+    question = done.stderr[: done.stderr.index("[y/N]")]
+    for part in (f"{GOOD} pairs", "scores", "verdict", str(tmp_path / "pairs"), "Delete it?"):
+        assert part in question
+    assert question.count(f"{GOOD} pairs") == 1
+    done = run(*options, "datasets", "delete", "pairs", typed="y\n")
+    assert (done.exit_code, "is deleted" in done.stdout) == (0, True)
+
+
+def test_a_question_that_nobody_answers_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "logs"))
+    run("import", str(malformed(tmp_path / "pairs")))
+    done = run("datasets", "delete", "pairs", typed="")
+    assert done.exit_code == INTERRUPTED
+    assert "not answered" in done.stderr
+    assert "Unexpected" not in done.stderr
+    assert not (tmp_path / "logs").exists()
+    assert "pairs" in run("datasets", "list").stdout
 
 
 def test_errors_are_reported_even_so() -> None:

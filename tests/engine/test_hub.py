@@ -4,6 +4,7 @@ import ast
 import io
 import json
 import pickle
+import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -15,7 +16,7 @@ import torch
 import typer
 
 from backend.cli.doctor import examine
-from backend.cli.output import reported
+from backend.cli.options import PRECISION
 from backend.engine import hub
 from backend.engine.concreteness.scoring import score_captions
 from backend.engine.correction.captioner import load_captioner
@@ -28,6 +29,7 @@ from backend.lab.scenes.vision_language import make_vision_language_model
 from backend.loaded_models import Engine
 from backend.settings import load_settings
 from tests.checkpoints import drawn_pairs, random_blip, random_captioner, random_clip, random_siglip
+from tests.engine.concreteness.small_models import text_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json")
@@ -440,24 +442,50 @@ def test_a_models_own_code_is_never_run_and_nobody_is_asked(
     assert not marker.exists()
 
 
+@pytest.mark.parametrize("place", ["automatic", "unknown type", "module"])
+def test_a_sentence_models_own_code_is_never_run_either(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, marker = text_encoder(tmp_path / "sentences", ["a dog"]), tmp_path / "ran"
+    assert hub.load_sentence_model(str(model)).encode(["a dog"]).shape == (1, 32)
+    with_code(model, marker, **AUTO)
+    if place == "unknown type":
+        change(model / "config.json", model_type="evil-model")
+    if place == "module":  # of sentence-transformers, by its own file and not by transformers
+        modules = [{"idx": 0, "name": "0", "path": "", "type": "evil.Evil"}]
+        (model / "modules.json").write_text(json.dumps(modules))
+    monkeypatch.setattr(sys, "stdin", Unreadable("y\n" * 9))
+    monkeypatch.setattr("builtins.input", lambda *_: pytest.fail("somebody was asked"))
+    with pytest.raises(ModelUnavailable):
+        hub.load_sentence_model(str(model))
+    assert not marker.exists()
+
+
+def loads_a_model(call: ast.Call) -> bool:
+    """Whether it is by one of the libraries that would run a model's code if they were allowed."""
+    name = ast.unparse(call.func).split(".")[-1]
+    return name in ("from_pretrained", "SentenceTransformer", "CrossEncoder")
+
+
 def test_models_are_loaded_in_one_place() -> None:
-    """Every `from_pretrained` and `torch.load` is in `hub`, which forbids code and explains."""
+    """Every `from_pretrained`, `SentenceTransformer` and `torch.load` is in `hub`, which forbids
+    code and explains."""
     elsewhere = []
     for path in sorted([ROOT / "app.py", *ROOT.glob("backend/**/*.py"), *ROOT.glob("db/**/*.py")]):
         if path.name in ("hub.py", "worker.py"):  # the worker lives in LAVIS's environment
             continue
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if isinstance(node, ast.Call):
                 called = ast.unparse(node.func)
-                if called.endswith(".from_pretrained") or called == "torch.load":
+                if loads_a_model(node) or called == "torch.load":
                     elsewhere.append(f"{path.relative_to(ROOT)}:{node.lineno}: {called}")
     assert not elsewhere
     calls = [
         node
         for node in ast.walk(ast.parse(Path(hub.__file__).read_text("utf-8")))
-        if isinstance(node, ast.Call) and "from_pretrained" in ast.unparse(node.func)
+        if isinstance(node, ast.Call) and loads_a_model(node)
     ]
-    assert calls
+    assert len(calls) >= 2
     for call in calls:
         assert any(
             key.arg == "trust_remote_code" and ast.unparse(key.value) == "False"
@@ -518,6 +546,16 @@ def test_bfloat16_only_where_it_is_native(
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _: capability)
     assert choose_precision(device) == wanted
     assert choose_precision(device, "bfloat16") == "bfloat16"
+
+
+def test_the_help_says_where_bfloat16_is_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
+    (option,) = PRECISION.__metadata__
+    stated = re.search(r"compute capability (\d+)\.(\d+)", option.help)
+    assert stated, option.help
+    least = (int(stated[1]), int(stated[2]))
+    for capability, native in ((least, True), ((least[0] - 1, 9), False)):
+        monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _, c=capability: c)
+        assert hub.native_bfloat16("cuda") is native
 
 
 def imports_in(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:

@@ -15,12 +15,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+import uvicorn
 
 from backend.bundled import DEMO
 from backend.errors import EXIT_STATUSES, INTERRUPTED, PortInUse
 from tests.datasets.folders import image_folder
 from traced_ui.listening import listen
-from traced_ui.server import SECONDS_TO_END
+from traced_ui.server import SECONDS_TO_END, _Server
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The server has so many seconds on an idle machine; a busy one is given more, but not for ever.
@@ -81,6 +82,47 @@ def test_it_ends_in_time_with_jobs_and_clients_and_goes_on(
         assert "job 2 has taken it over" in " ".join("".join(lines).split())
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) == INTERRUPTED
+
+
+@pytest.mark.parametrize(("sent", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, INTERRUPTED)])
+def test_whatever_hangs_is_ended_before_the_time_is_over(
+    monkeypatch: pytest.MonkeyPatch, sent: signal.Signals, status: int
+) -> None:
+    ended: list[int] = []
+    started: list[threading.Timer] = []
+    monkeypatch.setattr(threading.Timer, "start", lambda timer: started.append(timer))
+    monkeypatch.setattr("traced_ui.server.os._exit", ended.append)
+    server = _Server(uvicorn.Config(app=lambda: None))
+    server.handle_exit(sent, None)
+    assert server.should_exit
+    (watchdog,) = started
+    assert watchdog.daemon, "or it would itself keep a process that has ended in time"
+    assert SECONDS_TO_END == 10
+    # Not before the server had time to end by itself, and not so late that nothing is left.
+    assert SECONDS_TO_END / 2 < watchdog.interval <= SECONDS_TO_END - 1
+    assert ended == []
+    watchdog.function(*watchdog.args)
+    assert ended == [status]
+    server.handle_exit(sent, None)
+    assert server.force_exit, "the second time nobody is waited for"
+    assert len(started) == 1, "nor is there more time"
+
+
+#: A server whose thread never ends, as one that is inside a library; it has a moment to do so.
+_HANGING = """
+import signal, threading
+from traced_ui import server
+server.SECONDS_TO_END = 2.1
+server._Server(server.uvicorn.Config(app=None)).handle_exit(signal.SIGTERM, None)
+threading.Event().wait()
+"""
+
+
+def test_a_thread_that_hangs_does_not_keep_the_process() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _HANGING], cwd=ROOT, check=False, timeout=PATIENCE * 4
+    )
+    assert done.returncode == 0
 
 
 #: An import as the page starts it; its program is killed in the middle.
