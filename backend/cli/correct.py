@@ -172,8 +172,8 @@ def distill(
         recipe = Recipe(rank, 2 * rank, epochs, learning_rate, batch, modules, seed)
         with progress("Distilling a corrector") as update:
             report = distill(
-                workspace.store, workspace.engine, dataset_id, small, out, asked, mode_named(mode),
-                taught, held_out, recipe, update,
+                workspace.store, workspace.engines.of_dataset(dataset_id), dataset_id, small, out,
+                asked, mode_named(mode), taught, held_out, recipe, update,
             )  # fmt: skip
         emit(report, as_json, distillation_summary(report))
 

@@ -15,6 +15,9 @@ from backend.loaded_models import Engine
 from backend.store import Store
 from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
+from db.queries import runs as run_queries
+from db.queries import trajectories as trajectory_queries
+from db.queries.pairs import PairRow
 
 #: Number of pictures sampled.
 SAMPLE = 60
@@ -82,17 +85,38 @@ def check_pictures(store: Store, engine: Engine, dataset_id: int, run_id: int = 
         raise UnknownPictures(refusal(seen))
 
 
-def check_picture(engine: Engine, image: Image.Image) -> None:
-    """Check one picture, for the playground. Raises UnknownPictures."""
+def check_picture(engine: Engine, image: Image.Image, name: str = "") -> None:
+    """One picture, in the playground or of a dataset (its `name`). Raises UnknownPictures."""
     known = Familiarity.of_model(engine.settings.model)
     if known is None:
         return
     with engine.lock:
         if known.unknown(engine.scorer, [image])[0]:
-            raise UnknownPictures(
-                f"It is nothing that {_named(engine.settings.model)} was trained on: its scores "
-                "would mean nothing."
-            )
+            raise UnknownPictures(why_unknown(engine.settings.model, f"'{name}'" if name else "It"))
+
+
+def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.Image) -> None:
+    """A pair's picture. Raises UnknownPictures, unless the pair has a score by this model or
+    somebody has decided to score the dataset anyway."""
+    info = engine.scorer.info
+    with store.reading() as session:
+        if was_scored_anyway(session, pair.dataset_id, engine.settings):
+            return
+        run = run_queries.latest_run(session, pair.dataset_id, "score")
+        is_scored = (
+            run is not None
+            and (run.scorer_kind, run.revision) == (info.kind, info.revision)
+            and trajectory_queries.get_trajectory(session, pair.id, run.id) is not None
+        )
+    if not is_scored:
+        check_picture(engine, image, pair.image_path)
+
+
+def why_unknown(model: str, picture: str = "It") -> str:
+    """What is wrong with a picture that the model does not know."""
+    return (
+        f"{picture} is nothing that {_named(model)} was trained on: its scores would mean nothing."
+    )
 
 
 def refusal(seen: Recognition) -> str:

@@ -25,7 +25,7 @@ from backend.jobs.classifiers import (
     word_weights,
 )
 from backend.jobs.dataset_pairs import prepare_scorer
-from backend.jobs.known_pictures import check_picture
+from backend.jobs.known_pictures import check_picture, check_picture_of
 from backend.jobs.nonce_pools import nonce_pools
 from backend.jobs.stored_trajectories import exploring_of
 from backend.jobs.suggest import suggest_for
@@ -81,11 +81,13 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
 
 
 def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> CaptionCheck:
-    """Score the curator's own edit of a pair's caption."""
+    """Score the curator's own edit of a pair's caption. Raises UnknownPictures for a picture of a
+    kind that the model does not know, as scoring does."""
     with store.reading() as session:
         pair = pair_queries.get_pair(session, pair_id)
-    prepare_scorer(store, engine, pair.dataset_id)
     image = _opened(store, pair_id)
+    check_picture_of(store, engine, pair, image)
+    prepare_scorer(store, engine, pair.dataset_id)
     state = engine.encode([image])[0]
     (trajectory,) = engine.trajectories(
         [(state, caption[:LONGEST_EDIT])], [pair_id], _exploring(store, pair.dataset_id)

@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
+from backend.engine.familiarity import Familiarity
 from backend.errors import UnknownPictures, explain
 from backend.jobs.dataset_models import with_models
 from backend.jobs.known_pictures import recognise, sampled
@@ -177,6 +179,32 @@ def test_nothing_is_scored_by_a_model_that_cannot_know_it(pairs: Path, clip: Pat
     with pytest.raises(UnknownPictures):
         workspace.review.playground(picture, "A dog")
     assert workspace.review.playground(picture, "A dog", anyway=True).s_0 <= 1
+    workspace.store.close()
+
+
+def test_an_edit_of_a_picture_that_the_model_does_not_know_is_not_scored(pairs: Path) -> None:
+    workspace = opened(pairs)
+    dataset = workspace.find_or_import(str(photographs(pairs / "photographs")))
+    first = workspace.review.queue_page(_all(dataset)).rows[0].pair_id
+    with pytest.raises(UnknownPictures, match=r"'\d+\.png' is nothing that the") as refused:
+        workspace.review.check_caption(first, "A dog")
+    assert "--" not in explain(refused.value, "page")
+    scenes = workspace.find_or_import(str(pairs / "pairs"))
+    drawn = workspace.review.queue_page(_all(scenes)).rows[0].pair_id
+    assert workspace.review.check_caption(drawn, "A dog").s <= 1
+    workspace.jobs.score(dataset, suggestions=False, anyway=True)
+    assert workspace.review.check_caption(first, "A dog").s <= 1
+    workspace.store.close()
+
+
+def test_edits_of_what_is_scored_are_scored(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scene in hundreds is taken for something else; if it has scores, so have its edits."""
+    workspace = opened(pairs)
+    dataset = workspace.find_or_import(str(pairs / "pairs"))
+    workspace.jobs.score(dataset, suggestions=False)
+    first = workspace.review.queue_page(_all(dataset)).rows[0].pair_id
+    monkeypatch.setattr(Familiarity, "distances", lambda self, seen: np.full(len(seen), 1e9))
+    assert workspace.review.check_caption(first, "A dog").s <= 1
     workspace.store.close()
 
 
