@@ -24,9 +24,11 @@ from backend.engine.correction.anchoring import (
     Unanchored,
     anchored_share,
     conflicts,
+    misplaced_negations,
     unsupported,
 )
 from backend.engine.correction.said import Said, left_out, new_phrases, said_in
+from backend.engine.correction.shortening import is_sentence
 from backend.engine.correction.striking import shortened, without
 from backend.engine.language_models import Answer, ChatModel, Question
 from backend.engine.language_models.question import harmless
@@ -252,10 +254,13 @@ def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | 
     if boost.kind == "blend" and (added := unsupported(text, boost.sources)):
         return Guarded("", added[0].why)
     struck: list[Unanchored] = []
-    while conflicting := conflicts(text, human):
+    while conflicting := _contradictions(boost, text, human):
         conflict = conflicting[0]
         struck.append(conflict)
-        text = without(text, conflict.start, conflict.end)
+        shorter = without(text, conflict.start, conflict.end)
+        if not _stays_a_sentence(text, shorter):
+            return Guarded("", conflict.why, tuple(struck))
+        text = shorter
     said = said_in(human)
     count = len(Caption.parse(text))
     if read_words is not None and read_words < count:
@@ -271,7 +276,10 @@ def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | 
         struck.append(
             Unanchored(worst.start, worst.end, phrase, f"the picture does not show '{phrase}'")
         )
-        text = without(text, worst.start, worst.end)
+        shorter = without(text, worst.start, worst.end)
+        if not _stays_a_sentence(text, shorter):
+            return Guarded("", struck[-1].why, tuple(struck))
+        text = shorter
     if not text.strip():
         return Guarded("", "nothing holds", tuple(struck))
     if boost.kind != "visual" and (lost := left_out(without_opener(human[0]), text)):
@@ -279,6 +287,21 @@ def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | 
     return Guarded(
         text, "", tuple(struck), anchored_share(text, boost.sources or human), tuple(notes)
     )
+
+
+def _contradictions(boost: Boost, text: str, human: Sequence[str]) -> list[Unanchored]:
+    """What the people's captions contradict, above all the one that would be enriched, and
+    negations that occur in no source."""
+    return [
+        *conflicts(text, human),
+        *misplaced_negations(text, human[:1]),
+        *misplaced_negations(text, boost.sources, unmentioned=bool(boost.sources)),
+    ]
+
+
+def _stays_a_sentence(text: str, shorter: str) -> bool:
+    """Whether a phrase has been taken out of a sentence so that a sentence is left, or nothing."""
+    return not shorter or is_sentence(shorter) or not is_sentence(text)
 
 
 def keeps(p_before: float | None, p_after: float | None, gain: float, rank_gain: int) -> str:
