@@ -19,6 +19,7 @@ from backend.engine.correction.striking import without
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.localisation import suspect_words
 from backend.engine.expectation import with_expectations
+from backend.engine.language_models import ChatEndpoint, ChatModel
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
 from backend.engine.phrases.nonce import Nonces
 from backend.engine.phrases.spans import Phrase
@@ -26,7 +27,7 @@ from backend.errors import BudgetSpent, SettingsError
 from backend.jobs.classifiers import listened_to, probabilities, word_weights
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.nonce_pools import nonce_pools
-from backend.jobs.reports import BoostReport, DryRun, DryRunQuestion
+from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
 from backend.jobs.specificity import Judge
 from backend.jobs.stored_suggestions import to_save
 from backend.jobs.stored_trajectories import exploring_of
@@ -90,7 +91,7 @@ def boost(
 
 def dry_run(
     store: Store, engine: Engine, filter: QueueFilter, booster: Booster, shown: int = 3
-) -> DryRun:
+) -> BoostDryRun:
     """The exact first requests, without sending them. Holistic requests depend on the answers and
     are not shown."""
     work = BoostWork(store, engine, filter.dataset_id, booster)
@@ -115,7 +116,17 @@ def dry_run(
     characters = sum(len(question.system) + len(question.user) for question in questions)
     pictures = sum(question.image_bytes > 0 for question in questions)
     each = characters / _CHARACTERS_A_TOKEN + pictures * _TOKENS_A_PICTURE
-    return DryRun(work.name, total, round(each / max(1, len(questions))), tuple(questions[:shown]))
+    kinds = set(booster.kinds)
+    return BoostDryRun(
+        work.name, total, round(each / max(1, len(questions))), tuple(questions[:shown]),
+        _server_of(booster.sees) if kinds & {"visual", "holistic"} else None,
+        _server_of(booster.blends or booster.sees) if kinds & {"blend", "holistic"} else None,
+    )  # fmt: skip
+
+
+def _server_of(model: ChatModel | None) -> str | None:
+    """The address of the server that has a model; None for a model of this machine."""
+    return model.base_url if isinstance(model, ChatEndpoint) else None
 
 
 @dataclass(frozen=True)

@@ -203,6 +203,15 @@ class DryRun:
 
 
 @dataclass(frozen=True)
+class BoostDryRun(DryRun):
+    """`pictures_to`, `captions_to`: the servers that would get them; None: they stay on this
+    machine."""
+
+    pictures_to: str | None
+    captions_to: str | None
+
+
+@dataclass(frozen=True)
 class CorrectorFigures:
     """Of captions that people have corrected: the share with a readable answer, with a correction,
     and with the very correction that was accepted; the mean rise of s, words changed."""

@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
+from sqlalchemy import update
+from typer.testing import CliRunner
 
+from backend.engine.correction.boosting import Booster
 from backend.engine.language_models import Budget
 from backend.errors import SettingsError
 from backend.lab.scenes.bags import scene_bags
@@ -16,6 +20,7 @@ from backend.lab.scenes.renderer import render
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
+from db.models import Pair
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from tests.datasets.folders import image_folder
@@ -148,3 +153,86 @@ def test_a_dry_run_sends_nothing_and_what_makes_no_sense_is_named(state: Path) -
     with pytest.raises(SettingsError, match="--vlm NAME"):
         without_models.jobs.booster(["blend"])
     without_models.store.close()
+
+
+def invoked(state: Path, *arguments: str, **environment: str) -> Result:
+    """`boost` on the command line."""
+    import app as program
+
+    given = {"TRACED_DATA_DIRECTORY": str(state), "TRACED_DETECTOR": "logistic",
+             "TRACED_MODEL": str(MODELS / DIRECTORIES["clip"]), "TRACED_KIND": "clip",
+             "COLUMNS": "200", **environment}  # fmt: skip
+    done = CliRunner().invoke(program.app, ["boost", "pairs", *arguments], env=given)
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+def set_columns(workspace: Workspace, values: dict[int, dict[str, Any]]) -> None:
+    """Columns of pairs, by the number of the pair."""
+    with workspace.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        for number, columns in values.items():
+            session.execute(update(Pair).where(Pair.id == ids[number]).values(**columns))
+
+
+def test_a_queue_without_an_order_begins_with_the_most_generic_captions(state: Path) -> None:
+    workspace = opened(state)
+    neither = {"p_error": 0.1, "icc": 0.9, "specificity": -2.5}
+    set_columns(workspace, dict.fromkeys(range(2 * SCENES), neither))
+    set_columns(
+        workspace,
+        {0: {"p_error": 0.9, "specificity": -9.0}, 1: {"icc": 0.0, "specificity": -8.0},
+         5: {"p_error": 0.4, "specificity": -3.0}, 7: {"specificity": -4.0},
+         9: {"specificity": -1.0}},
+    )  # fmt: skip
+    workspace.store.close()
+
+    def first(*arguments: str) -> tuple[int, str]:
+        done = invoked(state, "--kinds", "visual", "--dry-run", "--json", "--vlm", "vlm",
+                       "--vlm-url", "http://127.0.0.1:9/v1", *arguments)  # fmt: skip
+        preview = json.loads(done.stdout)
+        return preview["pairs"], preview["questions"][0]["external_id"]
+
+    numbers = [f"{kind}-{i}" for i in range(SCENES) for kind in ("generic", "ordinary")]
+    assert first("--queue", "specificity_to=-2") == (2 * SCENES - 3, numbers[7])
+    assert first("--queue", "") == first() == (2 * SCENES - 2, numbers[7])
+    everything = first("--queue", "specificity_to=-2&p_error_to=1&icc_from=0")
+    assert everything == (2 * SCENES - 1, numbers[0])
+    assert first("--queue", "order=p_error&specificity_to=-2") == (2 * SCENES - 1, numbers[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        (("--vlm", "v", "--vlm-url", "http://sees:1/v1"), {},
+         "Pictures go to http://sees:1/v1. Captions go to http://sees:1/v1."),
+        ((), {"TRACED_CORRECTOR": "v", "TRACED_CORRECTOR_URL": "http://sees:1/v1"},
+         "Pictures go to http://sees:1/v1. Captions go to http://sees:1/v1."),
+        (("--kinds", "blend", "--vlm", "v", "--vlm-url", "http://sees:1/v1"), {},
+         "No picture leaves this machine. Captions go to http://sees:1/v1."),
+        (("--kinds", "visual", "--vlm", "v", "--vlm-url", "http://sees:1/v1"), {},
+         "Pictures go to http://sees:1/v1. No caption leaves this machine."),
+        (("--kinds", "holistic", "--vlm", "v", "--vlm-url", "http://sees:1/v1", "--llm", "l",
+          "--llm-url", "http://joins:2/v1"), {},
+         "Pictures go to http://sees:1/v1. Captions go to http://joins:2/v1."),
+        (("--kinds", "blend", "--llm", "l", "--llm-url", "http://joins:2/v1"), {},
+         "No picture leaves this machine. Captions go to http://joins:2/v1."),
+    ],
+)  # fmt: skip
+def test_a_dry_run_names_each_server_and_what_it_gets(
+    state: Path, arguments: tuple[str, ...], environment: dict[str, str], message: str
+) -> None:
+    done = invoked(state, "--dry-run", *arguments, **environment)
+    assert message in " ".join(done.stdout.split())
+
+
+def test_a_model_of_this_machine_gets_everything_here(state: Path) -> None:
+    workspace = opened(state)
+
+    class Local:
+        name = "local"
+
+    booster = Booster(Local(), None)  # type: ignore[arg-type]
+    preview = workspace.jobs.boost_dry_run(everything(), booster)
+    assert (preview.pictures_to, preview.captions_to) == (None, None)
+    workspace.store.close()
