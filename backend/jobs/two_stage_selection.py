@@ -142,6 +142,10 @@ def report_on(
         notes.append("the view holds the first stage only: the second is not a range of a column")
     if unknown := int(np.isnan(chosen.values[selection.pool]).sum()):
         notes.append(f"{unknown} pairs of the first stage have no {choice.by} and go last")
+    if decided := int((chosen.columns.verdicts > 0).sum()):
+        notes.append(
+            f"{decided} decided pairs are not in the view: they stay or leave by their verdicts"
+        )
     keep_line = selection.keep_line if by_range else None
     stays, goes = _queues(choice, selection.align_line, keep_line)
     return SelectionReport(
@@ -164,10 +168,13 @@ def report_on(
 def _queues(
     choice: TwoStage, align_line: float | None, keep_line: float | None
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Both lines are ranges of the queue: what stays, and what leaves at each stage."""
+    """Both lines are ranges of the queue: the undecided pairs that stay, and those that leave at
+    each stage. What is decided stays or leaves by its verdict, wherever the lines are."""
     column = COLUMN_OF[choice.by]
     where = {"split": choice.split} if choice.split else {}
-    stays = {"review": "all", **where}
+    # The order of specificity has bounds of its own (`queue_form.GENERIC_BOUNDS`).
+    order = {} if column == "specificity" else {"order": column}
+    stays = {"review": "unreviewed", **where}
     goes: dict[str, dict[str, str]] = {}
     if align_line is not None:
         stays["s_0_from"] = repr(align_line)
@@ -175,13 +182,15 @@ def _queues(
             **where, "order": "s_0", "s_0_to": repr(float(np.nextafter(align_line, -np.inf))),
         }  # fmt: skip
     if keep_line is not None and column != "s_0":
-        goes["hollow"] = {
-            **{k: v for k, v in stays.items() if k != "review"}, "order": column,
-            f"{column}_to": repr(float(np.nextafter(keep_line, -np.inf))),
+        goes["generic" if column == "specificity" else "hollow"] = {
+            **stays, **order, f"{column}_to": repr(float(np.nextafter(keep_line, -np.inf))),
         }  # fmt: skip
-        stays |= {f"{column}_from": repr(keep_line), "order": column}
+        stays |= {f"{column}_from": repr(keep_line), **order}
     elif keep_line is not None:
         stays["s_0_from"] = repr(keep_line)
+        goes["lowest match"] = {
+            **where, "order": "s_0", "s_0_to": repr(float(np.nextafter(keep_line, -np.inf))),
+        }  # fmt: skip
     return stays, goes
 
 

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 from backend.errors import SettingsError
 from backend.jobs.reports import ExportChoice, TwoStage
 from backend.review.queue_form import from_fields
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
+from db.models import Pair
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
@@ -107,6 +109,53 @@ def test_the_saved_view_shows_the_same_pairs(workspace: Workspace) -> None:
         for row in workspace.review.queue_page(from_fields(1, fields), None, COUNT).rows
     ]
     assert sorted(gone) == sorted(set(range(COUNT)) - selected(workspace, TwoStage()))
+
+
+def shown(workspace: Workspace, fields: dict[str, str]) -> list[int]:
+    """Numbers of the pairs in a queue."""
+    with workspace.store.reading() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    rows = workspace.review.queue_page(from_fields(1, fields), None, COUNT).rows
+    return [ids.index(row.pair_id) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("by", "leaves"),
+    [("support", {"lowest match", "hollow"}), ("worst", {"lowest match", "hollow"}),
+     ("alignment", {"lowest match"}), ("specificity", {"lowest match", "generic"})],
+)  # fmt: skip
+def test_queues_hold_what_was_selected_and_what_was_not(
+    workspace: Workspace, by: str, leaves: set[str]
+) -> None:
+    with workspace.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        for n, pair_id in enumerate(ids):
+            values = {"specificity": -float(n), "icc": n % 3 / 2, "p_error": n % 4 / 3}
+            session.execute(update(Pair).where(Pair.id == pair_id).values(**values))
+        # One has neither a probability of error nor an ICC yet.
+        session.execute(update(Pair).where(Pair.id == ids[45]).values(icc=None, p_error=None))
+    stays = selected(workspace, TwoStage(by=by))
+    report = workspace.review.two_stage(1, TwoStage(by=by))
+    assert sorted(shown(workspace, report.stays)) == sorted(stays)
+    assert set(report.goes) == leaves
+    gone = [number for fields in report.goes.values() for number in shown(workspace, fields)]
+    assert sorted(gone) == sorted(set(range(COUNT)) - stays)
+
+
+def test_queues_hold_undecided_pairs_and_say_so(workspace: Workspace) -> None:
+    rows = {r.external_id: r for r in workspace.review.queue_page(QueueFilter(1), None, COUNT).rows}
+    ordered = sorted(rows.values(), key=lambda row: row.pair_id)
+    before = workspace.review.two_stage(1, TwoStage())
+    assert not any("verdict" in note for note in before.notes)
+    workspace.review.decide(ordered[95].pair_id, 0, "correct")  # below the lines
+    workspace.review.decide(ordered[60].pair_id, 0, "drop")  # above them
+    report = workspace.review.two_stage(1, TwoStage(), "for training")
+    (view,) = workspace.review.saved_views(1)
+    assert set(shown(workspace, view.fields)) == selected(workspace, TwoStage())
+    assert not {60, 95} & set(shown(workspace, view.fields))
+    assert "2 decided pairs are not in the view: they stay or leave by their verdicts" in (
+        report.notes
+    )
 
 
 def test_verdicts_beat_the_selection_and_count_in_no_quota(workspace: Workspace) -> None:
