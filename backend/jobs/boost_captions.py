@@ -97,7 +97,7 @@ def dry_run(
     work = BoostWork(store, engine, filter.dataset_id, booster)
     questions: list[DryRunQuestion] = []
     for row, context in work.waiting(filter, None):
-        if isinstance(context, str):
+        if isinstance(context, str) or _looks_wrong(row):
             continue
         asked = []
         captions = boosting.distinct(work.captions(row))
@@ -172,8 +172,10 @@ class BoostWork:
                 known = suggestion_queries.attempted(
                     session, [row.pair_id for row in page.rows], self.name, self.corrector.run.id
                 )
-            yield from ((row, "asked before") for row in page.rows if row.pair_id in known)
-            new = [row for row in page.rows if row.pair_id not in known]
+            standing = [row for row in page.rows if row.decision != "drop"]
+            yield from ((row, "dropped") for row in page.rows if row.decision == "drop")
+            yield from ((row, "asked before") for row in standing if row.pair_id in known)
+            new = [row for row in standing if row.pair_id not in known]
             yield from self.corrector.contexts(new)
             seen += len(page.rows)
             if page.next_cursor is None:
@@ -219,7 +221,7 @@ class BoostWork:
         self, row: QueueRow, context: CorrectionContext
     ) -> tuple[list["Considered"], str, str]:
         """Ask, guard and judge without writing: every proposal, the outcome, and its reason."""
-        if row.p_error is not None and row.p_error > WRONG_FROM and row.decision is None:
+        if _looks_wrong(row):
             return [], "looks wrong", ""
         captions = self.captions(row)
         made = boosting.make(context.image, captions, self.booster)
@@ -328,6 +330,11 @@ def doubts(
             )
         )  # fmt: skip
     return doubts
+
+
+def _looks_wrong(row: QueueRow) -> bool:
+    """Whether an undecided caption is more likely wrong than right."""
+    return row.p_error is not None and row.p_error > WRONG_FROM and row.decision is None
 
 
 def _is_trusted(pair: PairRow) -> bool:

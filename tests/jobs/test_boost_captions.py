@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import Result
-from sqlalchemy import update
+from sqlalchemy import delete, update
 from typer.testing import CliRunner
 
 from backend.engine.correction.boosting import Booster
@@ -20,7 +20,7 @@ from backend.lab.scenes.renderer import render
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
-from db.models import Pair
+from db.models import CorrectionAttempt, Pair
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from tests.datasets.folders import image_folder
@@ -235,4 +235,69 @@ def test_a_model_of_this_machine_gets_everything_here(state: Path) -> None:
     booster = Booster(Local(), None)  # type: ignore[arg-type]
     preview = workspace.jobs.boost_dry_run(everything(), booster)
     assert (preview.pictures_to, preview.captions_to) == (None, None)
+    workspace.store.close()
+
+
+def blended(workspace: Workspace, served: Any, pair_id: int) -> tuple[str, list[str]]:
+    """The outcome of boosting one pair, and the captions that the question held; [] for none."""
+    asked = len(served.asked)
+    queue = QueueFilter(1, review="all", among=(pair_id,))
+    report = workspace.jobs.boost(queue, workspace.jobs.booster(["blend"]))
+    questions = [request["messages"][1]["content"] for request in served.asked[asked:]]
+    captions = re.findall(r"<caption>(.*?)</caption>", "".join(questions))
+    return next(iter(report.outcomes)), captions
+
+
+def test_only_captions_that_stand_are_joined(state: Path) -> None:
+    with chat_server(rule) as served:
+        workspace = opened(state, corrector="vlm", corrector_url=served.url)
+        set_columns(workspace, {n: {"p_error": 0.1} for n in range(10)})
+        set_columns(workspace, {5: {"p_error": 0.6}, 7: {"p_error": 0.6}, 8: {"p_error": 0.6}})
+        with workspace.store.reading() as session:
+            pairs = list(pair_queries.iterate_pairs(session, 1))[:10]
+        ids, captions = [pair.id for pair in pairs], [pair.caption for pair in pairs]
+        # Of each picture the first caption is to be enriched, the second is another source.
+        assert blended(workspace, served, ids[0])[1] == captions[:2]
+        workspace.review.decide(ids[3], 0, "drop")
+        assert blended(workspace, served, ids[2]) == ("nothing to blend", [])
+        assert blended(workspace, served, ids[4]) == ("nothing to blend", [])  # looks wrong
+        workspace.review.decide(ids[7], 0, "correct")  # looks wrong, and is not
+        assert blended(workspace, served, ids[6])[1] == captions[6:8]
+        assert blended(workspace, served, ids[8]) == ("looks wrong", [])
+        workspace.review.decide(ids[1], 0, "correction", "A corrected caption.")
+        # An answer that is kept is not asked for again: the own caption is new, too.
+        workspace.review.decide(ids[0], 0, "correction", "A caption of this pair.")
+        set_columns(workspace, {0: {"p_error": 0.9}})
+        with workspace.store.writing() as session:
+            session.execute(delete(CorrectionAttempt))
+        sources = ["A caption of this pair.", "A corrected caption."]
+        assert blended(workspace, served, ids[0])[1] == sources
+        workspace.store.close()
+
+
+def test_a_dropped_pair_is_not_enriched(state: Path) -> None:
+    with chat_server(rule) as served:
+        workspace = opened(state, corrector="vlm", corrector_url=served.url)
+        set_columns(workspace, {n: {"p_error": 0.1} for n in range(2 * SCENES)})
+        with workspace.store.reading() as session:
+            first = next(iter(pair_queries.iterate_pairs(session, 1))).id
+        workspace.review.decide(first, 0, "drop")
+        assert workspace.jobs.enrich(first) == "dropped"
+        assert served.asked == []
+        preview = workspace.jobs.boost_dry_run(
+            QueueFilter(1, review="all", among=(first,)), workspace.jobs.booster(["blend"])
+        )
+        assert preview.questions == ()
+        # When the verdict is taken back, it can be asked for.
+        workspace.review.undo(1)
+        assert workspace.jobs.enrich(first) != "asked before"
+        assert served.asked
+        workspace.store.close()
+
+
+def test_a_dry_run_leaves_out_what_looks_wrong(state: Path) -> None:
+    workspace = opened(state, corrector="vlm", corrector_url="http://127.0.0.1:9/v1")
+    set_columns(workspace, {n: {"p_error": 0.9} for n in range(2 * SCENES)})
+    preview = workspace.jobs.boost_dry_run(everything(), workspace.jobs.booster(["visual"]))
+    assert preview.questions == ()
     workspace.store.close()
