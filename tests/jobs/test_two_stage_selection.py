@@ -1,14 +1,18 @@
 """Two-stage selection of a dataset: exact counts, verdicts first, the saved view, what is lost."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from sqlalchemy import update
+from typer.testing import CliRunner
 
 from backend.errors import SettingsError
+from backend.jobs.jobs import _restored
 from backend.jobs.reports import ExportChoice, TwoStage
 from backend.review.queue_form import from_fields
 from backend.settings import load_settings
@@ -196,6 +200,42 @@ def test_only_the_training_split(workspace: Workspace) -> None:
     assert report.lost.splits["test"] == 1.0
     counts = workspace.jobs.export_counts(1, ExportChoice(two_stage=TwoStage(split="train")))
     assert counts.kept == 45 + 10
+
+
+def test_several_splits_are_thinned_together(workspace: Workspace, tmp_path: Path) -> None:
+    both = TwoStage(split=("train", "test"))
+    assert selected(workspace, both) == selected(workspace, TwoStage())
+    counts = workspace.jobs.export_counts(1, ExportChoice(two_stage=both))
+    assert counts.kept == 50
+    assert selected(workspace, TwoStage(split=("train",))) == selected(
+        workspace, TwoStage(split="train")
+    )
+    report = workspace.jobs.export(1, ExportChoice(two_stage=both), tmp_path / "out", "jsonl")
+    assert "of the splits 'train', 'test'" in report.card
+    with pytest.raises(SettingsError, match="no split 'dev'"):
+        selected(workspace, TwoStage(split=("train", "dev")))
+    # A job's arguments have been JSON in between.
+    stored = {"choice": asdict(ExportChoice(two_stage=both))}
+    assert _restored(json.loads(json.dumps(stored)))["choice"].two_stage == both
+
+
+@pytest.mark.parametrize(
+    ("splits", "kept"),
+    [(("train", "test"), 50), (("test", "train"), 50), (("train",), 45), ((), 45 + 10)],
+)
+def test_an_export_thins_every_split_that_is_named(
+    workspace: Workspace, tmp_path: Path, splits: tuple[str, ...], kept: int
+) -> None:
+    import app as program
+
+    named = [part for split in splits for part in ("--split", split)]
+    done = CliRunner().invoke(
+        program.app,
+        ["export", "pairs", str(tmp_path / "out"), *named, "--align", "0.7", "--dry-run", "--json"],
+        env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
+    )
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["kept"] == kept
 
 
 def test_captions_with_few_phrases_go_last(workspace: Workspace) -> None:
