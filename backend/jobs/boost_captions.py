@@ -100,7 +100,7 @@ def dry_run(
         if isinstance(context, str) or _looks_wrong(row):
             continue
         asked = []
-        captions = boosting.distinct(work.captions(row))
+        captions = boosting.joinable(work.captions(row))
         if len(captions) > 1:
             asked.append(boosting.blend_question(captions))
         if booster.sees is not None and {"visual", "holistic"} & set(booster.kinds):

@@ -30,8 +30,10 @@ from backend.engine.correction.anchoring import (
 from backend.engine.correction.said import Said, left_out, new_phrases, said_in
 from backend.engine.correction.shortening import is_sentence
 from backend.engine.correction.striking import shortened, without
+from backend.engine.english import FUNCTION_WORDS
 from backend.engine.language_models import Answer, ChatModel, Question
 from backend.engine.language_models.question import harmless
+from backend.engine.languages import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
 from backend.engine.phrases.spans import Phrase
 from backend.errors import Unreadable
 
@@ -46,6 +48,7 @@ _COPIED = 6
 MOST_STRUCK, SUSPECT, DROP, UNSUPPORTED = 3, 0.5, 0.1, -0.2
 #: Maximum increase in probability of error, and minimum gain in specificity.
 P_SLACK, LEAST_GAIN = 0.05, 0.2
+_MIXES = "the caption mixes languages"
 
 _ANSWER = {
     "type": "object",
@@ -89,11 +92,14 @@ class Boosts:
 
 
 def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -> Boosts:
-    """Ask for each kind. `captions`: those that people have left standing. Raises ModelUnavailable,
-    BudgetSpent."""
-    captions = distinct(captions)
+    """Ask for each kind. `captions`: those that people have left standing, first the one that would
+    be enriched. Raises ModelUnavailable, BudgetSpent."""
     made: list[Boost] = []
     failed: list[tuple[Kind, str, str]] = []
+    if captions and language_of(captions[0]) == MIXED:
+        joined: tuple[Kind, ...] = ("blend", "holistic")
+        failed += [(kind, "refused", _MIXES) for kind in joined if kind in booster.kinds]
+    captions = joinable(captions)
 
     def keep(kind: Kind, sources: Sequence[str], text: str | None, message: str) -> str | None:
         if text is None:
@@ -118,13 +124,57 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
     return Boosts(tuple(made), tuple(failed))
 
 
+def joinable(captions: Sequence[str]) -> list[str]:
+    """The distinct captions that are in the language of the first, as far as words and script tell;
+    none if the first mixes languages.
+
+    >>> joinable(["A dog on a bench.", "Ein Hund auf einer Bank.", "A brown dog."])
+    ['A dog on a bench.', 'A brown dog.']
+    """
+    languages = [language_of(caption) for caption in captions]
+    if not captions or languages[0] == MIXED:
+        return []
+    # What says too little goes with any language of its script.
+    known = [name for name in languages if name in LATIN_LANGUAGES]
+    language = known[0] if languages[0] == UNKNOWN and known else languages[0]
+    also = UNKNOWN if language in LATIN_LANGUAGES else language
+    return distinct(
+        [
+            caption
+            for caption, name in zip(captions, languages, strict=True)
+            if name in (language, also, "")
+        ]
+    )
+
+
 def distinct(captions: Sequence[str]) -> list[str]:
-    """Captions that differ by more than case and white space, at most MOST_CAPTIONS."""
+    """Captions that differ by more than case and white space, in their order. Of more than
+    MOST_CAPTIONS the first, then each time the one whose words are least like those taken."""
     once = {
         " ".join(caption.lower().split()).rstrip("."): caption
         for caption in reversed(list(captions))
     }
-    return list(reversed(once.values()))[:MOST_CAPTIONS]
+    listed = list(reversed(once.values()))
+    if len(listed) <= MOST_CAPTIONS:
+        return listed
+    words = [frozenset(map(str.lower, Caption.parse(caption).words)) for caption in listed]
+    words = [listed_words - FUNCTION_WORDS for listed_words in words]
+    taken = [0]
+    distances = [_distance(words[0], other) for other in words]
+    while len(taken) < MOST_CAPTIONS:
+        rest = (place for place in range(len(listed)) if place not in taken)
+        farthest = max(rest, key=lambda place: (distances[place], -place))
+        taken.append(farthest)
+        distances = [
+            min(distance, _distance(words[farthest], other))
+            for distance, other in zip(distances, words, strict=True)
+        ]
+    return [listed[place] for place in sorted(taken)]
+
+
+def _distance(first: frozenset[str], second: frozenset[str]) -> float:
+    """The share of their words that two captions do not have in common."""
+    return 1 - len(first & second) / len(first | second) if first | second else 0.0
 
 
 # ------------------------------------------------------------------------------- questions
