@@ -24,10 +24,10 @@ class AccountsView:
 
 @dataclass(frozen=True)
 class OpinionView:
-    """One curator's verdict on a pair."""
+    """What one curator says about a pair. `judgement`: see `backend.verdicts.judgement`."""
 
     author: str
-    decision: str
+    judgement: str
     corrected_caption: str | None
     decided_at: datetime
 

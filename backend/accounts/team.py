@@ -178,7 +178,7 @@ class Team:
                     dispute.external_id,
                     dispute.caption,
                     tuple(
-                        OpinionView(o.author, o.decision, o.corrected_caption, o.decided_at)
+                        OpinionView(o.author, str(o.judgement), o.corrected_caption, o.decided_at)
                         for o in dispute.opinions
                     ),
                 )

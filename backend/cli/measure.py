@@ -22,6 +22,11 @@ from backend.cli.output import emit, progress, reported
 from backend.errors import SettingsError
 from backend.settings import MODELS, load_settings
 
+#: What `evaluate` knows, the default first.
+EVALUATIONS = (
+    "detection", "specificity", "support", "selection", "composition", "boosting", "icc",
+)  # fmt: skip
+
 
 def evaluate(
     what: Annotated[
@@ -177,8 +182,9 @@ def evaluate(
             )  # fmt: skip
             return
         if what != "detection" or ratings or words:
+            others = ", ".join(f"'{name}'" for name in EVALUATIONS[1:-1])
             raise SettingsError(
-                "Evaluate 'detection' (the default), 'specificity', 'boosting', or 'icc' with "
+                f"Evaluate '{EVALUATIONS[0]}' (the default), {others}, or '{EVALUATIONS[-1]}' with "
                 "--ratings FILE or --words FILE."
             )
         from dataclasses import replace

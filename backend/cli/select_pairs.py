@@ -63,7 +63,7 @@ def select(
 def summary(report: SelectionReport) -> str:
     """Counts, thresholds and losses, as text."""
     choice = report.choice
-    where = f" of the split '{choice.split}'" if choice.split else ""
+    where = f" of the split '{', '.join(choice.splits)}'" if choice.splits else ""
     lines = [
         f"{report.taking_part} undecided pairs{where}: {report.pool} by match, {report.kept} of "
         f"them by {choice.by}; {report.decided} decided pairs are not counted.",

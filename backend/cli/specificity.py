@@ -2,7 +2,7 @@
 pictures?"""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -26,6 +26,9 @@ from backend.cli.options import (
 from backend.cli.output import emit, open_workspace, progress, reported
 from backend.errors import SettingsError
 from backend.settings import MODELS, load_settings
+
+if TYPE_CHECKING:
+    from backend.jobs.reports import BoostDryRun
 
 #: Sizes of bags, as published.
 SIZES = [3, 5, 7]
@@ -74,9 +77,10 @@ def boost(
     dataset: Annotated[str, typer.Argument(help="Name in the database, scored.")],
     queue: Annotated[
         str, typer.Option("--queue", help="Which pairs, as in a queue's address after the ?: "
-                          "'specificity_to=-2'. Default: the most generic unreviewed ones that are "
-                          "neither likely wrong nor abstract."),
-    ] = "order=specificity",
+                          "'specificity_to=-2'. Default: all unreviewed ones. Unless it names an "
+                          "order, those that are neither likely wrong nor abstract, the most "
+                          "generic first."),
+    ] = "",
     kinds: Annotated[
         str, typer.Option(help="Which kinds, comma-separated: blend (joins the captions of a "
                           "picture), visual (describes it), holistic (the blend, enriched by the "
@@ -112,13 +116,14 @@ def boost(
 ) -> None:  # fmt: skip
     """Suggest richer captions where true ones are generic; they wait for a curator.
 
-    What models invent is struck or refused before anybody sees it. Pictures are sent to a server
-    only for visual and holistic, and only with --vlm-url. Stop it whenever you like: the same
-    command goes on where it was, and no question is paid for twice.
+    What models invent is struck or refused before anybody sees it. Pictures are sent only for
+    visual and holistic, and only to the server of the vision-language model; --dry-run names it.
+    Stop it whenever you like: the same command goes on where it was, and no question is paid for
+    twice.
     """
     with reported(as_json):
         from backend.cli.correct import dry_run_summary
-        from backend.review.queue_form import START
+        from backend.review.queue_form import generic_first
 
         limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
         settings = load_settings(
@@ -127,14 +132,12 @@ def boost(
         )  # fmt: skip
         workspace = open_workspace(settings)
         dataset_id = workspace.find(dataset)
-        fields = workspace.review.queue_fields(dataset_id, queue) or START
-        filter = workspace.review.filter_of(dataset_id, fields)
+        filter = workspace.review.filter_of(dataset_id, generic_first(queue))
         workspace.engine.spending.limit(*limits)
         booster = workspace.jobs.booster([kind.strip() for kind in kinds.split(",")], llm, llm_url)
         if dry_run:
             preview = workspace.jobs.boost_dry_run(filter, booster)
-            sent = f"Pictures go to {vlm_url}." if vlm_url else "No picture leaves this machine."
-            emit(preview, as_json, dry_run_summary(preview) + f"\n{sent}")
+            emit(preview, as_json, f"{dry_run_summary(preview)}\n{_sent(preview)}")
             return
         with progress("Enriching") as update:
             report = workspace.jobs.boost(filter, booster, limit, update)
@@ -146,6 +149,15 @@ def boost(
             "before. "
             + report.stopped,
         )  # fmt: skip
+
+
+def _sent(preview: "BoostDryRun") -> str:
+    """What goes to which server."""
+    pictures, captions = (
+        f"{what}s go to {server}." if server else f"No {what.lower()} leaves this machine."
+        for what, server in (("Picture", preview.pictures_to), ("Caption", preview.captions_to))
+    )
+    return f"{pictures} {captions}"
 
 
 def evaluate_specificity(

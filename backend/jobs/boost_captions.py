@@ -19,6 +19,7 @@ from backend.engine.correction.striking import without
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.localisation import suspect_words
 from backend.engine.expectation import with_expectations
+from backend.engine.language_models import ChatEndpoint, ChatModel
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
 from backend.engine.phrases.nonce import Nonces
 from backend.engine.phrases.spans import Phrase
@@ -26,7 +27,7 @@ from backend.errors import BudgetSpent, SettingsError
 from backend.jobs.classifiers import listened_to, probabilities, word_weights
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.nonce_pools import nonce_pools
-from backend.jobs.reports import BoostReport, DryRun, DryRunQuestion
+from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
 from backend.jobs.specificity import Judge
 from backend.jobs.stored_suggestions import to_save
 from backend.jobs.stored_trajectories import exploring_of
@@ -90,16 +91,16 @@ def boost(
 
 def dry_run(
     store: Store, engine: Engine, filter: QueueFilter, booster: Booster, shown: int = 3
-) -> DryRun:
+) -> BoostDryRun:
     """The exact first requests, without sending them. Holistic requests depend on the answers and
     are not shown."""
     work = BoostWork(store, engine, filter.dataset_id, booster)
     questions: list[DryRunQuestion] = []
     for row, context in work.waiting(filter, None):
-        if isinstance(context, str):
+        if isinstance(context, str) or _looks_wrong(row):
             continue
         asked = []
-        captions = boosting.distinct(work.captions(row))
+        captions = boosting.joinable(work.captions(row))
         if len(captions) > 1:
             asked.append(boosting.blend_question(captions))
         if booster.sees is not None and {"visual", "holistic"} & set(booster.kinds):
@@ -115,7 +116,17 @@ def dry_run(
     characters = sum(len(question.system) + len(question.user) for question in questions)
     pictures = sum(question.image_bytes > 0 for question in questions)
     each = characters / _CHARACTERS_A_TOKEN + pictures * _TOKENS_A_PICTURE
-    return DryRun(work.name, total, round(each / max(1, len(questions))), tuple(questions[:shown]))
+    kinds = set(booster.kinds)
+    return BoostDryRun(
+        work.name, total, round(each / max(1, len(questions))), tuple(questions[:shown]),
+        _server_of(booster.sees) if kinds & {"visual", "holistic"} else None,
+        _server_of(booster.blends or booster.sees) if kinds & {"blend", "holistic"} else None,
+    )  # fmt: skip
+
+
+def _server_of(model: ChatModel | None) -> str | None:
+    """The address of the server that has a model; None for a model of this machine."""
+    return model.base_url if isinstance(model, ChatEndpoint) else None
 
 
 @dataclass(frozen=True)
@@ -161,8 +172,10 @@ class BoostWork:
                 known = suggestion_queries.attempted(
                     session, [row.pair_id for row in page.rows], self.name, self.corrector.run.id
                 )
-            yield from ((row, "asked before") for row in page.rows if row.pair_id in known)
-            new = [row for row in page.rows if row.pair_id not in known]
+            standing = [row for row in page.rows if row.decision != "drop"]
+            yield from ((row, "dropped") for row in page.rows if row.decision == "drop")
+            yield from ((row, "asked before") for row in standing if row.pair_id in known)
+            new = [row for row in standing if row.pair_id not in known]
             yield from self.corrector.contexts(new)
             seen += len(page.rows)
             if page.next_cursor is None:
@@ -212,7 +225,7 @@ class BoostWork:
         self, row: QueueRow, context: CorrectionContext
     ) -> tuple[list["Considered"], str, str]:
         """Ask, guard and judge without writing: every proposal, the outcome, and its reason."""
-        if row.p_error is not None and row.p_error > WRONG_FROM and row.decision is None:
+        if _looks_wrong(row):
             return [], "looks wrong", ""
         captions = self.captions(row)
         made = boosting.make(context.image, captions, self.booster)
@@ -322,6 +335,11 @@ def doubts(
             )
         )  # fmt: skip
     return doubts
+
+
+def _looks_wrong(row: QueueRow) -> bool:
+    """Whether an undecided caption is more likely wrong than right."""
+    return row.p_error is not None and row.p_error > WRONG_FROM and row.decision is None
 
 
 def _is_trusted(pair: PairRow) -> bool:

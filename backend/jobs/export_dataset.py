@@ -382,8 +382,9 @@ def _selection_in_words(choice: TwoStage | None) -> dict[str, str]:
     if choice is None:
         return {}
     words = f"the {choice.align:.0%} with the highest match, then {choice.keep:.0%} by {choice.by}"
-    if choice.split:
-        words += f", of the split '{choice.split}'"
+    if choice.splits:
+        named = ", ".join(f"'{split}'" for split in choice.splits)
+        words += f", of the split{'s' * (len(choice.splits) > 1)} {named}"
     if choice.least_phrases:
         words += f", captions with fewer than {choice.least_phrases} phrases last"
     words += "; marked by tags" if choice.tag else ""

@@ -372,7 +372,10 @@ def _restored(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if "choice" in restored:
         given = dict(restored["choice"])
         if given.get("two_stage"):
-            given["two_stage"] = TwoStage(**given["two_stage"])
+            two_stage = dict(given["two_stage"])
+            if isinstance(two_stage.get("split"), list):
+                two_stage["split"] = tuple(two_stage["split"])
+            given["two_stage"] = TwoStage(**two_stage)
         restored["choice"] = ExportChoice(**given)
     return restored
 

@@ -214,6 +214,15 @@ class DryRun:
 
 
 @dataclass(frozen=True)
+class BoostDryRun(DryRun):
+    """`pictures_to`, `captions_to`: the servers that would get them; None: they stay on this
+    machine."""
+
+    pictures_to: str | None
+    captions_to: str | None
+
+
+@dataclass(frozen=True)
 class CorrectorFigures:
     """Results on captions that people have corrected: shares with a readable answer, with a
     caption, and with exactly the accepted correction; mean rise of s and number of words changed
@@ -281,15 +290,21 @@ class TwoStage:
     the `keep` share of the whole by `by` (support, worst, alignment, random, specificity).
 
     `least_phrases`: pairs with fewer tested phrases go last in stage two. `split`: only undecided
-    pairs of this split take part, None: all. `tag`: tag the pairs instead of leaving any out.
+    pairs of this split, or of these, take part, None: all. `tag`: say in the tags what would leave,
+    leave none out.
     """
 
     align: float = 0.7
     keep: float = 0.5
     by: str = "support"
     least_phrases: int = 0
-    split: str | None = None
+    split: str | tuple[str, ...] | None = None
     tag: bool = False
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits whose pairs take part; none: all pairs do."""
+        return (self.split,) if isinstance(self.split, str) else self.split or ()
 
 
 @dataclass(frozen=True)

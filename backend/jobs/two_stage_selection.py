@@ -79,11 +79,13 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
         columns = phrase_queries.selection_columns(session, dataset_id, column)
         run = run_queries.latest_run(session, dataset_id, KIND)
     takes_part = columns.verdicts == 0
-    if choice.split is not None:
-        if choice.split not in columns.split_names:
+    for split in choice.splits:
+        if split not in columns.split_names:
             known = ", ".join(f"'{name}'" for name in columns.split_names if name) or "none"
-            raise SettingsError(f"There is no split '{choice.split}'; there are: {known}.")
-        takes_part &= columns.splits == columns.split_names.index(choice.split)
+            raise SettingsError(f"There is no split '{split}'; there are: {known}.")
+    if choice.splits:
+        numbers = [columns.split_names.index(split) for split in choice.splits]
+        takes_part &= np.isin(columns.splits, numbers)
     needs_phrases = choice.by in ("support", "worst") or choice.least_phrases > 0
     advice = f"Score it first: python app.py score {name}" + " --support" * needs_phrases
     if np.isnan(columns.s_0).all() or (needs_phrases and run is None):
@@ -141,8 +143,14 @@ def report_on(
     by_range = not (chosen.refitted or choice.least_phrases or choice.by == "random")
     if not by_range:
         notes.append("the view holds the first stage only: the second is not a range of a column")
+    if len(choice.splits) > 1:
+        notes.append("a queue holds one split or all of them: the view holds the other splits too")
     if unknown := int(np.isnan(chosen.values[selection.pool]).sum()):
         notes.append(f"{unknown} pairs of the first stage have no {choice.by} and go last")
+    if decided := int((chosen.columns.verdicts > 0).sum()):
+        notes.append(
+            f"{decided} decided pairs are not in the view: they stay or leave by their verdicts"
+        )
     keep_line = selection.keep_line if by_range else None
     stays, goes = _queues(choice, selection.align_line, keep_line)
     return SelectionReport(
@@ -165,11 +173,13 @@ def report_on(
 def _queues(
     choice: TwoStage, align_line: float | None, keep_line: float | None
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Queue fields that show what stays and, by name, what leaves at each stage: both thresholds
-    are ranges of a queue."""
+    """Both lines are ranges of the queue: the undecided pairs that stay, and those that leave at
+    each stage. What is decided stays or leaves by its verdict, wherever the lines are."""
     column = COLUMN_OF[choice.by]
-    where = {"split": choice.split} if choice.split else {}
-    stays = {"review": "all", **where}
+    where = {"split": choice.splits[0]} if len(choice.splits) == 1 else {}
+    # The order of specificity has bounds of its own (`queue_form.GENERIC_BOUNDS`).
+    order = {} if column == "specificity" else {"order": column}
+    stays = {"review": "unreviewed", **where}
     goes: dict[str, dict[str, str]] = {}
     if align_line is not None:
         stays["s_0_from"] = repr(align_line)
@@ -177,13 +187,15 @@ def _queues(
             **where, "order": "s_0", "s_0_to": repr(float(np.nextafter(align_line, -np.inf))),
         }  # fmt: skip
     if keep_line is not None and column != "s_0":
-        goes["hollow"] = {
-            **{k: v for k, v in stays.items() if k != "review"}, "order": column,
-            f"{column}_to": repr(float(np.nextafter(keep_line, -np.inf))),
+        goes["generic" if column == "specificity" else "hollow"] = {
+            **stays, **order, f"{column}_to": repr(float(np.nextafter(keep_line, -np.inf))),
         }  # fmt: skip
-        stays |= {f"{column}_from": repr(keep_line), "order": column}
+        stays |= {f"{column}_from": repr(keep_line), **order}
     elif keep_line is not None:
         stays["s_0_from"] = repr(keep_line)
+        goes["lowest match"] = {
+            **where, "order": "s_0", "s_0_to": repr(float(np.nextafter(keep_line, -np.inf))),
+        }  # fmt: skip
     return stays, goes
 
 

@@ -146,6 +146,16 @@ def from_text(query: str) -> dict[str, str]:
     return cleaned(typed(query))
 
 
+def generic_first(query: str) -> dict[str, str]:
+    """Like `from_text`, with the most generic captions first unless the text names an order. Raises
+    SettingsError.
+
+    >>> generic_first("split=val")["order"], generic_first("order=p_error")["order"]
+    ('specificity', 'p_error')
+    """
+    return cleaned({"order": "specificity"} | typed(query))
+
+
 def typed(query: str) -> dict[str, str]:
     """Like `from_text` without the page defaults: only the given fields."""
     fields: dict[str, str] = {}

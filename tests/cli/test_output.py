@@ -187,3 +187,17 @@ def test_a_queue_that_does_not_exist_corrects_nothing(
     done = run("correct", "pairs", *options)
     assert done.exit_code == 2
     assert message in done.stderr
+
+
+def test_an_evaluation_that_does_not_exist_is_answered_with_all_that_do() -> None:
+    from backend.cli import measure
+
+    done = run("evaluate", "NONSENSE")
+    assert done.exit_code == 2
+    message = " ".join(done.stderr.split())
+    documented = run("evaluate", "--help").stdout
+    for name in measure.EVALUATIONS:
+        assert f"'{name}'" in message
+        assert name in documented
+    for name in ("support", "selection", "composition", "specificity", "boosting", "icc"):
+        assert name in measure.EVALUATIONS

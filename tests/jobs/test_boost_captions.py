@@ -7,7 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
+from sqlalchemy import delete, update
+from typer.testing import CliRunner
 
+from backend.engine.correction.boosting import Booster
 from backend.engine.language_models import Budget
 from backend.errors import SettingsError
 from backend.lab.scenes.bags import scene_bags
@@ -16,6 +20,7 @@ from backend.lab.scenes.renderer import render
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
+from db.models import CorrectionAttempt, Pair
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from tests.datasets.folders import image_folder
@@ -154,3 +159,151 @@ def test_a_dry_run_sends_nothing_and_what_makes_no_sense_is_named(state: Path) -
     with pytest.raises(SettingsError, match="--vlm NAME"):
         without_models.jobs.booster(["blend"])
     without_models.store.close()
+
+
+def invoked(state: Path, *arguments: str, **environment: str) -> Result:
+    """`boost` on the command line."""
+    import app as program
+
+    given = {"TRACED_DATA_DIRECTORY": str(state), "TRACED_DETECTOR": "logistic",
+             "TRACED_MODEL": str(MODELS / DIRECTORIES["clip"]), "TRACED_KIND": "clip",
+             "COLUMNS": "200", **environment}  # fmt: skip
+    done = CliRunner().invoke(program.app, ["boost", "pairs", *arguments], env=given)
+    assert done.exit_code == 0, done.stderr
+    return done
+
+
+def set_columns(workspace: Workspace, values: dict[int, dict[str, Any]]) -> None:
+    """Columns of pairs, by the number of the pair."""
+    with workspace.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        for number, columns in values.items():
+            session.execute(update(Pair).where(Pair.id == ids[number]).values(**columns))
+
+
+def test_a_queue_without_an_order_begins_with_the_most_generic_captions(state: Path) -> None:
+    workspace = opened(state)
+    neither = {"p_error": 0.1, "icc": 0.9, "specificity": -2.5}
+    set_columns(workspace, dict.fromkeys(range(2 * SCENES), neither))
+    set_columns(
+        workspace,
+        {0: {"p_error": 0.9, "specificity": -9.0}, 1: {"icc": 0.0, "specificity": -8.0},
+         5: {"p_error": 0.4, "specificity": -3.0}, 7: {"specificity": -4.0},
+         9: {"specificity": -1.0}},
+    )  # fmt: skip
+    workspace.store.close()
+
+    def first(*arguments: str) -> tuple[int, str]:
+        done = invoked(state, "--kinds", "visual", "--dry-run", "--json", "--vlm", "vlm",
+                       "--vlm-url", "http://127.0.0.1:9/v1", *arguments)  # fmt: skip
+        preview = json.loads(done.stdout)
+        return preview["pairs"], preview["questions"][0]["external_id"]
+
+    numbers = [f"{kind}-{i}" for i in range(SCENES) for kind in ("generic", "ordinary")]
+    assert first("--queue", "specificity_to=-2") == (2 * SCENES - 3, numbers[7])
+    assert first("--queue", "") == first() == (2 * SCENES - 2, numbers[7])
+    everything = first("--queue", "specificity_to=-2&p_error_to=1&icc_from=0")
+    assert everything == (2 * SCENES - 1, numbers[0])
+    assert first("--queue", "order=p_error&specificity_to=-2") == (2 * SCENES - 1, numbers[0])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "message"),
+    [
+        (("--vlm", "v", "--vlm-url", "http://sees:1/v1"), {},
+         "Pictures go to http://sees:1/v1. Captions go to http://sees:1/v1."),
+        ((), {"TRACED_CORRECTOR": "v", "TRACED_CORRECTOR_URL": "http://sees:1/v1"},
+         "Pictures go to http://sees:1/v1. Captions go to http://sees:1/v1."),
+        (("--kinds", "blend", "--vlm", "v", "--vlm-url", "http://sees:1/v1"), {},
+         "No picture leaves this machine. Captions go to http://sees:1/v1."),
+        (("--kinds", "visual", "--vlm", "v", "--vlm-url", "http://sees:1/v1"), {},
+         "Pictures go to http://sees:1/v1. No caption leaves this machine."),
+        (("--kinds", "holistic", "--vlm", "v", "--vlm-url", "http://sees:1/v1", "--llm", "l",
+          "--llm-url", "http://joins:2/v1"), {},
+         "Pictures go to http://sees:1/v1. Captions go to http://joins:2/v1."),
+        (("--kinds", "blend", "--llm", "l", "--llm-url", "http://joins:2/v1"), {},
+         "No picture leaves this machine. Captions go to http://joins:2/v1."),
+    ],
+)  # fmt: skip
+def test_a_dry_run_names_each_server_and_what_it_gets(
+    state: Path, arguments: tuple[str, ...], environment: dict[str, str], message: str
+) -> None:
+    done = invoked(state, "--dry-run", *arguments, **environment)
+    assert message in " ".join(done.stdout.split())
+
+
+def test_a_model_of_this_machine_gets_everything_here(state: Path) -> None:
+    workspace = opened(state)
+
+    class Local:
+        name = "local"
+
+    booster = Booster(Local(), None)  # type: ignore[arg-type]
+    preview = workspace.jobs.boost_dry_run(everything(), booster)
+    assert (preview.pictures_to, preview.captions_to) == (None, None)
+    workspace.store.close()
+
+
+def blended(workspace: Workspace, served: Any, pair_id: int) -> tuple[str, list[str]]:
+    """The outcome of boosting one pair, and the captions that the question held; [] for none."""
+    asked = len(served.asked)
+    queue = QueueFilter(1, review="all", among=(pair_id,))
+    report = workspace.jobs.boost(queue, workspace.jobs.booster(["blend"]))
+    questions = [request["messages"][1]["content"] for request in served.asked[asked:]]
+    captions = re.findall(r"<caption>(.*?)</caption>", "".join(questions))
+    return next(iter(report.outcomes)), captions
+
+
+def test_only_captions_that_stand_are_joined(state: Path) -> None:
+    with chat_server(rule) as served:
+        workspace = opened(state, corrector="vlm", corrector_url=served.url)
+        set_columns(workspace, {n: {"p_error": 0.1} for n in range(10)})
+        set_columns(workspace, {5: {"p_error": 0.6}, 7: {"p_error": 0.6}, 8: {"p_error": 0.6}})
+        with workspace.store.reading() as session:
+            pairs = list(pair_queries.iterate_pairs(session, 1))[:10]
+        ids, captions = [pair.id for pair in pairs], [pair.caption for pair in pairs]
+        # Of each picture the first caption is to be enriched, the second is another source.
+        assert blended(workspace, served, ids[0])[1] == captions[:2]
+        workspace.review.decide(ids[3], 0, "drop")
+        assert blended(workspace, served, ids[2]) == ("nothing to blend", [])
+        assert blended(workspace, served, ids[4]) == ("nothing to blend", [])  # looks wrong
+        workspace.review.decide(ids[7], 0, "correct")  # looks wrong, and is not
+        assert blended(workspace, served, ids[6])[1] == captions[6:8]
+        assert blended(workspace, served, ids[8]) == ("looks wrong", [])
+        workspace.review.decide(ids[1], 0, "correction", "A corrected caption.")
+        # An answer that is kept is not asked for again: the own caption is new, too.
+        workspace.review.decide(ids[0], 0, "correction", "A caption of this pair.")
+        set_columns(workspace, {0: {"p_error": 0.9}})
+        with workspace.store.writing() as session:
+            session.execute(delete(CorrectionAttempt))
+        sources = ["A caption of this pair.", "A corrected caption."]
+        assert blended(workspace, served, ids[0])[1] == sources
+        workspace.store.close()
+
+
+def test_a_dropped_pair_is_not_enriched(state: Path) -> None:
+    with chat_server(rule) as served:
+        workspace = opened(state, corrector="vlm", corrector_url=served.url)
+        set_columns(workspace, {n: {"p_error": 0.1} for n in range(2 * SCENES)})
+        with workspace.store.reading() as session:
+            first = next(iter(pair_queries.iterate_pairs(session, 1))).id
+        workspace.review.decide(first, 0, "drop")
+        assert workspace.jobs.enrich(first) == "dropped"
+        assert served.asked == []
+        preview = workspace.jobs.boost_dry_run(
+            QueueFilter(1, review="all", among=(first,)), workspace.jobs.booster(["blend"])
+        )
+        assert preview.questions == ()
+        # When the verdict is taken back, it can be asked for.
+        workspace.review.undo(1)
+        assert workspace.jobs.enrich(first) != "asked before"
+        assert served.asked
+        workspace.store.close()
+
+
+def test_a_dry_run_leaves_out_what_looks_wrong(state: Path) -> None:
+    workspace = opened(state, corrector="vlm", corrector_url="http://127.0.0.1:9/v1")
+    set_columns(workspace, {n: {"p_error": 0.9} for n in range(2 * SCENES)})
+    preview = workspace.jobs.boost_dry_run(everything(), workspace.jobs.booster(["visual"]))
+    assert preview.questions == ()
+    workspace.store.close()

@@ -1,17 +1,23 @@
 """Two-stage selection of a dataset: exact counts, verdicts first, the saved view, what is lost."""
 
+import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import update
+from typer.testing import CliRunner
 
 from backend.errors import SettingsError
+from backend.jobs.jobs import _restored
 from backend.jobs.reports import ExportChoice, TwoStage
 from backend.review.queue_form import from_fields
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
+from db.models import Pair
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
@@ -109,6 +115,53 @@ def test_the_saved_view_shows_the_same_pairs(workspace: Workspace) -> None:
     assert sorted(gone) == sorted(set(range(COUNT)) - selected(workspace, TwoStage()))
 
 
+def shown(workspace: Workspace, fields: dict[str, str]) -> list[int]:
+    """Numbers of the pairs in a queue."""
+    with workspace.store.reading() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    rows = workspace.review.queue_page(from_fields(1, fields), None, COUNT).rows
+    return [ids.index(row.pair_id) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("by", "leaves"),
+    [("support", {"lowest match", "hollow"}), ("worst", {"lowest match", "hollow"}),
+     ("alignment", {"lowest match"}), ("specificity", {"lowest match", "generic"})],
+)  # fmt: skip
+def test_queues_hold_what_was_selected_and_what_was_not(
+    workspace: Workspace, by: str, leaves: set[str]
+) -> None:
+    with workspace.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        for n, pair_id in enumerate(ids):
+            values = {"specificity": -float(n), "icc": n % 3 / 2, "p_error": n % 4 / 3}
+            session.execute(update(Pair).where(Pair.id == pair_id).values(**values))
+        # One has neither a probability of error nor an ICC yet.
+        session.execute(update(Pair).where(Pair.id == ids[45]).values(icc=None, p_error=None))
+    stays = selected(workspace, TwoStage(by=by))
+    report = workspace.review.two_stage(1, TwoStage(by=by))
+    assert sorted(shown(workspace, report.stays)) == sorted(stays)
+    assert set(report.goes) == leaves
+    gone = [number for fields in report.goes.values() for number in shown(workspace, fields)]
+    assert sorted(gone) == sorted(set(range(COUNT)) - stays)
+
+
+def test_queues_hold_undecided_pairs_and_say_so(workspace: Workspace) -> None:
+    rows = {r.external_id: r for r in workspace.review.queue_page(QueueFilter(1), None, COUNT).rows}
+    ordered = sorted(rows.values(), key=lambda row: row.pair_id)
+    before = workspace.review.two_stage(1, TwoStage())
+    assert not any("verdict" in note for note in before.notes)
+    workspace.review.decide(ordered[95].pair_id, 0, "correct")  # below the lines
+    workspace.review.decide(ordered[60].pair_id, 0, "drop")  # above them
+    report = workspace.review.two_stage(1, TwoStage(), "for training")
+    (view,) = workspace.review.saved_views(1)
+    assert set(shown(workspace, view.fields)) == selected(workspace, TwoStage())
+    assert not {60, 95} & set(shown(workspace, view.fields))
+    assert "2 decided pairs are not in the view: they stay or leave by their verdicts" in (
+        report.notes
+    )
+
+
 def test_verdicts_beat_the_selection_and_count_in_no_quota(workspace: Workspace) -> None:
     rows = {r.external_id: r for r in workspace.review.queue_page(QueueFilter(1), None, COUNT).rows}
     ordered = sorted(rows.values(), key=lambda row: row.pair_id)
@@ -147,6 +200,42 @@ def test_only_the_training_split(workspace: Workspace) -> None:
     assert report.lost.splits["test"] == 1.0
     counts = workspace.jobs.export_counts(1, ExportChoice(two_stage=TwoStage(split="train")))
     assert counts.kept == 45 + 10
+
+
+def test_several_splits_are_thinned_together(workspace: Workspace, tmp_path: Path) -> None:
+    both = TwoStage(split=("train", "test"))
+    assert selected(workspace, both) == selected(workspace, TwoStage())
+    counts = workspace.jobs.export_counts(1, ExportChoice(two_stage=both))
+    assert counts.kept == 50
+    assert selected(workspace, TwoStage(split=("train",))) == selected(
+        workspace, TwoStage(split="train")
+    )
+    report = workspace.jobs.export(1, ExportChoice(two_stage=both), tmp_path / "out", "jsonl")
+    assert "of the splits 'train', 'test'" in report.card
+    with pytest.raises(SettingsError, match="no split 'dev'"):
+        selected(workspace, TwoStage(split=("train", "dev")))
+    # A job's arguments have been JSON in between.
+    stored = {"choice": asdict(ExportChoice(two_stage=both))}
+    assert _restored(json.loads(json.dumps(stored)))["choice"].two_stage == both
+
+
+@pytest.mark.parametrize(
+    ("splits", "kept"),
+    [(("train", "test"), 50), (("test", "train"), 50), (("train",), 45), ((), 45 + 10)],
+)
+def test_an_export_thins_every_split_that_is_named(
+    workspace: Workspace, tmp_path: Path, splits: tuple[str, ...], kept: int
+) -> None:
+    import app as program
+
+    named = [part for split in splits for part in ("--split", split)]
+    done = CliRunner().invoke(
+        program.app,
+        ["export", "pairs", str(tmp_path / "out"), *named, "--align", "0.7", "--dry-run", "--json"],
+        env={"TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
+    )
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["kept"] == kept
 
 
 def test_captions_with_few_phrases_go_last(workspace: Workspace) -> None:

@@ -163,7 +163,7 @@ def progress_view(text: str) -> ProgressView:
 
 def team_view(text: str) -> TeamView:
     result = Agreement(3, 2, 0.5, (TwoPeople(text, text, 3, 2, None),))
-    opinions = (OpinionView(text, "drop", None, NOW), OpinionView(text, "correction", text, NOW))
+    opinions = (OpinionView(text, "drop", None, NOW), OpinionView(text, "enriched", text, NOW))
     return TeamView(3, result, result, 2, (DisputeView(1, text, text, opinions),))
 
 

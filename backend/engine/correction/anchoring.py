@@ -1,19 +1,22 @@
 """Find unsupported claims in a richer caption, without a model.
 
 A proposal is *anchored* in its sources if its content words occur in them: the same word, another
-form of it, or a synonym from the word list. Numbers and negations must match exactly. If the
-proposal and the human captions disagree about an object, the human captions win.
+form of it, or a synonym from the word list. Numbers and negations must match exactly, a negation
+together with what it governs. If proposal and human captions differ about the same object, the
+human captions win.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 from backend.engine.captions import Caption
+from backend.engine.correction.negations import denials, is_negation
 from backend.engine.english import FUNCTION_WORDS
 from backend.engine.noise.nouns import singular_of
 from backend.engine.noise.verbs import form_table
 from backend.engine.noise.word_kinds import kind_of
+from backend.engine.phrases.spans import grammar_of, is_spaced
 
 #: Groups of words treated as synonyms; all other words are treated as different.
 SYNONYMS = (
@@ -69,11 +72,13 @@ def content_words(text: str) -> list[tuple[int, int, str]]:
 
 
 def unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
-    """Content words of the proposal that occur in no source.
+    """Content words of the proposal that occur in no source, and what it denies or affirms as no
+    source does, in order.
 
     >>> [one.word for one in unsupported("A dog on a wooden bench", ["a dog", "the benches"])]
     ['wooden']
     """
+    sources = list(sources)
     words = [word for text in sources for _, _, word in content_words(text)]
     exact, lemmas = {word.lower() for word in words}, {lemma(word) for word in words}
     unanchored = []
@@ -83,30 +88,144 @@ def unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
             unanchored.append(
                 Unanchored(start, end, word, f"adds a word that no person wrote: '{word}'")
             )
-    return unanchored
+    misplaced = misplaced_negations(proposal, sources, unmentioned=True)
+    return sorted([*misplaced, *unanchored], key=lambda added: added.start)
 
 
 def anchored_share(proposal: str, sources: Iterable[str]) -> float:
-    """The share of content words that occur in a source; 1 if there are none."""
-    count = len(content_words(proposal))
-    return 1 - len(unsupported(proposal, sources)) / count if count else 1.0
+    """The share of content words that occur in a source and are denied only as they are there; 1 if
+    there are none."""
+    words = content_words(proposal)
+    unanchored = unsupported(proposal, sources)
+    without_source = [
+        (start, end)
+        for start, end, _ in words
+        if any(start < word.end and end > word.start for word in unanchored)
+    ]
+    return 1 - len(without_source) / len(words) if words else 1.0
 
 
 def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
-    """Attributes in the proposal that contradict the human captions of the same object.
+    """Attributes in the proposal that contradict the human captions of the same object, and
+    negations that contradict them.
 
     >>> conflicts("A blue dog and a red ball", ["A brown dog."])[0].word
     'blue'
+    >>> conflicts("A dog with no ball", ["A dog and a ball."])[0].word
+    'no ball'
     """
     attributes: dict[tuple[str, str], set[str]] = {}
     for text in human:
         for noun, kind, _, _, word in _qualities(text):
             attributes.setdefault((noun, kind), set()).add(lemma(word))
-    return [
+    differing = [
         Unanchored(start, end, word, f"people describe the {noun} differently")
         for noun, kind, start, end, word in _qualities(proposal)
         if (noun, kind) in attributes and lemma(word) not in attributes[noun, kind]
     ]
+    return misplaced_negations(proposal, human) + differing
+
+
+def misplaced_negations(
+    proposal: str, captions: Iterable[str], unmentioned: bool = False
+) -> list[Unanchored]:
+    """What the proposal denies although the captions affirm it, and the reverse. `unmentioned`:
+    also what it denies although they neither deny nor affirm it.
+
+    A thing is compared wherever it is mentioned; if the captions both deny and affirm it, and for
+    qualities and actions that the proposal affirms, what counts is the thing that they are said of.
+    """
+    captions = list(captions)
+    if not any(is_negation(word) for text in (proposal, *captions) for word in _words(text)):
+        return []
+    affirmed, denied = _Mentions(), _Mentions()
+    for text in captions:
+        for mention in _mentions(text):
+            (denied if mention.denied else affirmed).add(mention)
+    misplaced = []
+    for mention in _mentions(proposal):
+        same, other = (denied, affirmed) if mention.denied else (affirmed, denied)
+        if any(
+            same.contradicts(of, other, mention, unmentioned and mention.denied)
+            for of in mention.lemmas
+        ):
+            text = proposal[mention.start : mention.end]
+            why = (
+                f"adds a negation that no person wrote: '{text}'"
+                if mention.denied
+                else f"affirms what people deny: '{text}'"
+            )
+            misplaced.append(Unanchored(mention.start, mention.end, text, why))
+    return misplaced
+
+
+@dataclass(frozen=True)
+class _Mention:
+    """Characters `start:end`: something affirmed, or a negation with what it denies. `lemmas`: of
+    what is affirmed or denied; `of`: of the thing that it is said of, "" for none."""
+
+    start: int
+    end: int
+    lemmas: tuple[str, ...]
+    of: str
+    is_thing: bool
+    denied: bool
+
+
+@dataclass
+class _Mentions:
+    """Lemmas that captions affirm (or deny), and each with the thing that it is said of."""
+
+    lemmas: set[str] = field(default_factory=set)
+    pairs: set[tuple[str, str]] = field(default_factory=set)
+
+    def add(self, mention: _Mention) -> None:
+        self.lemmas.update(mention.lemmas)
+        self.pairs.update((mention.of, word) for word in mention.lemmas)
+
+    def contradicts(
+        self, word: str, other: "_Mentions", mention: _Mention, unmentioned: bool
+    ) -> bool:
+        """Whether a mention of `word` in a proposal is not as in these captions, which mention it
+        in the same way, and `other` ones, which mention it in the other way."""
+        pair = (mention.of, word)
+        if word in self.lemmas:
+            return pair in other.pairs and pair not in self.pairs
+        if word not in other.lemmas:
+            return unmentioned
+        return mention.denied or mention.is_thing or pair in other.pairs
+
+
+def _mentions(text: str) -> list[_Mention]:
+    caption = Caption.parse(text)
+    if not caption.words or not is_spaced(text):
+        return []
+    grammar = grammar_of(caption)
+    nouns = [i for i, label in enumerate(grammar.labels) if label in ("noun", "weather")]
+    mentions = []
+    negated: set[int] = set()
+
+    def thing_before(i: int) -> str:
+        return next((lemma(caption.words[n]) for n in reversed(nouns) if n < i), "")
+
+    for denial in denials(caption, grammar):
+        negated.update(denial.words)
+        lemmas = tuple(lemma(caption.words[i]) for i in denial.governed)
+        of = thing_before(denial.words[0])
+        mentions.append(_Mention(denial.start, denial.end, lemmas, of, True, True))
+    for i, (label, head) in enumerate(zip(grammar.labels, grammar.heads, strict=True)):
+        if i in negated or label not in ("noun", "weather", "adjective", "verb"):
+            continue
+        is_thing = label in ("noun", "weather")
+        of = lemma(caption.words[head]) if head is not None and not is_thing else thing_before(i)
+        mentions.append(
+            _Mention(*caption.spans[i], (lemma(caption.words[i]),), of, is_thing, False)
+        )
+    return mentions
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return Caption.parse(text).words
 
 
 def _qualities(text: str) -> Iterable[tuple[str, str, int, int, str]]:

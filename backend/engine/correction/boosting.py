@@ -24,12 +24,16 @@ from backend.engine.correction.anchoring import (
     Unanchored,
     anchored_share,
     conflicts,
+    misplaced_negations,
     unsupported,
 )
 from backend.engine.correction.said import Said, left_out, new_phrases, said_in
+from backend.engine.correction.shortening import is_sentence
 from backend.engine.correction.striking import shortened, without
+from backend.engine.english import FUNCTION_WORDS
 from backend.engine.language_models import Answer, ChatModel, Question
 from backend.engine.language_models.question import harmless
+from backend.engine.languages import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
 from backend.engine.phrases.spans import Phrase
 from backend.errors import Unreadable
 
@@ -44,6 +48,7 @@ _COPIED = 6
 MOST_STRUCK, SUSPECT, DROP, UNSUPPORTED = 3, 0.5, 0.1, -0.2
 #: Maximum increase in probability of error, and minimum gain in specificity.
 P_SLACK, LEAST_GAIN = 0.05, 0.2
+_MIXES = "the caption mixes languages"
 
 _ANSWER = {
     "type": "object",
@@ -87,11 +92,14 @@ class Boosts:
 
 
 def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -> Boosts:
-    """Request each of the booster's kinds. `captions`: human captions not rejected in review.
-    Raises ModelUnavailable or BudgetSpent."""
-    captions = distinct(captions)
+    """Ask for each kind. `captions`: those that people have left standing, first the one that would
+    be enriched. Raises ModelUnavailable, BudgetSpent."""
     made: list[Boost] = []
     failed: list[tuple[Kind, str, str]] = []
+    if captions and language_of(captions[0]) == MIXED:
+        joined: tuple[Kind, ...] = ("blend", "holistic")
+        failed += [(kind, "refused", _MIXES) for kind in joined if kind in booster.kinds]
+    captions = joinable(captions)
 
     def keep(kind: Kind, sources: Sequence[str], text: str | None, message: str) -> str | None:
         if text is None:
@@ -116,14 +124,57 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
     return Boosts(tuple(made), tuple(failed))
 
 
+def joinable(captions: Sequence[str]) -> list[str]:
+    """The distinct captions that are in the language of the first, as far as words and script tell;
+    none if the first mixes languages.
+
+    >>> joinable(["A dog on a bench.", "Ein Hund auf einer Bank.", "A brown dog."])
+    ['A dog on a bench.', 'A brown dog.']
+    """
+    languages = [language_of(caption) for caption in captions]
+    if not captions or languages[0] == MIXED:
+        return []
+    # What says too little goes with any language of its script.
+    known = [name for name in languages if name in LATIN_LANGUAGES]
+    language = known[0] if languages[0] == UNKNOWN and known else languages[0]
+    also = UNKNOWN if language in LATIN_LANGUAGES else language
+    return distinct(
+        [
+            caption
+            for caption, name in zip(captions, languages, strict=True)
+            if name in (language, also, "")
+        ]
+    )
+
+
 def distinct(captions: Sequence[str]) -> list[str]:
-    """Captions without duplicates up to case, white space and final full stops, at most
-    MOST_CAPTIONS."""
+    """Captions that differ by more than case and white space, in their order. Of more than
+    MOST_CAPTIONS the first, then each time the one whose words are least like those taken."""
     once = {
         " ".join(caption.lower().split()).rstrip("."): caption
         for caption in reversed(list(captions))
     }
-    return list(reversed(once.values()))[:MOST_CAPTIONS]
+    listed = list(reversed(once.values()))
+    if len(listed) <= MOST_CAPTIONS:
+        return listed
+    words = [frozenset(map(str.lower, Caption.parse(caption).words)) for caption in listed]
+    words = [listed_words - FUNCTION_WORDS for listed_words in words]
+    taken = [0]
+    distances = [_distance(words[0], other) for other in words]
+    while len(taken) < MOST_CAPTIONS:
+        rest = (place for place in range(len(listed)) if place not in taken)
+        farthest = max(rest, key=lambda place: (distances[place], -place))
+        taken.append(farthest)
+        distances = [
+            min(distance, _distance(words[farthest], other))
+            for distance, other in zip(distances, words, strict=True)
+        ]
+    return [listed[place] for place in sorted(taken)]
+
+
+def _distance(first: frozenset[str], second: frozenset[str]) -> float:
+    """The share of their words that two captions do not have in common."""
+    return 1 - len(first & second) / len(first | second) if first | second else 0.0
 
 
 # ------------------------------------------------------------------------------- questions
@@ -254,10 +305,13 @@ def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | 
     if boost.kind == "blend" and (added := unsupported(text, boost.sources)):
         return Guarded("", added[0].why)
     struck: list[Unanchored] = []
-    while conflicting := conflicts(text, human):
+    while conflicting := _contradictions(boost, text, human):
         conflict = conflicting[0]
         struck.append(conflict)
-        text = without(text, conflict.start, conflict.end)
+        shorter = without(text, conflict.start, conflict.end)
+        if not _stays_a_sentence(text, shorter):
+            return Guarded("", conflict.why, tuple(struck))
+        text = shorter
     said = said_in(human)
     count = len(Caption.parse(text))
     if read_words is not None and read_words < count:
@@ -273,7 +327,10 @@ def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | 
         struck.append(
             Unanchored(worst.start, worst.end, phrase, f"the picture does not show '{phrase}'")
         )
-        text = without(text, worst.start, worst.end)
+        shorter = without(text, worst.start, worst.end)
+        if not _stays_a_sentence(text, shorter):
+            return Guarded("", struck[-1].why, tuple(struck))
+        text = shorter
     if not text.strip():
         return Guarded("", "nothing holds", tuple(struck))
     if boost.kind != "visual" and (lost := left_out(without_opener(human[0]), text)):
@@ -281,6 +338,21 @@ def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | 
     return Guarded(
         text, "", tuple(struck), anchored_share(text, boost.sources or human), tuple(notes)
     )
+
+
+def _contradictions(boost: Boost, text: str, human: Sequence[str]) -> list[Unanchored]:
+    """What the people's captions contradict, above all the one that would be enriched, and
+    negations that occur in no source."""
+    return [
+        *conflicts(text, human),
+        *misplaced_negations(text, human[:1]),
+        *misplaced_negations(text, boost.sources, unmentioned=bool(boost.sources)),
+    ]
+
+
+def _stays_a_sentence(text: str, shorter: str) -> bool:
+    """Whether a phrase has been taken out of a sentence so that a sentence is left, or nothing."""
+    return not shorter or is_sentence(shorter) or not is_sentence(text)
 
 
 def keeps(p_before: float | None, p_after: float | None, gain: float, rank_gain: int) -> str:

@@ -1,14 +1,16 @@
 """Remove a phrase from a caption and leave a grammatical caption.
 
-Only what depends on a phrase is removed with it: an object takes along its article, its attributes,
-what it does and wears, and the words that link it to what precedes it; a relation between two
-objects that are kept becomes "and"; an attribute is removed alone.
+What hangs on a phrase goes with it and nothing else: a thing takes its article, its qualities, what
+it does and wears, and the words that tie it to what stands before it; a relation between two things
+that stay becomes "and"; a quality goes by itself. A negation goes with what it governs: "no red
+collar" without "red" would deny more.
 """
 
 import re
 from collections.abc import Sequence
 
 from backend.engine.captions import Caption
+from backend.engine.correction.negations import Denial, denials
 from backend.engine.correction.shortening import tidy
 from backend.engine.english import article_for
 from backend.engine.noise.word_kinds import kind_of
@@ -16,7 +18,10 @@ from backend.engine.phrases.spans import Phrase, phrases_of
 
 _ARTICLES = frozenset(("a", "an", "the"))
 _COPULAS = frozenset(("is", "are", "was", "were"))
-#: Words that link an object to what precedes it; all that directly precede it are removed with it.
+#: Words that cannot stay without what follows them.
+_AUXILIARIES = frozenset(("has", "have", "had", "does", "do", "did", "can"))
+_RELATIVE = frozenset(("that", "which", "who"))
+#: Words that tie a thing to what stands before it, and go with it: as many of them as stand there.
 _TIES = frozenset(
     (
         *("with", "on", "in", "at", "by", "near", "next", "to", "beside", "of", "under", "over"),
@@ -48,6 +53,9 @@ def without(text: str, start: int, end: int) -> str:
     gone = {place for place, (a, b) in enumerate(caption.spans) if a < end and b > start}
     if not gone:
         return text
+    denied = denials(caption)
+    gone = _with_denials(denied, gone)
+    start, end = min(start, caption.spans[min(gone)][0]), max(end, caption.spans[max(gone)][1])
     phrases = phrases_of(text)
     struck = [phrase for phrase in phrases if phrase.start < end and phrase.end > start]
     kinds = {phrase.kind for phrase in struck}
@@ -60,6 +68,7 @@ def without(text: str, start: int, end: int) -> str:
         exchanged = {min(gone): "and"}
         if min(gone) > 1 and caption.words[min(gone) - 1].lower() in _COPULAS:
             gone.add(min(gone) - 1)
+    gone = _with_carriers(caption, _with_denials(denied, gone))
     left = _left(caption, gone, exchanged)
     if 0 in gone and not exchanged:
         left = _LEADING.sub("", left)
@@ -68,6 +77,30 @@ def without(text: str, start: int, end: int) -> str:
     left = re.sub(r",?\s+and(?=\.?$)", "", left)
     full_stop = text.rstrip().endswith(".")
     return left + "." if full_stop and left and not left.endswith(".") else left
+
+
+def _with_denials(denied: Sequence[Denial], gone: set[int]) -> set[int]:
+    """And the whole of each denial that a word of is gone."""
+    return gone.union(*(denial.words for denial in denied if gone.intersection(denial.words)))
+
+
+def _with_carriers(caption: Caption, gone: set[int]) -> set[int]:
+    """And the words right before them that carry nothing without them: "that has", "is" at the end,
+    "there is"."""
+    words = [word.lower() for word in caption.words]
+    gone = set(gone)
+    behind = next((word for n, word in enumerate(words) if n > max(gone)), "and")
+    while min(gone) > 0:
+        before = words[min(gone) - 1]
+        existential = before in _COPULAS and words[max(0, min(gone) - 2)] == "there"
+        ends = before in _COPULAS and behind in ("and", "or", "but")
+        if existential and min(gone) > 1:
+            gone.update((min(gone) - 1, min(gone) - 2))
+        elif before in _AUXILIARIES | _RELATIVE or ends:
+            gone.add(min(gone) - 1)
+        else:
+            break
+    return gone
 
 
 def shortened(text: str, words: int) -> str:

@@ -14,6 +14,7 @@ from backend.engine.correction.boosting import (
     Doubt,
     distinct,
     guard,
+    joinable,
     keeps,
     make,
 )
@@ -63,6 +64,49 @@ def test_one_caption_needs_no_blend_and_equal_ones_are_one() -> None:
     assert blends.asked == []
     assert distinct(["A dog.", "a dog", "A cat"]) == ["A dog.", "A cat"]
     assert len(distinct([f"caption {n}" for n in range(40)])) == 8
+
+
+def test_of_many_captions_those_are_joined_that_say_most_that_is_new() -> None:
+    alike = [f"A brown dog on a bench, number {n}." for n in range(30)]
+    others = ["A red kite in the sky.", "Two people near a lake.", "The sun sets behind trees."]
+    captions = [alike[0], *alike[1:20], *others, *alike[20:]]
+    chosen = distinct(captions)
+    assert len(chosen) == 8
+    assert chosen[0] == alike[0], "the caption that is to be enriched"
+    assert set(others) <= set(chosen)
+    assert chosen == sorted(chosen, key=captions.index), "in the order in which they were given"
+    assert distinct(captions) == chosen
+    assert distinct(captions[:8]) == captions[:8]
+
+
+def asked_of(*captions: str) -> tuple[list[str], tuple[tuple[str, str, str], ...]]:
+    """The captions that a model is asked to join, and what failed."""
+    blends = Scripted(*[as_answer("A dog on a bench.")] * 2)
+    result = make(None, captions, Booster(None, blends, ("blend",)))
+    questions = "".join(question.user for question in blends.asked)
+    return re.findall(r"<caption>(.*?)</caption>", questions), result.failed
+
+
+def test_captions_of_one_language_are_joined() -> None:
+    german, chinese = "Ein brauner Hund auf einer Bank im Park.", "公园长椅上的一只狗"
+    english = ["A dog on a bench.", "A brown dog in the park."]
+    assert asked_of(english[0], german, english[1], chinese) == (english, ())
+    also_german = "Der Hund sitzt auf der Bank."
+    assert asked_of(german, *english, also_german) == ([german, also_german], ())
+    # One alone needs no question; a caption of a few nouns says too little to be left out.
+    assert asked_of(german, *english) == ([], ())
+    assert asked_of(english[0], "Brown dog, bench") == ([english[0], "Brown dog, bench"], ())
+    assert asked_of("Brown dog, bench", *english, german)[0] == ["Brown dog, bench", *english]
+    assert joinable([english[0], german]) == [english[0]]
+
+
+def test_a_caption_in_two_languages_is_not_joined() -> None:
+    mixed = "A dog 公园长椅上的一只狗"
+    english = ["A dog on a bench.", "A brown dog in the park."]
+    assert asked_of(english[0], mixed, english[1]) == (english, ())
+    questions, failed = asked_of(mixed, *english)
+    assert questions == []
+    assert failed == (("blend", "refused", "the caption mixes languages"),)
 
 
 def test_captions_cannot_leave_their_tags() -> None:

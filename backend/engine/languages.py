@@ -1,0 +1,68 @@
+# ruff: noqa: SIM905  (a list of words reads better as a line of text)
+"""The language of a caption, as far as its script and its function words tell.
+
+For telling captions of one picture apart by language, not for naming languages: a script that one
+language or a few share counts as one, and a caption of a few nouns in Latin letters is of none.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from functools import lru_cache
+
+from backend.engine.english import FUNCTION_WORDS
+
+#: A caption with this share of its letters in a second script mixes languages.
+_SECOND_SCRIPT = 0.25
+#: By the first word of a letter's Unicode name; any other is a script by itself.
+_SCRIPTS = {"CJK": "han", "HIRAGANA": "kana", "KATAKANA": "kana"}
+#: Words that nearly every caption of a language has, without those that are English words as well.
+_WORDS = {
+    "en": FUNCTION_WORDS | {"two", "his", "her", "their", "into", "near", "next", "while", "no"},
+    "de": frozenset("der das dem des ein eine einen einem einer und mit auf im ist sind von zu vor "
+                    "neben hinter über unter".split()),
+    "fr": frozenset("le la les un une des du de et avec sur dans est sont au aux devant".split()),
+    "es": frozenset("el la los las un una unos unas de del y con en sobre es al junto".split()),
+    "it": frozenset("il lo la gli le un uno una di del della e con su nel nella è sono".split()),
+    "pt": frozenset("os um uma uns umas de da dos das e com em na ao é são".split()),
+    "nl": frozenset("de het een en met op van zijn naast voor achter in is".split()),
+    "sv": frozenset("en ett och med på av är som det".split()),
+    "da": frozenset("en et og med på af er som det".split()),
+    "pl": frozenset("na w z i jest są się oraz obok".split()),
+    "tr": frozenset("bir ve ile bu üzerinde".split()),
+}  # fmt: skip
+#: Languages that their words tell; what is said of a text whose words tell none, and of a text in
+#: two scripts.
+LATIN_LANGUAGES, UNKNOWN, MIXED = frozenset(_WORDS), "latin", "mixed"
+
+
+@lru_cache(maxsize=10_000)
+def language_of(text: str) -> str:
+    """A language's code or a script's name; "latin" if the words do not tell, "mixed" for a text in
+    two scripts, "" for one without letters.
+
+    >>> language_of("A dog on a bench."), language_of("Ein Hund auf einer Bank.")
+    ('en', 'de')
+    """
+    scripts = Counter(_script(letter) for letter in text if letter.isalpha())
+    if "kana" in scripts:  # Japanese has Han characters as well
+        scripts["kana"] += scripts.pop("han", 0)
+    if not scripts:
+        return ""
+    (script, _), *others = scripts.most_common()
+    if others and others[0][1] >= _SECOND_SCRIPT * scripts.total():
+        return MIXED
+    return _by_words(text) if script == UNKNOWN else script
+
+
+def _by_words(text: str) -> str:
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    counts = Counter({name: sum(word in known for word in words) for name, known in _WORDS.items()})
+    (first, count), (_, second) = counts.most_common(2)
+    return first if count > second else UNKNOWN
+
+
+@lru_cache(maxsize=10_000)
+def _script(letter: str) -> str:
+    name = unicodedata.name(letter, "").partition(" ")[0]
+    return _SCRIPTS.get(name, name.lower())
