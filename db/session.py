@@ -186,18 +186,18 @@ _ADVICE = {
 }
 
 
-#: What SQLite says of a file on a read-only disk, among other things.
+#: SQLite's messages for a file on a read-only disk, among other causes.
 _UNWRITABLE = ("readonly database", "unable to open database file")
 _READ_ONLY = "its disk is read-only. Make it writable, or give another location with --db."
 
 
-#: PostgreSQL's numeric_value_out_of_range: a parameter that no INTEGER can be.
+#: PostgreSQL's numeric_value_out_of_range: a parameter that does not fit into INTEGER.
 _OUT_OF_RANGE = "22003"
 _TOO_LARGE = "There is no such row: the number is larger than any id or version can be."
 
 
 def _is_on_read_only_disk(address: str) -> bool:
-    """Whether the folder of SQLite's file is there, but not to be written to by anybody."""
+    """Whether the folder of SQLite's file exists on a disk that is mounted read-only."""
     folder = Path(make_url(address).database or "").parent
     try:
         return bool(os.statvfs(folder).f_flag & os.ST_RDONLY)

@@ -76,8 +76,8 @@ class NotebookDataset:
 
     def queue(self, query: str = "", limit: int | None = None) -> pd.DataFrame:
         """Pairs of a queue, most likely wrong first unless the query says otherwise. `query`: the
-        part of the queue's address after the ?, such as "p_error_from=0.9&review=all"; `limit`: at
-        most so many. Raises SettingsError."""
+        part of the queue's address after the ?, such as "p_error_from=0.9&review=all"; `limit`:
+        maximum number of rows. Raises SettingsError."""
         filter = self.workspace.review.filter_of(self.id, from_text(query))
         rows: list[dict[str, Any]] = []
         after = None

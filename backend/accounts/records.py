@@ -24,7 +24,7 @@ class AccountsView:
 
 @dataclass(frozen=True)
 class OpinionView:
-    """What one curator says about a pair. `judgement`: see `backend.verdicts.judgement`."""
+    """One curator's verdict on a pair. `judgement`: see `backend.verdicts.judgement`."""
 
     author: str
     judgement: str

@@ -302,7 +302,7 @@ def export(
                 raise SettingsError(
                     f"'{select}' is not a valid choice for --select: use 'leave out' or 'tag'."
                 )
-            # The splits named are the training pairs; without one as for select.
+            # The given splits contain the training pairs; the default is that of select.
             thinned = tuple(split) if split else workspace.review.split_for(dataset_id, None)
             two_stage = TwoStage(
                 0.7 if align is None else align, 0.5 if keep is None else keep, by, least_phrases,

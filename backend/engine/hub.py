@@ -1,10 +1,9 @@
 """The only module that loads models, tokenizers and processors from the hub, a directory or a file.
 
-Four things hold for everything that comes through here: a model's own Python code is never run and
-nobody is asked whether it may be; pickles are read as plain tensors or not at all; nothing is
-downloaded (`backend.jobs.model_download` does, when somebody asks for it); and whatever a library
-raises becomes a `ModelUnavailable` that says which model, why, and what to do (or an
-`OutOfMemory`).
+Four guarantees: a model's own Python code is never run, and no prompt offers to run it; pickles are
+read as plain tensors or not at all; nothing is downloaded (`backend.jobs.model_download` does that,
+on request); and any exception of a library becomes a `ModelUnavailable` that states which model
+failed, why, and what to do, or an `OutOfMemory`.
 
 Importing this module makes torchvision importable (`torchvision_compat`), so modules that use
 transformers, open_clip or sentence-transformers import it first (`tests/engine/test_hub.py`).
@@ -103,7 +102,7 @@ def read_tensors(path: Path) -> Any:
         raise ModelUnavailable(f"There is no file '{path}'.")
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as problem:  # torch raises what pickle and zip raise
+    except Exception as problem:  # torch passes on any exception of pickle and zip
         if is_out_of_memory(problem):
             raise not_loaded("The file", str(path), problem, "") from problem
         raise ModelUnavailable(_damaged(path, problem)) from problem
@@ -121,14 +120,14 @@ def from_cache(what: str, name: str) -> dict[str, Any]:
 
 @contextmanager
 def explained(what: str, name: str, advice: str) -> Iterator[None]:
-    """Whatever a library raises within becomes ModelUnavailable, or OutOfMemory where memory ran
-    out; our own errors pass."""
+    """Convert any exception of a library to ModelUnavailable, or to OutOfMemory if memory ran out;
+    our own errors pass unchanged."""
     _disable_prompts()
     try:
         yield
     except TracedError:
         raise
-    except Exception as problem:  # any type: these come from five libraries and from pickle
+    except Exception as problem:  # any type: raised by five libraries and pickle
         if is_out_of_memory(problem):
             raise not_loaded(what, name, problem, advice) from problem
         if damaged := damaged_weights(Path(name)):

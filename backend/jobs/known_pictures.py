@@ -86,7 +86,7 @@ def check_pictures(store: Store, engine: Engine, dataset_id: int, run_id: int = 
 
 
 def check_picture(engine: Engine, image: Image.Image, name: str = "") -> None:
-    """One picture, in the playground or of a dataset (its `name`). Raises UnknownPictures."""
+    """Check one picture: the playground's, or a dataset's called `name`. Raises UnknownPictures."""
     known = Familiarity.of_model(engine.settings.model)
     if known is None:
         return

@@ -290,8 +290,8 @@ class TwoStage:
     the `keep` share of the whole by `by` (support, worst, alignment, random, specificity).
 
     `least_phrases`: pairs with fewer tested phrases go last in stage two. `split`: only undecided
-    pairs of this split, or of these, take part, None: all. `tag`: say in the tags what would leave,
-    leave none out.
+    pairs of this split, or of these, take part, None: all. `tag`: tag the pairs instead of leaving
+    any out.
     """
 
     align: float = 0.7

@@ -173,8 +173,8 @@ def report_on(
 def _queues(
     choice: TwoStage, align_line: float | None, keep_line: float | None
 ) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
-    """Both lines are ranges of the queue: the undecided pairs that stay, and those that leave at
-    each stage. What is decided stays or leaves by its verdict, wherever the lines are."""
+    """Queue fields that show the undecided pairs that stay and, by name, those that leave at each
+    stage: both thresholds are ranges of a queue. Decided pairs stay or leave by their verdict."""
     column = COLUMN_OF[choice.by]
     where = {"split": choice.splits[0]} if len(choice.splits) == 1 else {}
     # The order of specificity has bounds of its own (`queue_form.GENERIC_BOUNDS`).

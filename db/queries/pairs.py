@@ -233,7 +233,7 @@ def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterato
 
 
 def has_split(session: Session, dataset_id: int, name: str) -> bool:
-    """Whether a pair of the dataset is of this split; "" stands for none."""
+    """Whether the dataset has pairs in this split; "" means without a split."""
     is_of_it = Pair.split == name if name else or_(Pair.split.is_(None), Pair.split == "")
     query = select(Pair.id).where(Pair.dataset_id == dataset_id, is_of_it).limit(1)
     return session.execute(query).first() is not None

@@ -17,6 +17,7 @@ import typer
 
 from backend.cli.doctor import examine
 from backend.cli.options import PRECISION
+from backend.cli.output import reported
 from backend.engine import hub
 from backend.engine.concreteness.scoring import score_captions
 from backend.engine.correction.captioner import load_captioner

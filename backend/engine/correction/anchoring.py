@@ -2,7 +2,7 @@
 
 A proposal is *anchored* in its sources if its content words occur in them: the same word, another
 form of it, or a synonym from the word list. Numbers and negations must match exactly, a negation
-together with what it governs. If proposal and human captions differ about the same object, the
+together with what it governs. If the proposal and the human captions disagree about an object, the
 human captions win.
 """
 

@@ -92,8 +92,8 @@ class Boosts:
 
 
 def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -> Boosts:
-    """Ask for each kind. `captions`: those that people have left standing, first the one that would
-    be enriched. Raises ModelUnavailable, BudgetSpent."""
+    """Request each of the booster's kinds. `captions`: human captions not rejected in review, first
+    the one to enrich. Raises ModelUnavailable or BudgetSpent."""
     made: list[Boost] = []
     failed: list[tuple[Kind, str, str]] = []
     if captions and language_of(captions[0]) == MIXED:
@@ -125,8 +125,8 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
 
 
 def joinable(captions: Sequence[str]) -> list[str]:
-    """The distinct captions that are in the language of the first, as far as words and script tell;
-    none if the first mixes languages.
+    """The distinct captions in the language of the first, judged by words and script; none if the
+    first mixes languages.
 
     >>> joinable(["A dog on a bench.", "Ein Hund auf einer Bank.", "A brown dog."])
     ['A dog on a bench.', 'A brown dog.']
@@ -134,7 +134,7 @@ def joinable(captions: Sequence[str]) -> list[str]:
     languages = [language_of(caption) for caption in captions]
     if not captions or languages[0] == MIXED:
         return []
-    # What says too little goes with any language of its script.
+    # A caption too short to tell is taken with any language of its script.
     known = [name for name in languages if name in LATIN_LANGUAGES]
     language = known[0] if languages[0] == UNKNOWN and known else languages[0]
     also = UNKNOWN if language in LATIN_LANGUAGES else language
@@ -148,8 +148,9 @@ def joinable(captions: Sequence[str]) -> list[str]:
 
 
 def distinct(captions: Sequence[str]) -> list[str]:
-    """Captions that differ by more than case and white space, in their order. Of more than
-    MOST_CAPTIONS the first, then each time the one whose words are least like those taken."""
+    """Captions without duplicates up to case, white space and final full stops, in order. Of more
+    than MOST_CAPTIONS, the first, then repeatedly the one whose words differ most from those
+    chosen."""
     once = {
         " ".join(caption.lower().split()).rstrip("."): caption
         for caption in reversed(list(captions))
@@ -341,8 +342,8 @@ def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | 
 
 
 def _contradictions(boost: Boost, text: str, human: Sequence[str]) -> list[Unanchored]:
-    """What the people's captions contradict, above all the one that would be enriched, and
-    negations that occur in no source."""
+    """What the human captions contradict, the one to enrich first, and negations that occur in no
+    source."""
     return [
         *conflicts(text, human),
         *misplaced_negations(text, human[:1]),
@@ -351,7 +352,7 @@ def _contradictions(boost: Boost, text: str, human: Sequence[str]) -> list[Unanc
 
 
 def _stays_a_sentence(text: str, shorter: str) -> bool:
-    """Whether a phrase has been taken out of a sentence so that a sentence is left, or nothing."""
+    """Whether removing a phrase left a sentence or nothing, unless the text was no sentence."""
     return not shorter or is_sentence(shorter) or not is_sentence(text)
 
 

@@ -1,9 +1,9 @@
 """Remove a phrase from a caption and leave a grammatical caption.
 
-What hangs on a phrase goes with it and nothing else: a thing takes its article, its qualities, what
-it does and wears, and the words that tie it to what stands before it; a relation between two things
-that stay becomes "and"; a quality goes by itself. A negation goes with what it governs: "no red
-collar" without "red" would deny more.
+Only what depends on a phrase is removed with it: an object takes along its article, its attributes,
+what it does and wears, and the words that link it to what precedes it; a relation between two
+objects that are kept becomes "and"; an attribute is removed alone. A negation is removed with what
+it governs: "no red collar" without "red" would deny more.
 """
 
 import re
@@ -21,7 +21,7 @@ _COPULAS = frozenset(("is", "are", "was", "were"))
 #: Words that cannot stay without what follows them.
 _AUXILIARIES = frozenset(("has", "have", "had", "does", "do", "did", "can"))
 _RELATIVE = frozenset(("that", "which", "who"))
-#: Words that tie a thing to what stands before it, and go with it: as many of them as stand there.
+#: Words that link an object to what precedes it; all that directly precede it are removed with it.
 _TIES = frozenset(
     (
         *("with", "on", "in", "at", "by", "near", "next", "to", "beside", "of", "under", "over"),
@@ -80,13 +80,13 @@ def without(text: str, start: int, end: int) -> str:
 
 
 def _with_denials(denied: Sequence[Denial], gone: set[int]) -> set[int]:
-    """And the whole of each denial that a word of is gone."""
+    """Add the whole of each denial of which a word is removed."""
     return gone.union(*(denial.words for denial in denied if gone.intersection(denial.words)))
 
 
 def _with_carriers(caption: Caption, gone: set[int]) -> set[int]:
-    """And the words right before them that carry nothing without them: "that has", "is" at the end,
-    "there is"."""
+    """Add the words directly before that cannot stand alone: "that has", a final "is", "there
+    is"."""
     words = [word.lower() for word in caption.words]
     gone = set(gone)
     behind = next((word for n, word in enumerate(words) if n > max(gone)), "and")
