@@ -5,12 +5,14 @@ brown bus". If the rules cannot tell which object an attribute belongs to, it co
 neighbours, so that human-written facts are never mistaken for new ones.
 """
 
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import lemma
 from backend.engine.english import FUNCTION_WORDS
+from backend.engine.noise.word_kinds import kind_of
 from backend.engine.phrases.spans import Phrase, phrases_of
 
 Pair = tuple[str, str]
@@ -18,16 +20,19 @@ Pair = tuple[str, str]
 _WEARING = ("in", "wearing")
 #: Nouns without content: "on a rainy day" means "in the rain".
 _EMPTY = ("day",)
+_PRONOUN = re.compile(r"\s*(?:it|them)\b", re.IGNORECASE)
 
 
 @dataclass
 class Said:
     """Stated facts, as lemmas. `words`: of any kind; `qualities`: (object, attribute);
-    `relations`: (relation, the object after it)."""
+    `relations`: (relation, the object after it), of "sleeping on a table" the preposition, too;
+    `tied`: objects that a relation leads to."""
 
     words: set[str] = field(default_factory=set)
     qualities: set[Pair] = field(default_factory=set)
     relations: set[Pair] = field(default_factory=set)
+    tied: set[str] = field(default_factory=set)
 
     def has(self, text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> bool:
         """Whether the phrase is stated. `phrases`: all phrases of the text."""
@@ -37,9 +42,14 @@ class Said:
         if phrase.kind == "object" or not content:
             return True
         if phrase.kind == "relation":
-            thing = _thing(text, _after(phrase, phrases))
-            pairs = {(_head(text, phrase), thing)}
-            return thing is None or thing not in self.words or bool(pairs & self.relations)
+            after = _after(phrase, phrases)
+            thing = _thing(text, after)
+            if after is None or thing not in self.words:
+                return True
+            # Where a place is, is the same whatever the preposition: "at", "by", "next to a lake".
+            if kind_of(after.text(text)) == "place":
+                return True
+            return (_head(text, phrase), thing) in self.relations
         thing = _thing(text, _owner(text, phrase, phrases))
         if thing is None:
             return True
@@ -69,9 +79,10 @@ def said_in(captions: Sequence[str]) -> Said:
                     (thing, word) for thing in beside if thing for word in _content(text, phrase)
                 )
             elif phrase.kind == "relation":
-                thing = _thing(text, _after(phrase, phrases))
-                if thing is not None:
-                    said.relations.add((_head(text, phrase), thing))
+                ties = {_head(text, phrase), _preposition(text, phrase)}
+                things = _objects_of(text, phrase, phrases)
+                said.relations.update((tie, thing) for thing in things for tie in ties if tie)
+                said.tied.update(things)
                 doing = {
                     _thing(text, _before(phrase, phrases)),
                     _thing(text, _wearer(text, phrase, phrases)),
@@ -81,16 +92,67 @@ def said_in(captions: Sequence[str]) -> Said:
 
 
 def new_phrases(text: str, said: Said) -> list[Phrase]:
-    """The phrases of a caption that are not in `said`."""
+    """The phrases of a caption that are not in `said`; of a relation whose preposition is, such as
+    "sleeping on a table" where "on a table" is stated, the verb, unless that is stated, too."""
     phrases = phrases_of(text)
-    return [phrase for phrase in phrases if not said.has(text, phrase, phrases)]
+    new = []
+    for phrase in phrases:
+        if said.has(text, phrase, phrases):
+            continue
+        if not _has_preposition(text, phrase, phrases, said):
+            new.append(phrase)
+        elif (_doer(text, phrase, phrases), _head(text, phrase)) not in said.qualities:
+            new.append(replace(phrase, end=phrase.head_end))
+    return new
 
 
 def left_out(caption: str, text: str) -> str:
-    """The first phrase of the caption that the text does not state; "" if it states them all."""
+    """The first phrase of the caption that the text does not state; "" if it states them all.
+
+    >>> left_out("A cat on a table.", "A cat and a table."), left_out("A cat.", "A black cat.")
+    ('on', '')
+    """
     said = said_in([text])
-    lost = (phrase.text(caption) for phrase in new_phrases(caption, said))
-    return next((text for text in lost if text.lower() not in _EMPTY), "")
+    phrases = phrases_of(caption)
+    lost = [phrase.text(caption) for phrase in new_phrases(caption, said)]
+    untied = [
+        phrase.text(caption)
+        for phrase in phrases
+        if phrase.kind == "relation" and not _is_tied(caption, phrase, phrases, said)
+    ]
+    return next((text for text in (*lost, *untied) if text.lower() not in _EMPTY), "")
+
+
+def _is_tied(text: str, phrase: Phrase, phrases: Sequence[Phrase], said: Said) -> bool:
+    """Whether `said` relates one end of this relation to something: which end is named last, and
+    by which word, differs between descriptions of the same."""
+    ends = {*_objects_of(text, phrase, phrases), _thing(text, _before(phrase, phrases))}
+    return not _objects_of(text, phrase, phrases) or bool(ends & said.tied)
+
+
+def _objects_of(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> set[str]:
+    """What a relation leads to: the object after it; with "it" or "them", any before it."""
+    if _PRONOUN.match(text[phrase.end :]):
+        earlier = [other for other in phrases if other.end <= phrase.start]
+        return {_head(text, other) for other in earlier if other.kind == "object"}
+    after = _thing(text, _after(phrase, phrases))
+    return {after} if after is not None else set()
+
+
+def _preposition(text: str, phrase: Phrase) -> str | None:
+    """The word that ends a relation that begins with its head: "on" of "sleeping on"."""
+    last = text[phrase.head_end : phrase.end].split()
+    return last[-1].lower() if last and phrase.head_start == phrase.start else None
+
+
+def _has_preposition(text: str, phrase: Phrase, phrases: Sequence[Phrase], said: Said) -> bool:
+    if phrase.kind != "relation" or (word := _preposition(text, phrase)) is None:
+        return False
+    return any((word, thing) in said.relations for thing in _objects_of(text, phrase, phrases))
+
+
+def _doer(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> str | None:
+    return _thing(text, _wearer(text, phrase, phrases))
 
 
 def _content(text: str, phrase: Phrase) -> set[str]:

@@ -48,6 +48,8 @@ def without(text: str, start: int, end: int) -> str:
     'A dog in the park.'
     >>> without("A dog standing to the left of a cat.", 15, 29)  # the relation
     'A dog standing and a cat.'
+    >>> without("A dog sleeping on a bench.", 6, 14)  # the verb of a relation
+    'A dog on a bench.'
     """
     caption = Caption.parse(text)
     gone = {place for place, (a, b) in enumerate(caption.spans) if a < end and b > start}
@@ -60,7 +62,14 @@ def without(text: str, start: int, end: int) -> str:
     struck = [phrase for phrase in phrases if phrase.start < end and phrase.end > start]
     kinds = {phrase.kind for phrase in struck}
     exchanged: dict[int, str] = {}
-    if "object" in kinds or (not struck and not _is_quality(caption, gone)):
+    is_verb = any(p.kind == "relation" and p.end > end for p in struck)  # its preposition stays
+    if "relation" in kinds and not is_verb:
+        place = _place_after(text, phrases, end)
+        gone.update(_words_of(caption, place) if place is not None else ())
+        kinds |= {"object"} if place is not None else set()
+    if is_verb and "object" not in kinds:
+        pass
+    elif "object" in kinds or (not struck and not _is_quality(caption, gone)):
         gone = _thing(caption, phrases, gone)
     elif "relation" in kinds and caption.words[max(gone) + 1 : max(gone) + 2] in _PRONOUNS:
         gone.add(max(gone) + 1)
@@ -77,6 +86,13 @@ def without(text: str, start: int, end: int) -> str:
     left = re.sub(r",?\s+and(?=\.?$)", "", left)
     full_stop = text.rstrip().endswith(".")
     return left + "." if full_stop and left and not left.endswith(".") else left
+
+
+def _place_after(text: str, phrases: Sequence[Phrase], end: int) -> Phrase | None:
+    """The place that a relation ending there leads to, which cannot stay without it: "a dog and
+    mountains" says something else."""
+    after = next((p for p in phrases if p.kind == "object" and p.start >= end), None)
+    return after if after is not None and kind_of(after.text(text)) == "place" else None
 
 
 def _with_denials(denied: Sequence[Denial], gone: set[int]) -> set[int]:
@@ -168,7 +184,8 @@ def _behind(caption: Caption, of_phrase: dict[int, Phrase], gone: set[int]) -> s
     words = [word.lower() for word in caption.words]
     place = max(gone) + 1
     tie = of_phrase.get(place)
-    if tie is not None and tie.kind == "relation" and words[place] in _WEARING:
+    is_worn = tie is not None and _words_of(caption, tie) == [place] and words[place] in _WEARING
+    if tie is not None and tie.kind == "relation" and is_worn:
         end = place + 1
         while end < len(words) and (words[end] in _ARTICLES or _quality(words[end])):
             end += 1

@@ -58,16 +58,31 @@ def _singular_by_plural() -> dict[str, str]:
     return {plural_of(noun): noun for noun in known_nouns()} | _IRREGULAR_PLURALS
 
 
+#: Singulars in -ie, all but those of `known_nouns`.
+_IN_IE = frozenset(
+    (
+        *("birdie", "boogie", "brownie", "calorie", "doggie", "genie", "goalie", "hoodie"),
+        *("lassie", "magpie", "pixie", "prairie", "rookie", "selfie", "smoothie", "veggie"),
+        "zombie",
+    )
+)
+
+
 def singular_of(word: str) -> str:
-    """The singular of a known plural; other words lose a final -s (but not -ss, -us, -is).
+    """The singular of a known plural; other words lose a final -s (but not -ss, -us, -is), and end
+    in -y for -ies.
 
     >>> singular_of("dogs"), singular_of("women"), singular_of("grass"), singular_of("harbours")
     ('dog', 'woman', 'grass', 'harbour')
+    >>> singular_of("ponies"), singular_of("selfies")
+    ('pony', 'selfie')
     """
     if word in known_nouns():
         return word
     if word in _singular_by_plural():
         return _singular_by_plural()[word]
+    if len(word) > 4 and word.endswith("ies") and word[:-1] not in _IN_IE:
+        return word[:-3] + "y"
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         return word[:-1]
     return word

@@ -301,14 +301,14 @@ def _counted(
                 _count_strikes(strikes, before, after, true[i], human)
             if not proposal.guarded.caption:
                 continue
-            gone = (before & human) - after
+            gone = (before & human) - _with_implied(after)
             if proposal.guarded.notes:
                 too_long += len(gone)
             else:
                 others += len(gone)
             kept[proposal.boost.kind].append((i, proposal.guarded.caption))
             offered[proposal.boost.kind] += proposal.suggestion is not None and not proposal.reason
-            human_lost += len(_read(drawn.captions[i][0]) - after)
+            human_lost += len(_read(drawn.captions[i][0]) - _with_implied(after))
     for kind, earlier in (("blend", "original"), ("holistic", "blend")):
         captions[kind] = list(captions[earlier])
         for i, text in kept[kind]:
@@ -341,6 +341,12 @@ def _counted(
         requests=len(keys),
         asked_twice=len(keys) - len(set(keys)),
     )
+
+
+def _with_implied(claims: Claims) -> Claims:
+    """Who "sits on a bench" is "sitting"."""
+    sitting = {claim.partition(" sits ")[0] for claim in claims if " sits " in claim}
+    return claims | {f"{noun}/sitting" for noun in sitting}
 
 
 def _read(text: str) -> Claims:

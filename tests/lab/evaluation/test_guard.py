@@ -1,0 +1,51 @@
+"""The guard for richer captions on drawn scenes, whose claims can be read exactly: whatever the
+picture is said not to show, nothing that people wrote is lost, and a caption is left."""
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from backend.engine.correction.boosting import Boost, Doubt, guard
+from backend.engine.phrases.spans import Phrase
+from backend.lab.evaluation.boosting import _with_implied
+from backend.lab.scenes import blending
+from backend.lab.scenes.caption_reading import claims_of
+from backend.lab.scenes.grammar import describe
+from backend.lab.scenes.truth import Claims
+from backend.lab.scenes.world import make_scene
+
+SCENES = 120
+
+
+def claims(text: str) -> Claims:
+    read = claims_of(text)
+    assert read is not None, f"the grammar cannot read: {text}"
+    return read
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_nothing_that_people_wrote_is_lost(seed: int) -> None:
+    rng = random.Random(seed)
+    struck = kept = 0
+
+    def doubts(text: str, phrases: Sequence[Phrase]) -> list[Doubt]:
+        return [Doubt(p.start, p.end, rng.choice((-1.0, 1.0)), 0.0, 0.0) for p in phrases]
+
+    for _ in range(SCENES):
+        scene = make_scene(rng)
+        people = [describe(scene, rng).text for _ in range(rng.randint(1, 5))]
+        visual = blending.visual(scene, rng, 0.6).text
+        blend = blending.blend(people) if len(people) > 1 else people[0]
+        boost = Boost("holistic", blending.holistic(blend, visual), (*people, blend, visual))
+        guarded = guard(boost, people, doubts, None)
+        if not guarded.caption:
+            continue
+        kept += 1
+        struck += len(guarded.struck)
+        after = _with_implied(claims(guarded.caption))
+        written = frozenset[str]().union(*map(claims, people))
+        assert claims(people[0]) <= after, guarded
+        assert claims(boost.caption) & written <= after, guarded
+    assert kept > 0.9 * SCENES
+    assert struck > SCENES / 3
