@@ -173,7 +173,8 @@ def _actions() -> dict[str, str]:
 
 @cache
 def _settings() -> dict[str, str]:
-    return {phrase: s for s, phrases in phrasing.SETTINGS.items() for phrase in phrases}
+    known = {phrase: s for s, phrases in phrasing.SETTINGS.items() for phrase in phrases}
+    return known | {"on the grass": "park"}  # like "on a lawn"; what is left of the longer wording
 
 
 @cache

@@ -8,11 +8,10 @@ import pytest
 
 from backend.engine.correction.boosting import Boost, Doubt, guard
 from backend.engine.phrases.spans import Phrase
-from backend.lab.evaluation.boosting import _with_implied
+from backend.lab.evaluation.boosting import Claims, _with_implied
 from backend.lab.scenes import blending
 from backend.lab.scenes.caption_reading import claims_of
 from backend.lab.scenes.grammar import describe
-from backend.lab.scenes.truth import Claims
 from backend.lab.scenes.world import make_scene
 
 SCENES = 120
