@@ -21,6 +21,9 @@ from backend.lab.scenes.renderer import render
 from backend.lab.scenes.tokenizer import make_tokenizer
 from backend.lab.scenes.world import make_scene
 
+#: The files that a tokenizer may be stored in.
+TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json")
+
 
 def random_blip(folder: Path, seed: int = 0) -> Path:
     torch.manual_seed(seed)
@@ -78,6 +81,18 @@ def random_vision_to_text(folder: Path, seed: int = 0, begins: bool = True) -> P
 def random_clip(folder: Path, seed: int = 0) -> Path:
     torch.manual_seed(seed)
     return publish(make_clip(), "clip", folder)
+
+
+def with_another_tokenizer(model: Path) -> Path:
+    """The directory, its tokenizer replaced by a BERT's of 30,000 pieces, for a few hundred rows
+    of the text tower."""
+    from transformers import BertTokenizerFast
+
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(30_000))]
+    for name in TOKENIZER:
+        (model / name).unlink(missing_ok=True)
+    BertTokenizerFast(vocab={piece: i for i, piece in enumerate(pieces)}).save_pretrained(model)
+    return model
 
 
 def drawn_pairs(count: int, seed: int = 0, size: int = 96) -> list[tuple[Image.Image, str]]:

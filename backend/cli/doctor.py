@@ -7,7 +7,10 @@ from pathlib import Path
 
 import db
 from backend.datasets.containers import file_of, locate
+from backend.engine.hub_cache import HUB_NAME, commit_of
+from backend.engine.presets import asked_for_as
 from backend.errors import StoreError, UnsafePath, explain
+from backend.jobs.dataset_models import settings_for
 from backend.loaded_models import Engine
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
 from backend.store import Store, is_missing, open_database
@@ -21,6 +24,10 @@ from db.queries.datasets import DatasetRow
 #: Pairs of a dataset, sampled at random, whose image files are looked for.
 SAMPLE = 200
 _LEAST_FREE = 1_000_000_000
+
+
+#: Settings with the models that datasets remember, by the names of those datasets.
+_Named = dict[tuple[str, ...], Settings]
 
 
 @dataclass(frozen=True)
@@ -43,8 +50,9 @@ class DoctorReport:
 
 
 def examine(settings: Settings, load_models: bool = False) -> DoctorReport:
-    """Run all checks; nothing is changed except an old database's schema. `load_models`: also load
-    the scorer and the captioner, which may take a while and, for hub models, need the network."""
+    """Look at everything; nothing is changed but an old database's schema. `load_models`: also load
+    scorer, captioner and concreteness model, of this session and of every dataset that remembers
+    its own, which may take a while."""
     return DoctorReport(tuple(_examine(settings, load_models)))
 
 
@@ -52,16 +60,20 @@ def _examine(settings: Settings, load_models: bool) -> Iterator[Finding]:
     yield _disk(settings.data_directory)
     if is_missing(settings.database_url):
         yield _no_database(settings)
-        yield from _models(settings, load_models)
+        yield from _models(settings, {}, load_models)
         return
+    named: _Named = {}
     try:
         store = open_database(settings.database_url)
     except StoreError as problem:
         yield Finding("database", "problem", str(problem), "Choose another location with --db.")
     else:
-        yield from _database(store)
+        findings = list(_database(store))
+        yield from findings
+        if findings[0].state == "ok":  # a damaged one is not read any further
+            named = _remembered(store, settings)
         store.close()
-    yield from _models(settings, load_models)
+    yield from _models(settings, named, load_models)
 
 
 def _disk(folder: Path) -> Finding:
@@ -143,23 +155,90 @@ def _is_there(root: Path, name: str) -> bool:
         return False
 
 
-def _models(settings: Settings, load: bool) -> Iterator[Finding]:
+def _embedded() -> Finding:
     for folder in (EMBEDDED_SCORER, EMBEDDED_CAPTIONER):
         if not (folder / "model.safetensors").is_file():
-            yield Finding(
+            return Finding(
                 "embedded models", "problem", f"{folder} is not whole",
                 "Download the project again, or train them: make models",
             )  # fmt: skip
-            return
-    yield Finding("embedded models", "ok", f"in {EMBEDDED_SCORER.parent}")
+    return Finding("embedded models", "ok", f"in {EMBEDDED_SCORER.parent}")
+
+
+def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
+    """The models of this session, and those that datasets remember."""
+    embedded = _embedded()
+    yield embedded
+    if embedded.state != "ok":
+        return
     if not load:
+        yield from _not_loaded(settings, "", "Choose another with --model.")
+        for names, others in named.items():
+            yield from _not_loaded(others, _of(names), _rescore(names))
         return
     engine = Engine(settings)
+    yield from _loaded(engine, "", "Choose another with --model.")
+    for names, others in named.items():
+        yield from _loaded(engine.beside(others), _of(names), _rescore(names))
+
+
+def _remembered(store: Store, settings: Settings) -> _Named:
+    """Each choice of models once; none for datasets that go with the session's."""
+    named: dict[tuple[object, ...], tuple[list[str], Settings]] = {}
+    with store.reading() as session:
+        datasets = dataset_queries.list_datasets(session)
+    for dataset in datasets:
+        # Options choose what this command examines besides, and hide nothing of a dataset.
+        chosen = settings_for(store, settings.for_datasets_without_models(), dataset.id)
+        named.setdefault(_models_in(chosen), ([], chosen))[0].append(dataset.name)
+    named.pop(_models_in(settings), None)
+    return {tuple(names): chosen for names, chosen in named.values()}
+
+
+def _models_in(settings: Settings) -> tuple[object, ...]:
+    return (
+        settings.model, settings.kind, settings.captioner_model, settings.concreteness,
+        settings.precision,
+    )  # fmt: skip
+
+
+def _of(names: tuple[str, ...]) -> str:
+    """
+    >>> _of(("photos",)), _of(("photos", "scans"))
+    (" of dataset 'photos'", " of datasets 'photos', 'scans'")
+    """
+    listed = ", ".join(f"'{name}'" for name in names)
+    return f" of dataset{'s' if len(names) > 1 else ''} {listed}"
+
+
+def _rescore(names: tuple[str, ...]) -> str:
+    return f"Restore it, or choose another: python app.py score {names[0]} --model NAME_OR_DIR"
+
+
+def _not_loaded(settings: Settings, whose: str, advice: str) -> Iterator[Finding]:
+    """Whether the scorer is there at all."""
+    model = settings.model
+    if Path(model) == EMBEDDED_SCORER:
+        return
+    if Path(model).expanduser().exists() or model.startswith("open_clip:") or commit_of(model):
+        yield Finding(
+            f"scorer{whose}", "ok", f"{model}, not loaded: python app.py doctor --models does"
+        )
+    elif HUB_NAME.fullmatch(model):
+        yield Finding(
+            f"scorer{whose}", "problem", f"{model} is not on this machine",
+            f"Download it: python app.py models download {asked_for_as(model)}",
+        )  # fmt: skip
+    else:
+        yield Finding(f"scorer{whose}", "problem", f"there is no file or folder {model}", advice)
+
+
+def _loaded(engine: Engine, whose: str, advice: str) -> Iterator[Finding]:
     try:
         info = engine.scorer.info
-        yield Finding("scorer", "ok", f"{info.kind} · {info.model} on {info.device}")
-    except Exception as problem:  # whatever fails becomes a finding
-        yield Finding("scorer", "problem", explain(problem), "Choose another with --model.")
+        yield Finding(f"scorer{whose}", "ok", f"{info.kind} · {info.model} on {info.device}")
+    except Exception as problem:  # a report of what is wrong outlives whatever is wrong
+        yield Finding(f"scorer{whose}", "problem", explain(problem), advice)
         return
     try:
         captioner = engine.captioner
@@ -167,14 +246,14 @@ def _models(settings: Settings, load: bool) -> Iterator[Finding]:
     except Exception as problem:
         captioner, message = None, explain(problem)
     if message:
-        advice = "Choose another with --captioner."
-        yield Finding("captioner", "warning", message, advice)
+        instead = "Choose another with --captioner."
+        yield Finding(f"captioner{whose}", "warning", message, instead)
     else:
-        yield Finding("captioner", "ok", "loads" if captioner else "none is set")
+        yield Finding(f"captioner{whose}", "ok", "loads" if captioner else "none is set")
     try:
         engine.concreteness(["A dog"])
     except Exception as problem:
-        advice = "Choose another with --concreteness."
-        yield Finding("concreteness", "problem", explain(problem), advice)
+        instead = "Choose another with --concreteness."
+        yield Finding(f"concreteness{whose}", "problem", explain(problem), instead)
     else:
-        yield Finding("concreteness", "ok", settings.concreteness or "embedded")
+        yield Finding(f"concreteness{whose}", "ok", engine.settings.concreteness or "embedded")

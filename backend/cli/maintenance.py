@@ -13,7 +13,10 @@ from backend.settings import load_settings
 
 def doctor(
     models: Annotated[
-        bool, typer.Option(help="Also load the models, which may take a while.")
+        bool,
+        typer.Option(
+            help="Also load the models, those that datasets remember too, which may take a while."
+        ),
     ] = False,
     db: DATABASE = None,
     model: MODEL = None,

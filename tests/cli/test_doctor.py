@@ -2,12 +2,17 @@
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from backend.cli.doctor import DoctorReport, examine
+from backend.engine.scoring.loading import load_scorer
 from backend.settings import Settings, load_settings
+from backend.store import open_database
 from backend.workspace import Workspace
+from db.queries import datasets as dataset_queries
+from tests.checkpoints import random_clip, with_another_tokenizer
 from tests.datasets.folders import malformed
 
 
@@ -53,6 +58,87 @@ def test_models_are_loaded_on_request(settings: Settings) -> None:
     report = examine(broken, load_models=True)
     assert states(report)["scorer"] == "problem"
     assert not report.is_well
+
+
+@pytest.fixture(scope="module")
+def another_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A CLIP beside the tokenizer of another model."""
+    return with_another_tokenizer(random_clip(tmp_path_factory.mktemp("models")))
+
+
+def with_models_of(settings: Settings, remembered: str, **options: str) -> Settings:
+    """The dataset remembers this model; the doctor is asked with these options."""
+    store = open_database(settings.database_url)
+    with store.writing() as session:
+        dataset_queries.remember_models(session, 1, {"model": remembered, "captioner": "none"})
+    store.close()
+    return load_settings({"data_directory": str(settings.data_directory), **options}, {})
+
+
+def test_a_tokenizer_that_does_not_fit_is_a_problem(
+    another_tokenizer: Path, tmp_path: Path
+) -> None:
+    named = {"data_directory": str(tmp_path / "state"), "model": str(another_tokenizer)}
+    report = examine(load_settings(named, {}), load_models=True)
+    (problem,) = (finding for finding in report.findings if finding.state == "problem")
+    assert problem.what == "scorer"
+    assert "tokenizer" in problem.message
+
+
+@pytest.mark.parametrize("options", [{}, {"model": "embedded"}])
+def test_models_that_datasets_remember_are_loaded_as_well(
+    settings: Settings, another_tokenizer: Path, options: dict[str, str]
+) -> None:
+    asked = with_models_of(settings, str(another_tokenizer), **options)
+    report = examine(asked, load_models=True)
+    assert states(report)["scorer"] == "ok"
+    (problem,) = (finding for finding in report.findings if finding.state == "problem")
+    assert problem.what == "scorer of dataset 'pairs'"
+    assert "tokenizer" in problem.message
+    assert "score pairs --model" in problem.advice
+
+
+def test_a_model_that_datasets_share_is_loaded_once(
+    settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = random_clip(tmp_path / "models")
+    workspace = Workspace(with_models_of(settings, str(model)))
+    second = workspace.jobs.import_dataset(malformed(tmp_path / "second")).dataset_id
+    with workspace.store.writing() as session:
+        models = {"model": str(model), "captioner": "none"}
+        dataset_queries.remember_models(session, second, models)
+    workspace.store.close()
+    loaded: list[str] = []
+    real = load_scorer
+
+    def noted(name: str, *rest: Any) -> Any:
+        loaded.append(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr("backend.engine.scoring.loading.load_scorer", noted)
+    report = examine(settings, load_models=True)
+    assert states(report)["scorer of datasets 'pairs', 'second'"] == "ok"
+    assert loaded.count(str(model)) == 1
+
+
+def test_without_loading_models_that_are_gone_are_noticed(
+    settings: Settings, tmp_path: Path
+) -> None:
+    model = random_clip(tmp_path / "models")
+    asked = with_models_of(settings, str(model), model=str(model))
+    report = examine(asked)
+    assert report.is_well
+    message = next(finding.message for finding in report.findings if finding.what == "scorer")
+    assert str(model) in message
+    assert "not loaded" in message
+    shutil.rmtree(model)
+    assert states(examine(asked))["scorer"] == "problem"
+    report = examine(settings)
+    (problem,) = (finding for finding in report.findings if finding.state == "problem")
+    assert problem.what == "scorer of dataset 'pairs'"
+    never = with_models_of(settings, "somebody/never-downloaded")
+    advice = next(f.advice for f in examine(never).findings if f.state == "problem")
+    assert "models download somebody/never-downloaded" in advice
 
 
 def test_a_database_that_cannot_be_opened_is_reported(tmp_path: Path) -> None:

@@ -29,11 +29,17 @@ from backend.errors import ModelMismatch, ModelUnavailable, OutOfMemory
 from backend.lab.scenes.vision_language import make_vision_language_model
 from backend.loaded_models import Engine
 from backend.settings import load_settings
-from tests.checkpoints import drawn_pairs, random_blip, random_captioner, random_clip, random_siglip
-from tests.engine.concreteness.small_models import text_encoder
+from tests.checkpoints import (
+    TOKENIZER,
+    drawn_pairs,
+    random_blip,
+    random_captioner,
+    random_clip,
+    random_siglip,
+    with_another_tokenizer,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
-TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json")
 LOADERS: dict[str, Callable[[str], Any]] = {
     "clip": lambda name: load_scorer(name, None, "cpu"),
     "siglip": lambda name: load_scorer(name, None, "cpu"),
@@ -102,12 +108,7 @@ def test_a_missing_tokenizer_is_refused(model: Path) -> None:
 
 def test_another_models_tokenizer_is_refused(model: Path) -> None:
     """A BERT of 30,000 pieces beside a text tower of a few hundred rows."""
-    from transformers import BertTokenizerFast
-
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(30_000))]
-    for name in TOKENIZER:
-        (model / name).unlink(missing_ok=True)
-    BertTokenizerFast(vocab={piece: i for i, piece in enumerate(pieces)}).save_pretrained(model)
+    with_another_tokenizer(model)
     with pytest.raises(ModelUnavailable, match="tokenizer"):
         load(model)
 

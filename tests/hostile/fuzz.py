@@ -27,7 +27,9 @@ from typing import Any
 
 from backend.errors import TracedError
 from backend.jobs.import_dataset import import_dataset
+from backend.jobs.reports import ExportChoice
 from backend.review.queue_form import KEYS, from_text
+from backend.review.views import fingerprint_of
 from backend.settings import load_settings
 from backend.store import Store, open_database
 from backend.workspace import Workspace
@@ -143,11 +145,17 @@ def readers(name: str, store: Store) -> list[Target]:
 
 
 def arguments_of(workspace: Workspace) -> Callable[[random.Random, str], Any]:
-    """Values for the arguments of the named endpoints, more or less of the right kind."""
+    """Values for the arguments of the named endpoints, more or less of the right kind; ids of a
+    `job` and a `dataset_id`, and a pair as it was `seen`: its id and fingerprint."""
     with workspace.store.reading() as session:
-        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        pairs = list(pair_queries.iterate_pairs(session, 1))
+        jobs = [job.id for job in workspace.jobs.recent()]
+    ids = [pair.id for pair in pairs]
+    seen = [(pair.id, fingerprint_of(pair.external_id, pair.caption)) for pair in pairs]
 
     def argument(rng: random.Random, name: str) -> Any:
+        if name == "seen":
+            return rng.choice(seen) if rng.random() < 0.8 else (rng.choice(ids), inputs.text(rng))
         if rng.random() < 0.3:
             return inputs.value(rng)
         match name:
@@ -155,6 +163,10 @@ def arguments_of(workspace: Workspace) -> Callable[[random.Random, str], Any]:
                 return rng.choice(("pairs", "pairs", inputs.text(rng)))
             case "pair_id" | "suggestion_id":
                 return rng.choice((*ids, 0, -1, 2**63, 2**70))
+            case "job":
+                return rng.choice((*jobs, 0, -1, 2**63, 2**70))
+            case "dataset_id":
+                return rng.choice((1, 1, 1, 2, 0, 2**63, 2**70))
             case "version" | "limit":
                 return rng.randrange(-1, 5)
             case "verdict":
@@ -206,8 +218,17 @@ def requests(name: str, workspace: Workspace) -> Iterator[Target]:
     workspace.accounts.add("Ada", _PASSWORD)
     token = workspace.accounts.log_in("Ada", _PASSWORD)
     assert token is not None
+
+    def outcome_of(job: int) -> str:
+        while not workspace.jobs.job(job).has_ended:  # for at most PATIENCE
+            time.sleep(0.02)
+        return workspace.jobs.job(job).message
+
+    out = workspace.settings.data_directory / "exports" / "clean"
+    outcome_of(workspace.jobs.start("export", 1, choice=ExportChoice(), out=str(out),
+                                    format="imagefolder"))  # fmt: skip
     with serving(workspace, login=True) as address:
-        attack = fuzz_http.attacker(address, token, arguments_of(workspace))
+        attack = fuzz_http.attacker(address, token, arguments_of(workspace), outcome_of)
         yield Target(f"requests, {name}", attack)
 
 
@@ -362,6 +383,7 @@ def targets_on(name: str, urls: tuple[str, str], folder: Path) -> Iterator[list[
     source.mkdir(exist_ok=True)
     _pictures(source)
     lines = [{"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}."} for n in range(_PAIRS)]
+    lines.append({"file_name": "gone.png", "id": "=1+1", "caption": "A picture that is left out."})
     (source / "metadata.jsonl").write_text("\n".join(map(json.dumps, lines)))
     state = {"data_directory": str(folder / f"state {name}"), "database": urls[1]}
     reviewed = Workspace(load_settings(state, {}))

@@ -6,6 +6,7 @@ import random
 import socket
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 from tests.hostile import fuzz_inputs as inputs
@@ -38,26 +39,55 @@ class Wrong(AssertionError):
 
 
 def attacker(
-    address: str, token: str, argument: Callable[[random.Random, str], object]
+    address: str,
+    token: str,
+    argument: Callable[[random.Random, str], Any],
+    outcome_of: Callable[[int], str],
 ) -> Callable[[random.Random, Path], None]:
     """Sends one request, with the token or without, and looks at the answer. `argument`: a value
-    for an argument of the named endpoints."""
+    for an argument of the named endpoints, or the id of a job or a dataset. `outcome_of`: waits for
+    a job and gives its message."""
 
     def attack(rng: random.Random, folder: Path) -> None:
         is_in, is_ours = rng.random() < 0.8, rng.random() < 0.9
         host = rng.choice(_HOSTS if is_ours else _FOREIGN_HOSTS)
-        method, path, headers, body = _request(rng, argument)
+        method, path, headers, body = request(rng, argument)
         headers = [("Host", host), *headers]
         if is_in:
             headers.append(("Authorization", f"Bearer {token}"))
         status, answer = send(address, method, path, headers, body)
         _check(method, path, status, answer, is_in, is_ours)
+        if status == 200 and (method, path) == ("POST", "/uploads"):
+            fill(json.loads(answer)["upload"], rng, headers[:1] + headers[-1:])
         if status == 200 and path.startswith("/gradio_api/call/") and b"event_id" in answer:
             event = json.loads(answer)["event_id"]
             status, answer = send(address, "GET", f"{path}/{event}", headers[:1] + headers[-1:])
             _check("GET", path, status, answer, is_in, is_ours)
 
+    def fill(upload: str, rng: random.Random, headers: list[tuple[str, str]]) -> None:
+        """What a browser does with an upload that it has begun."""
+        steps = [uploaded_file(rng, upload) for _ in range(rng.randrange(4))]
+        steps.append(("POST", f"/uploads/{upload}/import?name={_percent(inputs.text(rng))}", b""))
+        if rng.random() < 0.5:
+            steps.append(("DELETE", f"/uploads/{upload}", b""))
+        for method, path, body in steps:
+            status, answer = send(address, method, path, headers, body)
+            _check(method, path, status, answer, True, True)
+            if status == 200 and b'"job"' in answer:
+                message = outcome_of(json.loads(answer)["job"])
+                if message.encode().startswith(_UNFORESEEN):
+                    raise Wrong(f"an import ends with {message!r}")
+
     return attack
+
+
+def uploaded_file(rng: random.Random, upload: str) -> tuple[str, str, bytes]:
+    """Method, path and body that send a file of an upload."""
+    name = rng.choice((*inputs.FORMS, "a.png", "pairs/a.png", "pairs/rows.jsonl", inputs.text(rng)))
+    body = inputs.picture()
+    if (form := name.removeprefix("pairs/")) in inputs.FORMS:
+        body = _damaged(rng, inputs.FORMS[form](inputs.rows(rng)))
+    return "PUT", f"/uploads/{upload}?path={_percent(name)}", body
 
 
 def _check(method: str, path: str, status: int, answer: bytes, is_in: bool, is_ours: bool) -> None:
@@ -72,15 +102,16 @@ def _check(method: str, path: str, status: int, answer: bytes, is_in: bool, is_o
         raise Wrong(f"served before the login: {where}")
 
 
-def _request(
-    rng: random.Random, argument: Callable[[random.Random, str], object]
+def request(
+    rng: random.Random, argument: Callable[[random.Random, str], Any]
 ) -> tuple[str, str, list[tuple[str, str]], bytes]:
+    """Method, path, headers and body."""
     headers = [
         (name, _header(inputs.text(rng)))
         for name in ("Cookie", "Accept", "Accept-Language", "Range", "X-Forwarded-For", "Referer")
         if rng.random() < 0.1
     ]
-    match rng.randrange(6):
+    match rng.randrange(9):
         case 0:
             wanted = rng.choice((str(rng.randrange(20)), inputs.text(rng), str(2**40), "-1"))
             size = rng.choice(("104", "400", "full", inputs.text(rng)))
@@ -110,6 +141,25 @@ def _request(
             )  # fmt: skip
             kind = ("Content-Type", "multipart/form-data; boundary=----x")
             return "POST", "/gradio_api/upload", [*headers, kind], _damaged(rng, body)
+        case 5:
+            body = inputs.as_json(_page_of_verdicts(rng, argument))
+            return "POST", "/review/acts", [*headers, _JSON], _damaged(rng, body)
+        case 6:
+            step = rng.choice(("begin", "begin", "file", "import", "discard"))
+            if step == "begin":
+                return "POST", "/uploads", headers, b""
+            upload = _percent(rng.choice(("0" * 32, "..", inputs.text(rng)))).replace("/", "%2f")
+            if step == "file":
+                method, path, body = uploaded_file(rng, upload)
+                return method, path, headers, body
+            if step == "import":
+                return "POST", f"/uploads/{upload}/import", headers, b""
+            return "DELETE", f"/uploads/{upload}", headers, b""
+        case 7:
+            what = rng.choice(("exports/{}.zip", "datasets/{}/left-out.csv"))
+            number = argument(rng, "job" if what.startswith("exports") else "dataset_id")
+            method = rng.choice(("GET", "GET", "GET", "HEAD", "POST"))
+            return method, "/" + what.format(_percent(str(number))), headers, b""
     # Those that compute are fed one by one, by the target of the endpoints.
     tool = rng.choice(
         [tool_name for tool_name in TOOLS if tool_name not in ("check", "suggest", "similar")]
@@ -120,6 +170,32 @@ def _request(
         data = ["pairs", *data[1:2]]
     body = inputs.as_json({"data": data} if rng.random() < 0.9 else inputs.value(rng))
     return "POST", f"/gradio_api/call/{tool}", [*headers, _JSON], _damaged(rng, body)
+
+
+def _page_of_verdicts(rng: random.Random, argument: Callable[[random.Random, str], Any]) -> Any:
+    """What a page posts to save verdicts and to get the pairs that follow."""
+    acts = []
+    for _ in range(rng.choice((0, 1, 1, 2, 60))):
+        pair, fingerprint = argument(rng, "seen")
+        act = {
+            "pair": pair, "version": argument(rng, "version"), "fingerprint": fingerprint,
+            "action": rng.choice(("drop", "correct", "next", "correction", "suggestion-1",
+                                  "enrich-0", "abstract", inputs.text(rng))),
+            "name": inputs.text(rng), "note": inputs.text(rng),
+            "suggestion": rng.choice((None, 1, 2**63, -1)),
+        }  # fmt: skip
+        if rng.random() < 0.1:
+            act[rng.choice(list(act))] = inputs.value(rng)
+        acts.append(act)
+    page = {
+        "session": rng.choice(("first", "second", inputs.text(rng))),
+        "dataset": rng.choice((1, 1, 1, 2, 2**63)), "acts": acts,
+        "shown": rng.choice((None, argument(rng, "pair_id"))),
+        "have": {str(argument(rng, "pair_id")): inputs.text(rng) for _ in range(rng.randrange(3))},
+    }  # fmt: skip
+    if rng.random() < 0.1:
+        page[rng.choice(list(page))] = inputs.value(rng)
+    return page
 
 
 _JSON = ("Content-Type", "application/json")

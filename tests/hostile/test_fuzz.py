@@ -2,12 +2,19 @@
 
 import json
 import random
+from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
+from fastapi.routing import APIRoute
+from fastapi.testclient import TestClient
 
 from backend.errors import DatasetFormatError
+from backend.settings import load_settings
+from backend.workspace import Workspace
 from tests.hostile import fuzz, fuzz_http, fuzz_inputs
+from traced_ui.server import create_app
 
 
 def wrong(rng: random.Random, folder: Path) -> None:
@@ -75,6 +82,59 @@ def test_a_program_that_ends_badly_after_its_last_input_is_unexpected(tmp_path: 
     text, is_sound = fuzz.table(fuzz.tallied(journal))
     assert not is_sound
     assert "the program itself: status -6" in text
+
+
+@pytest.fixture(scope="module")
+def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """What the requests go to: a dataset with a row left out, and an export."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    with fuzz.targets_on("SQLite", urls(folder), folder):
+        state = {"data_directory": str(folder / "state SQLite"), "database": urls(folder)[1]}
+        workspace = Workspace(load_settings(state, {}))
+        yield workspace
+        workspace.store.close()
+
+
+def requested(workspace: Workspace, count: int) -> list[tuple[str, str, bytes]]:
+    argument = fuzz.arguments_of(workspace)
+    made = [fuzz_http.request(random.Random(f"{number}"), argument) for number in range(count)]
+    return [(method, path.partition("?")[0], body) for method, path, _, body in made]
+
+
+def test_requests_go_to_every_route_of_ours(reviewed: Workspace) -> None:
+    asked = {(method, unquote(path)) for method, path, _ in requested(reviewed, 6000)}
+    ours = [
+        route
+        for route in create_app(reviewed, 1, login=True).routes
+        if isinstance(route, APIRoute) and route.endpoint.__module__.startswith("traced_ui.")
+    ]
+    assert len(ours) > 10
+    missed = [
+        f"{method} {route.path}"
+        for route in ours
+        for method in (route.methods or set()) - {"HEAD"}
+        if not any(method == m and route.path_regex.match(path) for m, path in asked)
+    ]
+    assert not missed
+
+
+def test_requests_are_right_often_enough(reviewed: Workspace) -> None:
+    """Verdicts are saved, exports and rows left out are had: not everything is refused."""
+    client = TestClient(create_app(reviewed, 1), base_url="http://127.0.0.1")
+    answers = [
+        (
+            path,
+            client.request(
+                method, path, content=body, headers={"Content-Type": "application/json"}
+            ),
+        )
+        for method, path, body in requested(reviewed, 1500)
+        if method in ("GET", "POST") and path.startswith(("/review", "/exports", "/datasets"))
+    ]
+    right = [(path, answer) for path, answer in answers if answer.status_code == 200]
+    for name in ("exports", "datasets"):
+        assert any(path.startswith(f"/{name}") and answer.content for path, answer in right)
+    assert any("Undo" in answer.json()["toast"] for path, answer in right if "review" in path)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,11 @@ import uvicorn
 
 from backend.bundled import DEMO
 from backend.errors import EXIT_STATUSES, INTERRUPTED, PortInUse
+from backend.loaded_models import Engine
+from backend.settings import load_settings
+from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
+from traced_ui import server
 from traced_ui.listening import listen
 from traced_ui.server import SECONDS_TO_END, _Server
 
@@ -187,6 +191,21 @@ def test_a_killed_server_goes_on_with_its_jobs(tmp_path: Path) -> None:
     assert total == distinct
     assert total >= scored
     assert mine == pairs
+
+
+def test_idle_connections_outlive_uvicorns_five_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What reaches uvicorn: nobody waits for it here."""
+    configured: list[uvicorn.Config] = []
+    monkeypatch.setattr(server._Server, "run", lambda self, sockets: configured.append(self.config))
+    monkeypatch.setattr(Engine, "warm_up", lambda self: None)
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
+    with socket.socket() as listening:
+        server.serve(workspace, listening)
+    (config,) = configured
+    plain = uvicorn.Config(config.app).timeout_keep_alive
+    assert config.timeout_keep_alive == server.KEPT_ALIVE >= 60 > plain
 
 
 def test_a_port_in_use_is_reported_before_anything_else(tmp_path: Path) -> None:
