@@ -1,11 +1,14 @@
 """Import: rows of a dataset become pairs in the store; invalid rows are stored as problems."""
 
+import json
 import os
+import tempfile
 from collections.abc import Callable
+from dataclasses import astuple
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from sqlalchemy.orm import Session
 
@@ -47,7 +50,7 @@ def import_dataset(
 
     Importing again adds new rows and leaves everything else, including verdicts, unchanged. A new
     dataset whose import fails, or without any valid row, leaves nothing behind; an interrupted
-    import keeps the rows read so far, and importing again continues.
+    import keeps the pairs read so far, if there are any, and importing again continues.
     `hf:OWNER/DATASET` is fetched from the Hugging Face hub into the folder `fetched` first, and
     compressed tars are unpacked there.
     `columns` go to `backend.datasets.reading.read_dataset`. Raises DatasetNotFound and
@@ -67,24 +70,24 @@ def import_dataset(
         source = gzipped.unpack(source, fetched)
     reader = read_dataset(source, **columns)
     target = _Target(store, name, source, reader.root)
-    bad = _BadRows(target)
-    reader.on_problem = bad.add
-    rows = iter(reader)
     added = already_there = 0
-    try:
-        while batch := list(islice(rows, BATCH)):
-            pairs = [_new_pair(pair, reader.root) for pair in batch]
-            result = target.write(partial(pair_queries.add_pairs, rows=pairs))
-            added += result.added
-            already_there += result.already_there
-            progress(added + already_there, reader.total or 0, f"Reading {name}")
-        if not added and not already_there and target.is_new:
-            raise DatasetFormatError(_nothing(name, bad))
-        bad.save()
-    except Exception:
-        # Ctrl-C or a kill keeps what was committed, and the same command resumes.
-        target.take_back()
-        raise
+    with _BadRows(target) as bad:
+        reader.on_problem = bad.add
+        rows = iter(reader)
+        try:
+            while batch := list(islice(rows, BATCH)):
+                pairs = [_new_pair(pair, reader.root) for pair in batch]
+                result = target.write(partial(pair_queries.add_pairs, rows=pairs))
+                added += result.added
+                already_there += result.already_there
+                progress(added + already_there, reader.total or 0, f"Reading {name}")
+            if not added and not already_there and target.is_new:
+                raise DatasetFormatError(_nothing(name, bad))
+            bad.save()
+        except Exception:
+            # Ctrl-C or a kill keeps what was committed, and the same command resumes.
+            target.take_back()
+            raise
     notes = [*reader.notes, *bad.notes()]
     return ImportReport(
         target.id, name, added, already_there, bad.count, tuple(bad.first), tuple(notes)
@@ -138,6 +141,10 @@ class _Target:
         assert self._id is not None
         return self._id
 
+    @property
+    def exists(self) -> bool:
+        return self._id is not None
+
     def write(self, write: Callable[[Session, int], Result]) -> Result:
         """Call `write` in a transaction, with the dataset's id; a new dataset is created in the
         same one."""
@@ -162,14 +169,25 @@ class _Target:
 
 
 class _BadRows:
-    """Invalid rows, stored as they are read; they replace those of an earlier import of the
-    dataset."""
+    """Invalid rows, written as they are read; they replace those of an earlier import of the
+    dataset.
+
+    Those before the first pair of a new dataset wait in a temporary file: memory does not grow with
+    them, and an import that is stopped, or killed, by then leaves no dataset behind.
+    """
 
     def __init__(self, target: _Target) -> None:
         self.count = 0
         self.first: list[ProblemView] = []
         self._target = target
         self._waiting: list[NewProblem] = []
+        self._early = tempfile.TemporaryFile("w+", encoding="ascii")  # noqa: SIM115
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._early.close()
 
     def add(self, problem: Problem) -> None:
         about = (problem.file, problem.row, problem.kind, problem.message, problem.id or None)
@@ -179,10 +197,13 @@ class _BadRows:
         if self.count > MOST_PROBLEMS:
             return
         self._waiting.append(NewProblem(*about))
-        # A new dataset is created with its first pairs or its first full batch of bad rows, so
-        # that memory use is bounded.
-        if len(self._waiting) >= BATCH:
+        if len(self._waiting) < BATCH:
+            return
+        if self._target.exists:
             self.save()
+        else:
+            self._early.writelines(f"{json.dumps(astuple(row))}\n" for row in self._waiting)
+            self._waiting.clear()
 
     def notes(self) -> list[str]:
         """Notes about problems that were not stored."""
@@ -190,6 +211,12 @@ class _BadRows:
         return [f"{left:,} further problems are not listed."] if left > 0 else []
 
     def save(self) -> None:
+        self._early.seek(0)
+        while lines := list(islice(self._early, BATCH)):
+            early = [NewProblem(*json.loads(line)) for line in lines]
+            self._target.write(partial(dataset_queries.add_problems, problems=early))
+        self._early.seek(0)
+        self._early.truncate()
         self._target.write(partial(dataset_queries.add_problems, problems=self._waiting))
         self._waiting.clear()
 

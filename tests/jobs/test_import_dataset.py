@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from backend.datasets.reading import Problem
 from backend.errors import DatasetError, DatasetFormatError, NotFound, SettingsError, StoreError
 from backend.jobs import import_dataset
 from backend.settings import load_settings
@@ -121,15 +123,66 @@ def test_what_was_interrupted_goes_on(
     assert (report.added, report.already_there) == (3, 4)
 
 
-def test_ctrl_c_ends_an_import_at_once(tmp_path: Path) -> None:
+def test_an_import_that_is_stopped_before_its_first_pair_leaves_nothing(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(import_dataset, "BATCH", 2)
+    gone = [{"file_name": "gone.png", "caption": f"No. {n}."} for n in range(7)]
+    good = {"file_name": "a.png", "caption": "A dog."}
+    source = image_folder(tmp_path / "d", [*gone, good], ("a.png",))
+
+    def stop(*_: Any) -> None:
+        assert workspace.datasets() == [], "and a kill leaves nothing either"
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(import_dataset, "_new_pair", stop)
+        with pytest.raises(KeyboardInterrupt):
+            workspace.jobs.import_dataset(source)
+    assert workspace.datasets() == []
+    report = workspace.jobs.import_dataset(source)
+    assert (report.added, report.problems) == (1, 7)
+    with workspace.store.reading() as session:
+        kept = dataset_queries.list_problems(session, report.dataset_id, limit=99)
+    assert [problem.row for problem in kept] == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_bad_rows_before_the_first_pair_are_not_held_in_memory(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    target = import_dataset._Target(workspace.store, "d", tmp_path, tmp_path)
+    tracemalloc.start()
+    try:
+        with import_dataset._BadRows(target) as bad:
+            for row in range(30_000):
+                bad.add(Problem("t.csv", row, "empty caption", f"{row}" * 200, ""))
+            _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 8_000_000, "the messages alone are 28 MB"
+    assert workspace.datasets() == []
+
+
+@pytest.mark.parametrize("imported", [0, 4])
+def test_ctrl_c_ends_an_import_at_once_and_it_goes_on(tmp_path: Path, imported: int) -> None:
     """Even while all threads that open images hang."""
     source = folder(tmp_path / "d", 50)
+    lines = (source / "metadata.jsonl").read_text().splitlines()
+    (source / "b.png").write_bytes((source / "a.png").read_bytes())
+    rest = [line.replace("a.png", "b.png") for line in lines[imported:]]
+    (source / "metadata.jsonl").write_text("\n".join([*lines[:imported], *rest]))
     program = (
         # A shell that starts tests in the background lets their processes ignore SIGINT.
         "import signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from backend.datasets import reading\n"
-        "reading.check_image = lambda path: (print('opening', flush=True), time.sleep(600))\n"
+        "from backend.jobs import import_dataset\n"
+        "reading._AHEAD = import_dataset.BATCH = 2\n"
+        "def hang(path):\n"
+        "    if path.name == 'b.png':\n"
+        "        print('opening', flush=True)\n"
+        "        time.sleep(600)\n"
+        "reading.check_image = hang\n"
         "import app\n"
         "sys.argv = ['app.py', 'import', sys.argv[1]]\n"
         "app.app()\n"
@@ -144,7 +197,18 @@ def test_ctrl_c_ends_an_import_at_once(tmp_path: Path) -> None:
     started.send_signal(signal.SIGINT)
     _, err = started.communicate(timeout=50)  # the threads would sleep for 600 seconds
     assert started.returncode == 130
-    assert "Stopped" in err
+    assert "Stopped. Finished work is kept; the same command resumes from there." in err
+
+    def run(*arguments: str) -> Any:
+        done = subprocess.run(
+            [sys.executable, "app.py", *arguments, "--json"],
+            cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        return json.loads(done.stdout)
+
+    assert [d["total"] for d in run("datasets", "list")["datasets"]] == [imported] * (imported > 0)
+    report = run("import", str(source))
+    assert (report["added"], report["already_there"]) == (50 - imported, imported)
 
 
 def test_a_dataset_goes_and_its_verdicts_stay(workspace: Workspace, tmp_path: Path) -> None:
