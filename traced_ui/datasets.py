@@ -11,8 +11,10 @@ from backend.errors import SettingsError
 from backend.jobs.pace import duration
 from backend.workspace import Workspace
 from traced_ui import dataset_settings, models_page
+from traced_ui.import_form import FIELDS, INSIDE, LABELS, NO_IDS, TICKS, element, import_options
 from traced_ui.jobs import job_html, table
 from traced_ui.messages import guarded, note
+from traced_ui.page_words import for_page
 from traced_ui.templates import part, render
 
 PAGE = 50
@@ -31,7 +33,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         with gr.Column(scale=1, min_width=340):
             gr.Markdown("### Import a dataset")
             upload = gr.HTML(
-                render("datasets/upload.html", limit=workspace.settings.upload_limit),
+                render(
+                    "datasets/upload.html",
+                    limit=workspace.settings.upload_limit,
+                    fields={name: element(name) for name in FIELDS},
+                ),
                 elem_id="upload",
                 js_on_load=SCRIPT.read_text(encoding="utf-8"),
             )
@@ -45,12 +51,19 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             with gr.Accordion(
                 "Names and columns (detected automatically if left empty)", open=False
             ):
-                name = gr.Textbox(label="Name in this app", elem_id="import-name")
-                image_column = gr.Textbox(label="Column with image paths")
-                caption_column = gr.Textbox(label="Column with captions")
-                id_column = gr.Textbox(label="Column with ids")
-                split_column = gr.Textbox(label="Column with splits")
-                root = gr.Textbox(label="Folder that image paths are relative to")
+                usual = [
+                    _field(name)
+                    for name in ("name", "image_column", "caption_column", "id_column",
+                                 "split_column", "image_root")
+                ]  # fmt: skip
+            with gr.Accordion("If the file is unusual", open=False, elem_id="import-unusual"):
+                unusual = [
+                    _field("encoding", "Of a CSV, TSV or JSONL file that is not UTF-8.", "cp1252"),
+                    _field("delimiter", "Of a CSV file: type it, or tab, comma, semicolon.", ";"),
+                    _field("subset", "Of a Hugging Face dataset that has several.", "en"),
+                    _tick(NO_IDS, "Ids are derived from image and caption."),
+                    _tick(INSIDE, "Of a folder of images: XMP, IPTC, EXIF or PNG text."),
+                ]  # fmt: skip
             start = gr.Button("Import", variant="primary", elem_id="import-start")
             model = gr.Dropdown(
                 models_page.choices(workspace, 0), value="", elem_id="score-model",
@@ -80,13 +93,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         return overview_html(workspace), problems_html(workspace, dataset_id, int(number or 1))
 
     @guarded
-    def begin(*given: str | None) -> tuple[int, str, Any]:
-        texts = [(text or "").strip() or None for text in given]
-        if texts[0] is None:
+    def begin(path: str | None, *given: str | bool | None) -> tuple[int, str, Any]:
+        source = (path or "").strip()
+        if not source:
             raise SettingsError("Enter a folder or a file first.")
-        names = ("path", "name", "image_column", "caption_column", "id_column", "split_column",
-                 "image_root")  # fmt: skip
-        started = workspace.jobs.start("import", None, **dict(zip(names, texts, strict=True)))
+        entered = dict(zip(FIELDS, given, strict=True))
+        started = workspace.jobs.start("import", None, path=source, **import_options(entered))
         return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
 
     @guarded
@@ -159,9 +171,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         return message, gr.Timer(active=False), update, overview_html(workspace), choice
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    columns = [path, name, image_column, caption_column, id_column, split_column, root]
+    fields = [path, *usual, *unusual]
     upload.select(uploaded, None, [job_id, status, timer], **options)
-    start.click(begin, columns, [job_id, status, timer], **options)
+    start.click(begin, fields, [job_id, status, timer], **options)
     plan.click(begin_estimate, [dataset, model, anyway], [job_id, status, timer], **options)
     score.click(begin_scoring, [dataset, model, anyway], [job_id, status, timer], **options)
     for button, kind in (
@@ -176,6 +188,14 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     if context is not None:
         context.load(shown, [dataset, page], [overview, problems], **options)
         context.load(offered, [dataset], [model], **options)
+
+
+def _field(name: str, info: str | None = None, placeholder: str = "") -> gr.Textbox:
+    return gr.Textbox(label=LABELS[name], info=info, placeholder=placeholder, elem_id=element(name))
+
+
+def _tick(name: str, info: str) -> gr.Checkbox:
+    return gr.Checkbox(False, label=TICKS[name], info=info, elem_id=element(name))
 
 
 def support_message(result: dict[str, Any]) -> str:
@@ -215,7 +235,7 @@ def imported_note(imported: dict[str, Any]) -> Markup:
         f"'{imported['name']}': {imported['added']} pairs added, {imported['already_there']} were "
         f"there already, {imported['problems']} rows were left out. Score it next."
     )
-    notes = [*imported["notes"]]
+    notes = [for_page(line) for line in imported["notes"]]
     if imported.get("asks_for_model"):
         notes.append(
             f"{imported['asks_for_model']} Choose another under 'Model to score with', then score."
@@ -242,7 +262,8 @@ def problems_html(workspace: Workspace, dataset_id: int | None, page: int) -> st
     if not count:
         return note("All rows were imported.", "good")
     listed = workspace.problems(dataset_id, PAGE * (max(1, page) - 1), PAGE)
-    rows = [[p.file, "" if p.row is None else str(p.row), p.kind, p.message] for p in listed]
+    rows = [[p.file, "" if p.row is None else str(p.row), p.kind, for_page(p.message)]
+            for p in listed]  # fmt: skip
     pages = (count + PAGE - 1) // PAGE
     return render(
         "problems.html", count=count, page=page, pages=pages, rows=rows, dataset_id=dataset_id

@@ -12,6 +12,7 @@ from backend.jobs.pace import duration
 from backend.jobs.reports import JobView
 from backend.workspace import Workspace
 from traced_ui.messages import guarded
+from traced_ui.page_words import for_page
 from traced_ui.templates import part, render
 
 #: Polling intervals in seconds: while a job runs, so that progress is less than two seconds old,
@@ -62,7 +63,7 @@ def state_of(job: JobView, jobs: Sequence[JobView] = ()) -> str:
     if job.status == "done":
         return "Done"
     if job.has_ended:
-        return job.message or job.status.capitalize()
+        return for_page(job.message) or job.status.capitalize()
     if job.is_cancelling:
         return "Cancelling: it stops at its next step."
     if job.status == "queued":
@@ -74,7 +75,8 @@ def state_of(job: JobView, jobs: Sequence[JobView] = ()) -> str:
 
 def job_html(job: JobView) -> Markup:
     """One job: what it does, its progress, and the reason if it failed."""
-    return render("jobs/job.html", job=job, name=name_of(job), state=job.message or job.status)
+    state = for_page(job.message) or job.status
+    return render("jobs/job.html", job=job, name=name_of(job), state=state)
 
 
 def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:

@@ -6,6 +6,16 @@ is replaced here; sentences without an equivalent on the page are left out.
 
 import re
 
+from traced_ui.import_form import INSIDE, LABELS, NO_IDS, TICKS
+
+#: Options of an import, and the labels of their fields on the Datasets page.
+_FIELDS = {
+    **{name.replace("_", "-"): f"“{label}”" for name, label in LABELS.items() if name != "name"},
+    "no-id-column": f"“{TICKS[NO_IDS]}”",
+    "caption-from metadata": f"“{TICKS[INSIDE]}”",
+    "caption-from": f"“{TICKS[INSIDE]}”",
+}
+_ROOT = _FIELDS["image-root"]
 #: What the command line advises, and what a page says instead.
 _ADVICE = (
     (
@@ -31,6 +41,24 @@ _ADVICE = (
     ),
     (r"give one with --name\.", "enter one under “Name in this app”."),
     (r"Choose another name with --name\.", "Enter another one under “Name in this app”."),
+    (
+        r"(name (?:its|the) encoding) with --encoding, such as --encoding (\S+?)\.",
+        rf"\1 under {_FIELDS['encoding']}, such as \2.",
+    ),
+    (r"with --image-root naming (the folder of [^)]*)", rf"with \1 under {_ROOT}"),
+    (r"give (\S+) and --image-root FOLDER", rf"give \1, and that folder under {_ROOT}"),
+    (
+        r"with --image-root if its images lie here",
+        rf"with this folder under {_ROOT} if its images "
+        "lie here",
+    ),
+    (r"read with --caption-from metadata", f"read if {_FIELDS['caption-from']} is ticked"),
+    (
+        r"To use them anyway: --id-column (\S+?)\.",
+        rf"To use them anyway: enter \1 under {_FIELDS['id-column']}.",
+    ),
+    *((rf"\(--{option}\)", f"({field})") for option, field in _FIELDS.items()),
+    *((rf"\bwith --{option}(?![\w-])", f"under {field}") for option, field in _FIELDS.items()),
     (
         r"Name a vision-language model: --vlm NAME\.",
         "No vision-language model is set up; whoever runs the server can add one.",

@@ -22,6 +22,8 @@ from backend.datasets.uploads import Uploads
 from backend.datasets.zip_stream import zipped
 from backend.errors import NotFound, SettingsError, TracedError, explain
 from backend.workspace import Workspace
+from traced_ui.import_form import import_options
+from traced_ui.page_words import for_page
 
 #: Batch size for reading rows left out from the store.
 _ROWS = 500
@@ -80,10 +82,12 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
         return Response(status_code=204)
 
     @app.post("/uploads/{upload}/import")
-    def import_it(upload: str, name: str = "") -> Response:
+    def import_it(upload: str, request: fastapi.Request) -> Response:
+        """The query has the fields of `import_form`."""
         try:
             path = uploads.path_of(upload)
-            job = workspace.jobs.start("import", None, path=str(path), name=name.strip() or None)
+            options = import_options(request.query_params)
+            job = workspace.jobs.start("import", None, path=str(path), **options)
         except TracedError as problem:
             return _refused(problem)
         return JSONResponse({"job": job})
@@ -119,7 +123,7 @@ def _left_out(workspace: Workspace, dataset_id: int) -> Iterator[str]:
     while True:
         rows = workspace.problems(dataset_id, offset, _ROWS)
         for row in rows:
-            cells: list[Any] = [row.file, row.row, row.external_id, row.kind, row.message]
+            cells: list[Any] = [row.file, row.row, row.external_id, row.kind, for_page(row.message)]
             writer.writerow([no_formula("" if cell is None else cell) for cell in cells])
         yield buffer.getvalue()
         buffer.seek(0)
@@ -141,4 +145,4 @@ def _attachment(name: str) -> dict[str, str]:
 
 def _refused(problem: TracedError) -> JSONResponse:
     status = 404 if isinstance(problem, NotFound) else 400
-    return JSONResponse({"detail": explain(problem)}, status)
+    return JSONResponse({"detail": for_page(explain(problem, "page"))}, status)

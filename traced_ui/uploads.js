@@ -5,6 +5,17 @@ const bar = box.querySelector("progress"), state = box.querySelector("[data-stat
 const size = (bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`);
 let running = null;  // what is on its way: {requests, isCancelled}
 
+// What the form says of the import: the same as for a path.
+function entered() {
+  const query = new URLSearchParams();
+  for (const [name, id] of Object.entries(JSON.parse(texts.fields))) {
+    const input = document.querySelector(`#${id} :is(input, textarea)`);
+    const value = input?.type === "checkbox" ? (input.checked ? "yes" : "") : input?.value ?? "";
+    if (value) query.set(name, value);
+  }
+  return query;
+}
+
 async function asked(address, method) {
   const response = await fetch(address, { method });
   const answer = response.status === 204 ? {} : await response.json().catch(() => ({}));
@@ -55,8 +66,7 @@ async function upload(files) {
     };
     await Promise.all(Array.from({ length: AT_ONCE }, worker));
     if (run.isCancelled) throw new Error(texts.cancelled);
-    const called = document.querySelector("#import-name :is(input, textarea)")?.value ?? "";
-    const { job } = await asked(`/uploads/${name}/import?name=${encodeURIComponent(called)}`, "POST");
+    const { job } = await asked(`/uploads/${name}/import?${entered()}`, "POST");
     state.textContent = "";
     trigger("select", { job });
   } catch (problem) {

@@ -12,6 +12,9 @@ from backend.settings import load_settings
 if TYPE_CHECKING:
     from backend.review.views import EditView
 
+#: Longer than on the page, where an edit holds up whoever reviews there.
+_MOST_SECONDS = 3600.0
+
 
 def edit(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
@@ -72,6 +75,7 @@ def edit(
                 change,
                 None if dry_run else workspace.settings.author,
                 progress=update,
+                seconds=_MOST_SECONDS,
             )
         emit(done, as_json, summary(done, dry_run))
 

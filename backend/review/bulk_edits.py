@@ -3,7 +3,10 @@
 An edit applies to the text that each pair would be exported with: its correction or its caption.
 """
 
+from time import perf_counter
+
 from backend.engine.bulk_edit import BulkEdit, editor
+from backend.errors import SettingsError
 from backend.progress import Progress, no_progress
 from backend.review.views import EditedCaption, EditView
 from backend.store import Store
@@ -13,6 +16,9 @@ from db.queries.queue import QueueFilter, QueueRow
 from db.queries.verdicts import Rewrite
 
 _PAGE = 1000
+#: For all captions of an edit; the database's time does not count. A usual expression takes a
+#: few seconds for 100,000 captions.
+MOST_SECONDS = 60.0
 #: Verdicts under which the text can be edited; with the others there is no text to keep.
 _EDITABLE = (None, "correct", "correction")
 
@@ -24,10 +30,14 @@ def edit_captions(
     author: str | None = None,
     shown: int = 20,
     progress: Progress = no_progress,
+    seconds: float | None = None,
 ) -> EditView:
     """Preview the edit on the pairs of a queue; with an `author`, apply it in one transaction,
-    which their next undo reverts. Raises SettingsError for an edit that is invalid."""
+    which their next undo reverts. Raises SettingsError for an edit that is invalid, and for one
+    that takes more than `seconds` (default: MOST_SECONDS) for all captions together; nothing is
+    written then."""
     edited = editor(edit)
+    limit, spent = MOST_SECONDS if seconds is None else seconds, 0.0
     dataset_id = filter.dataset_id
     looked_at = unchanged = left_alone = refused = 0
     rewrites: list[Rewrite] = []
@@ -42,7 +52,11 @@ def edit_captions(
             if row.decision not in _EDITABLE:
                 left_alone += 1
                 continue
+            began = perf_counter()
             text = edited(before)
+            spent += perf_counter() - began
+            if spent > limit:
+                raise _too_slow(store, filter, looked_at, limit)
             if text == before:
                 unchanged += 1
             elif not text.strip() or _was_called_wrong(row, text):
@@ -64,6 +78,16 @@ def edit_captions(
         dataset_id, looked_at, len(rewrites) - passed_over, unchanged, left_alone, refused,
         passed_over, tuple(examples),
     )  # fmt: skip
+
+
+def _too_slow(store: Store, filter: QueueFilter, done: int, limit: float) -> SettingsError:
+    with store.reading() as session:
+        total = queue_queries.count(session, filter)
+    return SettingsError(
+        f"The edit takes more than {limit:g} s: it was stopped after {done:,} of {total:,} "
+        "captions, and nothing was changed. Simplify the expression (do not repeat what is itself "
+        "repeated, as in (a+)+), or narrow the queue with filters and edit it in several steps."
+    )
 
 
 def _was_called_wrong(row: QueueRow, text: str) -> bool:

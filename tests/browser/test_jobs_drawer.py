@@ -1,5 +1,6 @@
 """The drawer of jobs: what runs, cancel and retry, by mouse and by keyboard."""
 
+from PIL import Image
 from playwright.sync_api import Page, expect
 
 from tests.browser.conftest import Site
@@ -43,6 +44,31 @@ def test_an_archive_is_uploaded_and_its_refused_rows_are_taken_along(page: Page)
     with page.expect_download() as download:
         page.locator("#problems").get_by_role("link", name="Download as CSV").click()
     assert "2.png" in download.value.path().read_text(encoding="utf-8")
+
+
+def test_an_unusual_table_is_uploaded_with_what_the_form_says(page: Page, site: Site) -> None:
+    """In a group that is closed again: what was entered there still counts."""
+    page.get_by_role("tab", name="Datasets").click()
+    folder = site.folder / "windows"
+    folder.mkdir()
+    Image.new("RGB", (30, 20), "red").save(folder / "a.png")
+    table = 'file_name;caption;id\na.png;"A café by the sea";1\na.png;"A café";1\n'
+    (folder / "metadata.csv").write_bytes(table.encode("latin-1"))
+    folders = page.locator("#upload [data-files]").last
+    folders.set_input_files(folder)
+    status = page.locator("#import-status")
+    expect(status).to_contain_text("under “Encoding”")
+    expect(status).not_to_contain_text("--encoding")
+    unusual = page.get_by_role("button", name="If the file is unusual")
+    expect(page.get_by_label("Encoding")).to_be_hidden()
+    unusual.click()
+    page.get_by_label("Encoding").fill("latin-1")
+    page.get_by_label("Character between columns").fill("semicolon")
+    page.get_by_label("No column holds ids").check()
+    unusual.click()
+    expect(page.get_by_label("Encoding")).to_be_hidden()
+    folders.set_input_files(folder)
+    expect(status).to_contain_text("'windows': 2 pairs added")
 
 
 def test_a_mistyped_path_is_refused_before_it_becomes_a_job(page: Page) -> None:

@@ -267,7 +267,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "export/written.html": lambda text: render(
         "export/written.html", job=replace(job(text), result={"written": 3, "out": text})
     ),
-    "datasets/upload.html": lambda text: render("datasets/upload.html", limit=20.0),
+    "datasets/upload.html": lambda text: render(
+        "datasets/upload.html", limit=20.0, fields={"name": "import-name"}
+    ),
     "export/selection.html": lambda text: render(
         "export/selection.html", queues=[(f"?text={text}", text)], lines=[text]
     ),

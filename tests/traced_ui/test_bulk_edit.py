@@ -8,6 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from app import app
+from backend.cli import edit as edit_command
+from backend.engine.bulk_edit import BulkEdit
+from backend.errors import SettingsError
+from backend.review import bulk_edits
 from backend.workspace import ExportChoice, QueueFilter, Workspace
 from tests.traced_ui.test_review import Page
 from traced_ui.review_actions import ReviewActions
@@ -84,6 +88,65 @@ def test_a_person_calls_an_edited_caption_correct(actions: ReviewActions, tmp_pa
     (table,) = report.out.glob("*.jsonl")
     lines = [json.loads(line) for line in table.read_text("utf-8").splitlines()]
     assert all(line["caption"] == line["original_caption"] + " (edited)" for line in lines)
+
+
+@pytest.mark.parametrize("is_regex", [True, False])
+def test_an_edit_that_takes_too_long_in_all_writes_nothing(
+    workspace: Workspace, is_regex: bool
+) -> None:
+    """Each caption may be quick enough, and a hundred thousand of them take hours."""
+    before = texts(workspace)
+    edit = BulkEdit("^(.+)$", "x", is_regex) if is_regex else BulkEdit(prefix="A photo of ")
+    filter = QueueFilter(1, "all", order="position", descending=False)
+    for author in (None, "Ada"):  # the preview as well
+        with pytest.raises(SettingsError) as refused:
+            workspace.review.edit_captions(filter, edit, author, seconds=0.0)
+        assert f"after 1 of {len(before)} captions" in str(refused.value)
+        assert "nothing was changed" in str(refused.value)
+    assert texts(workspace) == before
+    assert workspace.review.undo_edit(1, "Ada") is None
+    done = workspace.review.edit_captions(filter, edit, "Ada", seconds=1e9)
+    assert done.changed == len(before)
+
+
+def test_the_time_of_every_caption_counts(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sum is what is limited: three captions of 2 s each, with a clock that is set."""
+    ticks = iter(range(0, 10_000, 2))
+    monkeypatch.setattr(bulk_edits, "perf_counter", lambda: next(ticks))
+    filter = QueueFilter(1, "all", order="position", descending=False)
+    with pytest.raises(SettingsError, match=r"more than 5 s.* after 3 of"):
+        workspace.review.edit_captions(filter, BulkEdit(suffix="!"), seconds=5.0)
+
+
+def test_the_page_has_a_limit(actions: ReviewActions, monkeypatch: pytest.MonkeyPatch) -> None:
+    page, before = Page(actions), texts(actions.workspace)
+    monkeypatch.setattr(bulk_edits, "MOST_SECONDS", 0.0)
+    for action in ("edit-preview", "edit-apply"):
+        message = page.press(action, **edit(find="(a+)", replace="b", regex=True))
+        assert f"after 1 of {len(before)} captions" in message
+    assert texts(actions.workspace) == before
+
+
+def test_the_command_has_a_limit_of_its_own(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (dataset,) = workspace.datasets()
+    arguments = [
+        "edit",
+        dataset.name,
+        "--db",
+        str(workspace.settings.database_url),
+        "--suffix",
+        "!",
+    ]
+    monkeypatch.setattr(bulk_edits, "MOST_SECONDS", 0.0)
+    assert CliRunner().invoke(app, [*arguments, "--dry-run"]).exit_code == 0
+    monkeypatch.setattr(edit_command, "_MOST_SECONDS", 0.0)
+    refused = CliRunner().invoke(app, arguments)
+    assert refused.exit_code == SettingsError.exit_status
+    assert "after 1 of" in refused.stderr
 
 
 def test_the_command_counts_shows_edits_and_takes_back(workspace: Workspace) -> None:

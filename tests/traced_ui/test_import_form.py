@@ -1,0 +1,216 @@
+"""The Datasets page offers each option that the refusal of an import asks for."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gradio as gr
+import pytest
+from fastapi.testclient import TestClient
+from PIL import Image
+
+from backend.jobs.reports import JobView
+from backend.workspace import Workspace
+from tests.browser.conftest import ROOT
+from tests.datasets.folders import image_folder
+from tests.traced_ui.test_page_words import OPTION
+from traced_ui import datasets
+from traced_ui.import_form import LABELS, TICKS, element, import_options
+from traced_ui.jobs import job_html, state_of
+from traced_ui.page_words import for_page
+from traced_ui.server import create_app
+
+#: A table of Windows that could be one of several encodings.
+TABLE = 'image,caption\na.png,"A café by the sea"\n'.encode("latin-1")
+
+
+@pytest.fixture
+def client(workspace: Workspace) -> TestClient:
+    return TestClient(create_app(workspace, 1))
+
+
+def ended(workspace: Workspace, job_id: int) -> JobView:
+    assert workspace.jobs.background.wait(60)
+    return workspace.jobs.job(job_id)
+
+
+def captions(workspace: Workspace, dataset_id: int) -> list[str]:
+    filter = workspace.review.filter_of(dataset_id, {"review": "all", "order": "position"})
+    return [row.caption for row in workspace.review.queue_page(filter).rows]
+
+
+def folder_of(path: Path, table: bytes = TABLE) -> Path:
+    path.mkdir()
+    Image.new("RGB", (30, 20), "red").save(path / "a.png")
+    (path / "captions.csv").write_bytes(table)
+    return path
+
+
+def upload(client: TestClient, folder: Path) -> str:
+    name = str(client.post("/uploads").json()["upload"])
+    for file in folder.iterdir():
+        place = {"path": f"{folder.name}/{file.name}"}
+        assert client.put(f"/uploads/{name}", params=place, content=file.read_bytes()).is_success
+    return name
+
+
+def test_a_doubtful_table_is_uploaded_with_its_encoding(
+    client: TestClient, workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = folder_of(tmp_path / "windows")
+    (folder / "captions.csv").rename(folder / "metadata.csv")
+    name = upload(client, folder)
+    refused = ended(workspace, client.post(f"/uploads/{name}/import").json()["job"])
+    assert refused.status == "failed"
+    for shown in (str(job_html(refused)), state_of(refused)):
+        assert "“Encoding”" in shown
+        assert not OPTION.search(shown)
+    again = client.post(f"/uploads/{name}/import", params={"name": "W", "encoding": "latin-1"})
+    done = ended(workspace, again.json()["job"])
+    assert done.status == "done", done.message
+    assert captions(workspace, done.result["dataset_id"]) == ["A café by the sea"]
+
+
+def test_what_an_upload_says_is_checked(
+    client: TestClient, workspace: Workspace, tmp_path: Path
+) -> None:
+    name = upload(client, folder_of(tmp_path / "windows"))
+    for given, message in (
+        ({"encodign": "latin-1"}, "There is no field 'encodign'. There are: name"),
+        ({"id_column": "id", "no_id_column": "yes"}, "“Column with ids” or tick “No column holds"),
+        ({"subset": "a\0"}, "“Subset” cannot be used"),
+    ):
+        refused = client.post(f"/uploads/{name}/import", params=given)
+        assert refused.status_code == 400
+        assert message in refused.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, {}),
+        ({"name": "  Mine ", "delimiter": " ; "}, {"name": "Mine", "delimiter": ";"}),
+        ({"delimiter": "Tab"}, {"delimiter": "\t"}),
+        ({"delimiter": "\\t"}, {"delimiter": "\t"}),
+        ({"no_id_column": True}, {"id_column": ""}),
+        ({"captions_inside": "yes", "no_id_column": ""}, {"caption_from": "metadata"}),
+        ({"subset": "en", "encoding": None}, {"subset": "en"}),
+    ],
+)
+def test_fields_are_options(given: dict[str, Any], expected: dict[str, Any]) -> None:
+    nothing = dict.fromkeys((*LABELS, "caption_from"))
+    assert import_options(given) == {**nothing, **expected}
+
+
+def test_each_field_is_one_that_an_import_takes(workspace: Workspace, tmp_path: Path) -> None:
+    image_folder(tmp_path / "p", [{"file_name": "a.png", "caption": "A dog"}], ("a.png",))
+    report = workspace.jobs.import_dataset(tmp_path / "p", **import_options({}))
+    assert report.added == 1
+
+
+def below(block: Any) -> Iterator[Any]:
+    for child in getattr(block, "children", ()):
+        yield child
+        yield from below(child)
+
+
+def page_of(workspace: Workspace) -> gr.Blocks:
+    with gr.Blocks() as blocks:
+        datasets.build(workspace, gr.Dropdown([("pairs", 1)], value=1))
+    return blocks
+
+
+def test_the_page_has_each_field_under_its_label(workspace: Workspace) -> None:
+    blocks = page_of(workspace)
+    by_id = {block.elem_id: block for block in blocks.blocks.values() if hasattr(block, "elem_id")}
+    for name, label in {**LABELS, **TICKS}.items():
+        assert by_id[element(name)].label == label
+    (unusual,) = [
+        block for block in blocks.blocks.values()
+        if isinstance(block, gr.Accordion) and block.label == "If the file is unusual"
+    ]  # fmt: skip
+    assert not unusual.open
+    shown = {block.elem_id for block in below(unusual)}
+    assert {element(name) for name in ("encoding", "delimiter", "subset", *TICKS)} <= shown
+
+
+def begin_on_page(workspace: Workspace, path: str, **entered: Any) -> int:
+    """Click *Import* with these fields."""
+    blocks = page_of(workspace)
+    (button,) = [b for b in blocks.blocks.values() if getattr(b, "elem_id", "") == "import-start"]
+    (function,) = [
+        function for function in blocks.fns.values()
+        if (button._id, "click") in function.targets
+    ]  # fmt: skip
+    by_id = {component.elem_id: component for component in function.inputs}
+    fields = {element(name): value for name, value in {"path": path, **entered}.items()}
+    values = [fields.get(id, by_id[id].value) for id in by_id]
+    started, *_ = function.fn(*values)
+    return int(started)
+
+
+def test_a_path_is_imported_with_what_was_entered(workspace: Workspace, tmp_path: Path) -> None:
+    table = 'image;caption;id\na.png;"A café";1\na.png;"Ein Bär";1\n'
+    folder = folder_of(tmp_path / "semicolons", table.encode("latin-1"))
+    path = str(folder / "captions.csv")
+    started = begin_on_page(
+        workspace, path, encoding="latin-1", delimiter=";", no_id_column=True, name="Cafés"
+    )
+    done = ended(workspace, started)
+    assert done.status == "done", done.message
+    assert done.result["name"] == "Cafés"
+    assert captions(workspace, done.result["dataset_id"]) == ["A café", "Ein Bär"]
+    with pytest.raises(gr.Error, match="not both"):
+        begin_on_page(workspace, path, id_column="id", no_id_column=True)
+
+
+def test_captions_inside_images_and_subsets_are_reached(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    picture = Image.new("RGB", (30, 20), "red")
+    exif = picture.getexif()
+    exif[0x010E] = "A red field."
+    (tmp_path / "inside").mkdir()
+    picture.save(tmp_path / "inside" / "a.jpg", exif=exif)
+    path = str(tmp_path / "inside")
+    without = ended(workspace, begin_on_page(workspace, path))
+    assert "“Captions are inside the images”" in str(job_html(without))
+    done = ended(
+        workspace, begin_on_page(workspace, str(tmp_path / "inside"), captions_inside=True)
+    )
+    assert captions(workspace, done.result["dataset_id"]) == ["A red field."]
+    folder = folder_of(tmp_path / "hub", b"image,caption\na.png,A dog\n")
+    card = {"configs": [{"config_name": c, "data_files": "captions.csv"} for c in ("en", "de")]}
+    (folder / "README.md").write_text(f"---\n{json.dumps(card)}\n---\n")
+    refused = ended(workspace, begin_on_page(workspace, str(folder)))
+    assert "Choose one under “Subset”: en, de" in str(job_html(refused))
+    done = ended(workspace, begin_on_page(workspace, str(folder), subset="de"))
+    assert captions(workspace, done.result["dataset_id"]) == ["A dog"]
+
+
+@pytest.mark.parametrize("module", sorted((ROOT / "backend" / "datasets").glob("*.py")),
+                         ids=lambda path: path.name)  # fmt: skip
+def test_refusals_name_the_field(module: Path) -> None:
+    """Each sentence that advises an option of the import advises its field on the page, and loses
+    nothing."""
+    text = re.sub(r'"\s*\n\s*f?"', "", module.read_text(encoding="utf-8"))
+    text = re.sub(r'"""[\s\S]*?"""', "", text)
+    options = "encoding|delimiter|subset|caption-from|no-id-column|id-column|image-root"
+    for literal in re.findall(rf'"([^"\n]* [^"\n]*--(?:{options})[^"\n]*)"', text):
+        shown = for_page(literal)
+        assert not OPTION.search(shown), literal
+        labels = re.findall("“([^”{]+)”", shown)
+        assert set(labels) & {*LABELS.values(), *TICKS.values()}, shown
+        assert shown.count(".") >= literal.count(".") - 1, shown
+
+
+def test_rows_left_out_and_notes_name_the_field() -> None:
+    imported = {"name": "a", "added": 1, "already_there": 0, "problems": 0, "notes": [
+        "'t.csv' is not UTF-8; it is read as cp1252 (“é”). If that is wrong, delete the dataset "
+        "and name the encoding with --encoding."
+    ]}  # fmt: skip
+    shown = str(datasets.imported_note(imported))
+    assert "“Encoding”" in shown
+    assert not OPTION.search(shown)
