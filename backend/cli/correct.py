@@ -76,10 +76,10 @@ def correct(
     precision: PRECISION = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Suggest corrections for a whole queue; they wait for a curator.
+    """Suggest corrections for a whole queue, for a curator to review.
 
-    Without --vlm those that need no vision-language model. Stop it whenever you like: the same
-    command goes on where it was, and no question is paid for twice.
+    Without --vlm, only methods that need no vision-language model are used. Stop it at any time:
+    the same command resumes where it stopped, and no request is paid for twice.
     """
     with reported(as_json):
         from backend.jobs.correct_queue import Rule
@@ -151,7 +151,7 @@ def distill(
     quantise: QUANTISE = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Train a small corrector on corrections that people accepted; use it by --vlm OUT/model."""
+    """Train a small corrector on corrections that people accepted; use it with --vlm OUT/model."""
     with reported(as_json):
         from backend.engine.correction.fine_tuning import Recipe
         from backend.engine.correction.modes import mode_named

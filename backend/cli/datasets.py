@@ -98,7 +98,7 @@ def download(
     ],
     out: Annotated[Path, typer.Argument(help="Folder for the images; import it afterwards.")],
     limit: Annotated[int | None, typer.Option(min=1, help="Maximum number of rows.")] = None,
-    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds an image.")] = 20.0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds per image.")] = 20.0,
     megabytes: Annotated[float, typer.Option(min=0.01, help="Maximum size of an image.")] = 30.0,
     url_column: Annotated[
         str | None, typer.Option(help="Column with the URLs. Default: detected by name.")
@@ -106,9 +106,10 @@ def download(
     caption_column: CAPTION_COLUMN = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Fetch the images of a table of addresses; can be stopped and goes on.
+    """Download the images whose URLs are listed in a table.
 
-    The one command that fetches what a dataset names. Addresses that are not public are refused.
+    Stop it at any time: the same command resumes where it stopped. This is the only command that
+    requests URLs from a dataset; those that do not resolve to a public address are refused.
     """
     with reported(as_json):
         from backend.datasets.fetching import Limits

@@ -48,11 +48,11 @@ def edit(
     db: DATABASE = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Edit many captions at once: find and replace, a prefix, a suffix.
+    """Edit many captions at once: find and replace, add a prefix or a suffix.
 
-    It says nothing of the picture: undecided pairs stay undecided, verdicts stay verdicts. The
-    source is never changed; exports have the new text. All of it is one step, which --undo or Z on
-    the page takes back.
+    An edit is not a verdict: undecided pairs stay undecided, and verdicts are kept. The source
+    files are never modified; exports contain the new text. All changes are one step: undo them
+    with --undo, or by pressing Z on the page.
     """
     with reported(as_json):
         from backend.engine.bulk_edit import BulkEdit

@@ -58,7 +58,7 @@ def icc(
     device: DEVICE = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Make a concreteness scorer as the ICC paper does; use it by --concreteness OUT/model.
+    """Make a concreteness scorer as the ICC paper does; use it with --concreteness OUT/model.
 
     Stop it at any time: the same command resumes where it stopped.
     """

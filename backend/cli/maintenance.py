@@ -49,10 +49,10 @@ def backup(
     db: DATABASE = None,
     as_json: AS_JSON = False,
 ) -> None:
-    """Copy the database, consistently, while the app goes on running.
+    """Make a consistent copy of the database while the app is running.
 
-    To go back: stop the app and put the copy in the database's place, or give it with --db; for
-    PostgreSQL, pg_restore reads it.
+    To restore it, stop the app and replace the database with the copy, or pass the copy with --db;
+    for PostgreSQL, use pg_restore.
     """
     with reported(as_json):
         from backend.jobs.reports import BackupReport

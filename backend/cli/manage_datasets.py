@@ -57,7 +57,7 @@ def guidelines(
     ] = None,
     db: DATABASE = None,
 ) -> None:  # fmt: skip
-    """Show a dataset's guidelines, which stand beside each pair on the page, or set them."""
+    """Show or set a dataset's guidelines, which the review page displays next to each pair."""
     with reported(False):
         workspace = open_workspace(load_settings({"database": db}))
         dataset_id = workspace.find(name)
@@ -81,15 +81,15 @@ def delete(
     name: NAME,
     keep: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Where the verdicts are kept. Default: the folder "
+        typer.Option(metavar="FOLDER", help="Where to save the verdicts. Default: the folder "
                      "'deleted' in the data folder."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     db: DATABASE = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Delete a dataset and all that is known about it. Its verdicts are kept in a file; images and
-    tables are never touched."""
+    """Delete a dataset from the database, with its scores and suggestions. Its verdicts are saved
+    to a file first; your image files and tables are never modified."""
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))
         dataset_id = workspace.find(name)

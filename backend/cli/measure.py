@@ -142,7 +142,8 @@ def evaluate(
     precision: PRECISION = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Does it find errors? Noise of known truth, judged on held-out pairs beside its controls."""
+    """Evaluate how well errors are detected: known errors are injected, and the results on held-out
+    pairs are reported alongside control baselines. The argument selects other evaluations."""
     with reported(as_json):
         if what == "icc":
             _evaluate_icc(ratings, words, concreteness, markdown, device, as_json)
@@ -302,8 +303,8 @@ def bench(
     ] = None,
     suggestions: Annotated[
         int | None,
-        typer.Option(min=1, metavar="PAIRS", help="Measure instead suggestions for so many wrong "
-                     "captions, against trajectories and the plain way."),
+        typer.Option(min=1, metavar="PAIRS", help="Measure suggestions for this many wrong "
+                     "captions instead, against trajectories and a plain implementation."),
     ] = None,
     verdicts: Annotated[
         int, typer.Option(min=1, help="With --curators: total number of verdicts.")
@@ -319,9 +320,10 @@ def bench(
     precision: PRECISION = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Measure the engine against the plain way and against the arithmetic, in one run.
+    """Benchmark the engine against a plain implementation and against the minimum of arithmetic
+    required, in one run.
 
-    With models of the published sizes and random weights: nothing to download.
+    Uses models of the published sizes with random weights, so nothing is downloaded.
     """
     with reported(as_json):
         if store is not None:

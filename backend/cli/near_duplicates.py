@@ -33,7 +33,7 @@ class Listing:
 def duplicates(
     dataset: Annotated[str, typer.Argument(help="Name in the database, scored.")],
     threshold: Annotated[
-        float | None, typer.Option(help="How alike pictures are at least: the cosine of their "
+        float | None, typer.Option(help="Minimum similarity of pictures: the cosine of their "
                                    "vectors, 0.8 to 1. Default: 0.98.")
     ] = None,
     keep: Annotated[
@@ -48,11 +48,11 @@ def duplicates(
     db: DATABASE = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Find groups of near duplicates in the whole dataset, by vectors that scoring has kept.
+    """Find groups of near duplicates in the whole dataset, by the vectors stored by scoring.
 
-    Every picture is like the first one of its group. To drop a copy says nothing about its caption:
-    no precision is counted from it and no classifier learns from it. Pairs that are decided stay as
-    they are. All of it is one step, which Z on the page takes back.
+    Every picture in a group is similar to the first one. Dropping a copy says nothing about its
+    caption: it does not count towards precision and trains no classifier. Pairs that already have a
+    verdict are left alone. All changes are one step: press Z on the page to undo them.
     """
     with reported(as_json):
         from backend.review.near_duplicates import WAYS

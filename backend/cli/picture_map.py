@@ -14,10 +14,10 @@ def map_(
     db: DATABASE = None,
     as_json: AS_JSON = False,
 ) -> None:
-    """Draw the map of a dataset's pictures (t-SNE of the vectors that scoring has kept).
+    """Draw a map of a dataset's pictures: t-SNE of the vectors stored by scoring.
 
-    The Map page shows it; what one draws around there is a queue. A new map replaces the old one,
-    and regions drawn on that.
+    The Map page displays it; drawing around points there makes a queue of them. A new map replaces
+    the old one and the regions drawn on it.
     """
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))

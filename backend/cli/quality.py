@@ -14,11 +14,11 @@ def quality(
     db: DATABASE = None,
     as_json: AS_JSON = False,
 ) -> None:
-    """Look at a dataset's pictures: dark, bright, blurry, of odd size or shape, with little
-    information, exact and near duplicates. By CleanVision's measures; needs no scores.
+    """Find pictures that are dark, bright, blurry, of odd size or shape, low in information, or
+    exact or near duplicates, with CleanVision. The dataset need not be scored.
 
-    Stop it at any time: the same command resumes where it stopped. The queue is filtered by
-    picture=dark and the like.
+    Stop it at any time: the same command resumes where it stopped. Filter the queue by the results
+    with picture=dark and so on.
     """
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))

@@ -42,8 +42,9 @@ def select(
 ) -> None:  # fmt: skip
     """Choose pairs for training: the best matches, then those whose phrases the image supports.
 
-    Our reading of Counterfactual Phrase Intervention. Verdicts beat the selection and count in no
-    quota; nothing is deleted. `export --align 0.7 --keep 0.5` writes what stays.
+    Our reading of Counterfactual Phrase Intervention. Verdicts take precedence over the selection
+    and do not count towards its shares; nothing is deleted. `export --align 0.7 --keep 0.5` writes
+    the selected pairs.
     """
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))

@@ -54,11 +54,12 @@ def bags(
     device: DEVICE = None,
     as_json: AS_JSON = False,
 ) -> None:
-    """Group similar pictures into bags that captions must tell apart (TrueMatch of any dataset).
+    """Group similar pictures into bags whose captions must tell them apart, as TrueMatch does, for
+    any dataset.
 
-    Writes bags-SIZE.json in the published form, bags.csv with alpha (how alike a bag's pictures
-    are), and bags.html to look at. The dataset has to be scored: no image is opened but for the
-    sheet.
+    Writes bags-SIZE.json in the published format, bags.csv with alpha (the similarity of the
+    pictures in each bag), and bags.html for viewing. The dataset must be scored; images are opened
+    for bags.html only.
     """
     with reported(as_json):
         settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
@@ -114,12 +115,12 @@ def boost(
     device: DEVICE = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Suggest richer captions where true ones are generic; they wait for a curator.
+    """Suggest richer captions for pairs whose captions are correct but generic, for a curator to
+    review.
 
-    What models invent is struck or refused before anybody sees it. Pictures are sent only for
-    visual and holistic, and only to the server of the vision-language model; --dry-run names it.
-    Stop it whenever you like: the same command goes on where it was, and no question is paid for
-    twice.
+    Details that a model has invented are removed, or the suggestion is rejected, before anyone sees
+    it. Pictures are sent to a server only for visual and holistic, and only with --vlm-url. Stop it
+    at any time: the same command resumes where it stopped, and no request is paid for twice.
     """
     with reported(as_json):
         from backend.cli.correct import dry_run_summary

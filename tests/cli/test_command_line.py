@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -62,6 +63,44 @@ def test_every_command_explains_itself(environment: dict[str, str], name: str) -
     assert status == 0
     assert "Usage" in out
     assert "--help" in out
+
+
+#: As a user does: install it once, open another shell, press Tab after each of the lines.
+_TAB = """
+traced-curator --install-completion || exit
+source ~/.bashrc
+for line in "$@"; do
+    COMP_WORDS=($line); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); COMPREPLY=()
+    _traced_curator_completion traced-curator
+    echo "$line: ${COMPREPLY[*]}"
+done
+"""
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_commands_and_options(environment: dict[str, str], tmp_path: Path) -> None:
+    installed = tmp_path / "bin" / "traced-curator"  # as pip writes it
+    installed.parent.mkdir()
+    installed.write_text(f"#!{sys.executable}\nimport sys\nfrom app import app\nsys.exit(app())\n")
+    installed.chmod(0o755)
+    environment |= {
+        "HOME": str(tmp_path), "PYTHONPATH": str(ROOT),
+        "PATH": f"{installed.parent}{os.pathsep}{environment['PATH']}",
+    }  # fmt: skip
+    wanted = {
+        "traced-curator im": "import",
+        "traced-curator datasets re": "rename",
+        "traced-curator export demo --push": "--push-to-hub",
+        "traced-curator nothing-of-this-name": "",
+    }
+    done = subprocess.run(
+        ["bash", "--norc", "-c", _TAB, "bash", *wanted], cwd=tmp_path, env=environment, text=True,
+        capture_output=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    completed = dict(line.split(":", 1) for line in done.stdout.splitlines()[-len(wanted) :])
+    assert {line: reply.strip() for line, reply in completed.items()} == wanted
+    assert not (tmp_path / "state").exists(), "nothing starts by pressing Tab"
 
 
 def test_from_photographs_to_an_export(environment: dict[str, str], tmp_path: Path) -> None:

@@ -9,8 +9,15 @@ import pytest
 from typer.testing import CliRunner
 
 import app as program
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from db.queries import pairs as pair_queries
+from db.queries import suggestions as suggestion_queries
+from tests.datasets.folders import image_folder
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import PAIRS, score_copies
+from tests.jobs.test_two_stage_selection import COUNT
+from tests.jobs.test_two_stage_selection import score as save_made_scores
 
 #: Drawn pictures and copies with a caption each, and a second caption.
 CAPTIONS = PAIRS + 4
@@ -59,3 +66,130 @@ def test_what_is_measured_as_well_is_part_of_the_result(
     report = as_json(environment, *plain)
     assert report["skipped"] == CAPTIONS
     assert [report[name] for name in ("support", "specificity", "rows_written")] == [None] * 3
+
+
+def test_bags_are_written_and_counted(environment: dict[str, str], tmp_path: Path) -> None:
+    out = tmp_path / "bags"
+    asked = ("bags", "pairs", "--out", str(out), "--size", "3")
+    status, printed, err = invoked(environment, *asked)
+    assert status == 0, err
+    written = json.loads((out / "bags-3.json").read_text())
+    assert f"{len(written)} of 3. Written to {out}." in printed
+    assert "struck" not in printed
+    assert f"Look at them: {out / 'bags.html'}" in printed
+    assert (out / "bags.html").is_file()
+    assert all(len(set(bag)) == 3 for bag in written)
+    assert written
+    (tmp_path / "struck.txt").write_text(written[0][0])
+    report = as_json(environment, *asked, "--strike", str(tmp_path / "struck.txt"))
+    assert (report["bags"], report["struck"]) == ({"3": len(written) - 1}, 1)
+    assert json.loads((out / "bags-3.json").read_text()) == written[1:]
+    status, printed, _ = invoked(environment, "bags", "pairs", "--out", str(out), "--size", "1")
+    assert (status, printed) == (2, "")
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> dict[str, str]:
+    """With the dataset *pairs* and made scores: s falls with a pair's number, support rises. Pair 3
+    has an enriched caption on offer."""
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path / "made")}, {}))
+    rows = [
+        {"id": str(i), "file_name": "a.png", "caption": f"a dog beside word{i:03d}"}
+        for i in range(COUNT)
+    ]
+    image_folder(tmp_path / "pairs", rows, ("a.png",))
+    dataset = workspace.find_or_import(str(tmp_path / "pairs"))
+    save_made_scores(workspace)
+    with workspace.store.writing() as session:
+        pair = list(pair_queries.iterate_pairs(session, dataset))[3]
+        richer = suggestion_queries.NewSuggestion(
+            pair.id, "boost", "a brown dog beside word003", 0.5, 0.6, kind="boost",
+            provenance={"boost": "blend"},
+        )  # fmt: skip
+        suggestion_queries.save_suggestions(session, [richer])
+    workspace.store.close()
+    return {"TRACED_DATA_DIRECTORY": str(tmp_path / "made"), "COLUMNS": "200"}
+
+
+def exported(environment: dict[str, str], out: Path, *options: str) -> list[dict[str, Any]]:
+    report = as_json(environment, "export", "pairs", str(out), "--format", "jsonl", *options)
+    lines = (out / "data.jsonl").read_text().splitlines()
+    assert report["written"] == report["counts"]["kept"] == len(lines)
+    return [json.loads(line) for line in lines]
+
+
+def numbers(rows: list[dict[str, Any]]) -> list[int]:
+    return sorted(int(row["id"]) for row in rows)
+
+
+def test_a_selection_is_a_view_that_can_be_exported(made: dict[str, str], tmp_path: Path) -> None:
+    status, printed, err = invoked(made, "select", "pairs", "--dry-run")
+    assert status == 0, err
+    assert f"{COUNT} undecided pairs: 70 by match, 50 of them by support; 0 decided" in printed
+    assert "Lines: s ≥ 0.31, support ≥ 2." in printed
+    assert "Saved" not in printed
+    status, _, err = invoked(made, "export", "pairs", str(tmp_path / "x"), "--view", "selected")
+    assert status != 0, "a dry run has saved no view"
+    status, printed, err = invoked(made, "--quiet", "select", "pairs")
+    assert (status, err) == (0, "")
+    assert "Saved as the view 'selected'." in printed
+    assert numbers(exported(made, tmp_path / "1", "--view", "selected")) == list(range(20, 70))
+    asked = ("--align", "0.5", "--keep", "0.2", "--by", "alignment", "--name", "best")
+    report = as_json(made, "select", "pairs", *asked)
+    assert (report["pool"], report["kept"], report["view"]) == (50, 20, "best")
+    assert numbers(exported(made, tmp_path / "2", "--view", "best")) == list(range(20))
+    for wrong in (("--by", "luck"), ("--align", "2"), ("--split", "nothing")):
+        status, printed, err = invoked(made, "select", "pairs", *wrong)
+        assert (status, printed) == (2, "")
+        assert wrong[1] in err
+
+
+def test_an_export_is_thinned_in_two_stages(made: dict[str, str], tmp_path: Path) -> None:
+    assert numbers(exported(made, tmp_path / "1", "--align", "0.7")) == list(range(20, 70))
+    by_match = ("--align", "0.5", "--keep", "0.3", "--by", "alignment")
+    assert numbers(exported(made, tmp_path / "2", *by_match)) == list(range(30))
+    tagged = exported(made, tmp_path / "3", *by_match, "--select", "tag")
+    assert numbers(tagged) == list(range(COUNT))
+    assert numbers([row for row in tagged if "selected" in row["tags"]]) == list(range(30))
+    assert numbers([row for row in tagged if "left" in row["tags"]]) == list(range(30, COUNT))
+    status, printed, err = invoked(made, "export", "pairs", str(tmp_path / "4"), *by_match)
+    assert status == 0, err
+    assert f"{COUNT} pairs: 30 stay (0 corrected, 0 enriched, 0 tagged), 70 left out." in printed
+    assert "the 50% with the highest match, then 30% by alignment" in " ".join(
+        (tmp_path / "4" / "README.md").read_text().split()
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--by", "worst"), "go with --align or --keep"),
+        (("--select", "tag"), "go with --align or --keep"),
+        (("--align", "0.7", "--select", "burn"), "'leave out' or 'tag'"),
+        (("--align", "0.7", "--by", "luck"), "luck"),
+        (("--captions", "longer"), "decided"),
+    ],
+)
+def test_what_cannot_be_exported_is_said(
+    made: dict[str, str], tmp_path: Path, options: tuple[str, ...], message: str
+) -> None:
+    status, printed, err = invoked(made, "export", "pairs", str(tmp_path / "out"), *options)
+    assert (status, printed) == (2, "")
+    assert message in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_enriched_captions_are_exported_on_request(made: dict[str, str], tmp_path: Path) -> None:
+    plain = exported(made, tmp_path / "1")
+    enriched = exported(made, tmp_path / "2", "--captions", "enriched")
+    assert {row["caption_kind"] for row in plain} == {"human"}
+    changed = [
+        (row["id"], row["caption"], row["caption_kind"]) for row in enriched if row not in plain
+    ]
+    assert changed == [("3", "a brown dog beside word003", "blend")]
+    status, printed, err = invoked(
+        made, "export", "pairs", str(tmp_path / "3"), "--captions", "enriched", "--dry-run"
+    )
+    assert status == 0, err
+    assert "(0 corrected, 1 enriched, 0 tagged)" in printed
+    assert not (tmp_path / "3").exists()
