@@ -133,10 +133,11 @@ class Jobs:
         progress: Progress = no_progress,
         model: str | None = None,
         anyway: bool = False,
+        suggestions: bool = True,
     ) -> Estimate:
         """See `backend.jobs.estimate.estimate`; what `score` would take with the same arguments."""
         engine = self._engines.of_dataset(dataset_id, model)
-        return estimate.estimate(self._store, engine, dataset_id, progress, anyway)
+        return estimate.estimate(self._store, engine, dataset_id, progress, anyway, suggestions)
 
     def import_dataset(
         self,
