@@ -27,6 +27,8 @@ class ImportReport:
     first_problems: tuple[ProblemView, ...] = ()
     #: What was decided without being asked: an encoding, a column that holds no ids.
     notes: tuple[str, ...] = ()
+    #: Why the dataset's model cannot score its pictures, "" if it can or nobody has looked.
+    asks_for_model: str = ""
 
 
 @dataclass(frozen=True)

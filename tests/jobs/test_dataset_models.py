@@ -241,3 +241,18 @@ def test_a_sample_is_drawn_from_all_of_a_stream() -> None:
     assert max(map(int, names)) > 900
     assert min(map(int, names)) < 100
     assert sampled(iter(["a", "a", "b"])) == ["a", "b"]
+
+
+def test_what_would_be_refused_is_not_started(pairs: Path) -> None:
+    workspace = opened(pairs)
+    dataset, refusal = workspace.prepare(str(photographs(pairs / "photographs")))
+    assert "12 of 12 pictures" in refusal
+    assert workspace.jobs.recent() == []
+    drawn, refusal = workspace.prepare(str(pairs / "pairs"))
+    assert refusal == ""
+    (started,) = workspace.jobs.recent()
+    assert (started.kind, started.dataset_id) == ("score", drawn)
+    assert workspace.jobs.background.wait(100)
+    workspace.jobs.score(dataset, suggestions=False, anyway=True)
+    assert workspace.prepare("photographs") == (dataset, "")
+    workspace.store.close()
