@@ -28,6 +28,7 @@ from backend.jobs import manage_datasets
 from backend.jobs.bags import make_bags
 from backend.jobs.dataset_models import DatasetEngines, with_default
 from backend.jobs.jobs import Jobs
+from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.reports import BagsReport, Deletion, ExportChoice, ProblemView
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -172,7 +173,9 @@ class Workspace:
         """
         dataset_id = self.find_or_import(name_or_path)
         summary = self.summary(dataset_id)
-        is_scored = summary.scored == summary.total and self.jobs.classifiers(dataset_id)
+        with self.store.reading() as session:
+            left_out = dataset_queries.count_pairs_with_problem(session, dataset_id, UNKNOWN)
+        is_scored = summary.scored + left_out >= summary.total and self.jobs.classifiers(dataset_id)
         under_way = {(job.kind, job.dataset_id) for job in self.jobs.running()}
         if not is_scored and ("score", dataset_id) not in under_way:
             if refusal := self.jobs.needs_model(dataset_id):

@@ -160,11 +160,16 @@ def score(
         if out is not None:
             rows = workspace.jobs.write_scores(dataset_id, out)
             console.print(f"{rows} rows written to {escape(str(out))}")
+        unknown = ""
+        if report.unknown:
+            unknown = (
+                f"{report.unknown} left out whose pictures the model does not know (--anyway), "
+            )
         emit(
             report, as_json,
             f"{report.scored} pairs scored, {report.skipped} already had scores, "
-            f"{report.unreadable} images unreadable, {report.truncated} captions longer than the "
-            f"model reads; {report.seconds:.0f} s."
+            f"{report.unreadable} images unreadable, {unknown}{report.truncated} captions longer "
+            f"than the model reads; {report.seconds:.0f} s."
             + ("" if supported is None else "\n" + support_summary(supported)),
         )  # fmt: skip
 

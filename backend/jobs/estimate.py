@@ -37,7 +37,7 @@ from backend.jobs.classifiers import (
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import COLD_START_PAIRS
 from backend.jobs.image_batches import encode_opened, open_pictures
-from backend.jobs.known_pictures import check_pictures
+from backend.jobs.known_pictures import UNKNOWN, check_pictures
 from backend.jobs.noisy_copies import BATCH as COPIES_AT_ONCE
 from backend.jobs.score_dataset import what_run
 from backend.jobs.stored_trajectories import to_row
@@ -142,9 +142,10 @@ def estimate(
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         run = run_queries.find_run(session, **what_run(engine, dataset_id))
         run_id = run.id if run is not None else 0
-        ids = array(
-            "q", (i for i, _ in pair_queries.unscored_by_image(session, dataset_id, run_id))
-        )
+        left_out = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
+        left_out = set() if anyway else left_out
+        waiting = pair_queries.unscored_by_image(session, dataset_id, run_id)
+        ids = array("q", (i for i, name in waiting if name not in left_out))
         active = classifier_queries.active(session, dataset_id)
         total = pair_queries.counts(session, dataset_id).total
         chosen = random.Random(0).sample(ids, min(PAIRS, len(ids)))

@@ -48,7 +48,8 @@ class Deletion:
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """`scored` pairs got a trajectory now; `skipped` had one; `unreadable` images were reported."""
+    """`scored` pairs got a trajectory now; `skipped` had one; `unreadable` images were reported,
+    and so were those of `unknown` pairs, which the model does not know."""
 
     dataset_id: int
     pairs: int
@@ -61,6 +62,7 @@ class ScoreReport:
     run_id: int
     #: How the detector was made: figures by name, see `backend.engine.detection.cold_start`.
     detector: dict[str, Any] = field(default_factory=dict)
+    unknown: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from backend.engine.familiarity import Familiarity
-from backend.errors import UnknownPictures, explain
+from backend.errors import SettingsError, UnknownPictures, explain
 from backend.jobs.dataset_models import with_models
 from backend.jobs.known_pictures import recognise, sampled
 from backend.lab.scenes import demo
@@ -255,4 +255,75 @@ def test_what_would_be_refused_is_not_started(pairs: Path) -> None:
     assert workspace.jobs.background.wait(100)
     workspace.jobs.score(dataset, suggestions=False, anyway=True)
     assert workspace.prepare("photographs") == (dataset, "")
+    workspace.store.close()
+
+
+def mixed(folder: Path, foreign: int, more: int = 0) -> Path:
+    """24 scenes among which there are so many pictures of other kinds, two captions each."""
+    demo.write(folder, 24, 0, 96, seed=5)
+    table = folder / "metadata.jsonl"
+    for number, (_, image) in enumerate(generated(5 + more, foreign)):
+        name = f"images/other-{more}-{number}.png"
+        image.save(folder / name)
+        for text in ("A dog", "A cat"):
+            row = {"file_name": name, "id": f"{name} {text}", "caption": text}
+            table.write_text(table.read_text() + json.dumps(row) + "\n")
+    return folder
+
+
+def left_out(workspace: Workspace, dataset: int) -> list[str]:
+    return [p.file for p in workspace.problems(dataset) if p.kind == "unknown picture"]
+
+
+def test_single_pictures_that_the_model_does_not_know_are_left_out(
+    pairs: Path, clip: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.jobs.score_dataset.BATCH", 6)
+    workspace = opened(pairs, detector="logistic")
+    dataset = workspace.find_or_import(str(mixed(pairs / "mixed", 2)))
+    names = ["images/other-0-0.png", "images/other-0-1.png"]
+    assert workspace.prepare("mixed")[1] == ""
+    assert workspace.jobs.background.wait(300)
+    (started,) = workspace.jobs.recent()
+    assert (started.status, started.result["scored"], started.result["unknown"]) == ("done", 24, 4)
+    rows = workspace.review.queue_page(_all(dataset), None, 40).rows
+    assert {row.image_path for row in rows if row.p_error is None} == set(names)
+    assert left_out(workspace, dataset) == names
+    # Neither unfinished work nor a reason to refuse: a second time there is nothing to do.
+    assert workspace.prepare("mixed") == (dataset, "")
+    assert len(workspace.jobs.recent()) == 1
+    again = workspace.jobs.score(dataset, suggestions=False)
+    assert (again.scored, again.skipped, again.unknown) == (0, 24, 4)
+    assert left_out(workspace, dataset) == names
+    with pytest.raises(SettingsError, match="scored with this model already"):
+        workspace.jobs.estimate(dataset)
+    other = next(row.pair_id for row in rows if row.image_path == names[0])
+    with pytest.raises(UnknownPictures):
+        workspace.review.check_caption(other, "A dog")
+    # A model that knows every picture scores them as well, and so does who wants them anyway.
+    by_clip = workspace.jobs.score(dataset, suggestions=False, model=str(clip))
+    assert (by_clip.scored, by_clip.unknown) == (28, 0)
+    assert left_out(workspace, dataset) == []
+    anyway = workspace.jobs.score(dataset, suggestions=False, model="embedded", anyway=True)
+    assert (anyway.scored, anyway.skipped, anyway.unknown) == (4, 24, 0)
+    workspace.store.close()
+
+
+def test_a_scoring_that_was_stopped_goes_on_behind_what_it_left_out(
+    pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.jobs.score_dataset.BATCH", 20)
+    workspace = opened(pairs, detector="logistic")
+    dataset = workspace.find_or_import(str(mixed(pairs / "mixed", 2)))
+
+    def stop(done: int, total: int, message: str) -> None:
+        if message == "Caption trajectories":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):  # names begin with "other": they are in the first batch
+        workspace.jobs.score(dataset, stop, suggestions=False)
+    assert len(left_out(workspace, dataset)) == 2
+    report = workspace.jobs.score(dataset, suggestions=False)
+    assert (report.scored, report.skipped, report.unknown) == (8, 16, 4)
+    assert len(left_out(workspace, dataset)) == 2
     workspace.store.close()
