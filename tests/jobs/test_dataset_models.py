@@ -13,13 +13,14 @@ from backend.errors import SettingsError, UnknownPictures, explain
 from backend.jobs.dataset_models import with_models
 from backend.jobs.known_pictures import recognise, sampled
 from backend.lab.scenes import demo
-from backend.loaded_models import Engine, ModelShelf
-from backend.settings import EMBEDDED_SCORER, Settings, load_settings
+from backend.loaded_models import Engine, ModelShelf, shelf_for
+from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings, load_settings
 from backend.workspace import Workspace
 from db.queries import datasets as dataset_queries
 from db.queries import runs as run_queries
 from tests.checkpoints import random_clip
 from tests.datasets.folders import image_folder
+from tests.engine.concreteness.test_concreteness import classifier
 from tests.lab.scenes.other_pictures import generated
 
 
@@ -68,6 +69,47 @@ def _all(dataset: int) -> Any:
     from backend.workspace import QueueFilter
 
     return QueueFilter(dataset)
+
+
+def test_datasets_of_one_workspace_have_a_model_each(pairs: Path, clip: Path) -> None:
+    demo.write(pairs / "others", 4, 0, 96, seed=6)
+    workspace = opened(pairs)
+    first, second = (workspace.find_or_import(str(pairs / name)) for name in ("pairs", "others"))
+    workspace.jobs.score(first, suggestions=False)
+    workspace.jobs.score(second, suggestions=False, model=str(clip))
+    for _ in range(2):  # in turn, and none forgets what it is for
+        for dataset, kind in ((first, "blip-itm"), (second, "clip")):
+            pair = workspace.review.queue_page(_all(dataset)).rows[0]
+            engine = workspace.engines.of_pair(pair.pair_id)
+            assert engine is workspace.engines.of_dataset(dataset)
+            assert engine.scorer.info.kind == kind
+            view = workspace.review.open_pair(pair.pair_id)
+            assert view.trajectory is not None
+            checked = workspace.review.check_caption(pair.pair_id, pair.caption)
+            assert checked.s == pytest.approx(float(view.trajectory.scores[0]), abs=1e-4)
+            assert workspace.jobs.score(dataset, suggestions=False).skipped == 4
+    assert model_of_run(workspace, first) == EMBEDDED_SCORER.name
+    assert model_of_run(workspace, second) == clip.name
+    workspace.store.close()
+
+
+def test_captioner_concreteness_and_precision_are_remembered(pairs: Path, clip: Path) -> None:
+    concreteness = str(classifier(pairs / "icc", labels=1))
+    first = opened(pairs, model=str(clip), captioner=str(EMBEDDED_CAPTIONER),
+                   concreteness=concreteness, precision="bfloat16")  # fmt: skip
+    dataset = first.find_or_import(str(pairs / "pairs"))
+    first.jobs.score(dataset, suggestions=False)
+    first.store.close()
+    again = opened(pairs)
+    engine = again.engines.of_dataset(dataset)
+    kept = engine.settings
+    assert kept.captioner_model == str(EMBEDDED_CAPTIONER)
+    assert kept.concreteness == concreteness
+    assert (kept.precision, engine.scorer.info.precision) == ("bfloat16", "bfloat16")
+    unsaid = again.engine.settings
+    assert unsaid.concreteness != concreteness
+    assert unsaid.precision is None
+    again.store.close()
 
 
 def test_a_dataset_scored_before_datasets_remembered(pairs: Path, clip: Path) -> None:
@@ -136,6 +178,25 @@ def test_the_model_that_was_used_longest_ago_is_let_go_first() -> None:
     get("huge", 1000)
     assert len(shelf) == 1
     assert get("huge", 1000) is get("huge", 1000)
+
+
+def test_the_memory_for_models_is_a_setting(pairs: Path, clip: Path) -> None:
+    other = random_clip(pairs / "other", seed=2)
+
+    def held(gigabytes: float) -> int:
+        """Models in memory after two of them have been used in turn."""
+        engine = Engine(settings({"data_directory": str(pairs), "model": str(clip),
+                                  "model_memory": gigabytes}))  # fmt: skip
+        first = engine.scorer
+        beside = engine.beside(engine.settings.chosen(str(other)))
+        assert beside.scorer is not first
+        assert (engine.scorer is first) == (gigabytes == 1)
+        return len(engine._shelf)
+
+    assert shelf_for(settings({"model_memory": 1.5})).budget == 1.5e9
+    assert shelf_for(settings({})).budget > 0
+    assert held(1) == 2
+    assert held(1e-6) == 1  # too little for two: the one that is not in use is let go
 
 
 def test_engines_with_equal_settings_are_one_and_share_their_lock(tmp_path: Path) -> None:
