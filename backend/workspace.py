@@ -28,6 +28,7 @@ from backend.jobs import manage_datasets
 from backend.jobs.bags import make_bags
 from backend.jobs.dataset_models import DatasetEngines, with_default
 from backend.jobs.jobs import Jobs
+from backend.jobs.known_pictures import UNKNOWN
 from backend.jobs.reports import BagsReport, Deletion, ExportChoice, ProblemView
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -164,18 +165,23 @@ class Workspace:
         used = [path for row in self.datasets() for path in (row.source, row.root)]
         return self.uploads.remove_abandoned(used)
 
-    def prepare(self, name_or_path: str) -> int:
+    def prepare(self, name_or_path: str) -> tuple[int, str]:
         """Make a dataset ready to be opened: import it now if needed, score it in the background.
 
-        Returns its id. The first page does not wait for the scores.
+        Returns its id, and why it is not scored: "" unless its model does not know its pictures.
+        The first page does not wait for the scores.
         """
         dataset_id = self.find_or_import(name_or_path)
         summary = self.summary(dataset_id)
-        is_scored = summary.scored == summary.total and self.jobs.classifiers(dataset_id)
+        with self.store.reading() as session:
+            left_out = dataset_queries.count_pairs_with_problem(session, dataset_id, UNKNOWN)
+        is_scored = summary.scored + left_out >= summary.total and self.jobs.classifiers(dataset_id)
         under_way = {(job.kind, job.dataset_id) for job in self.jobs.running()}
         if not is_scored and ("score", dataset_id) not in under_way:
+            if refusal := self.jobs.needs_model(dataset_id):
+                return dataset_id, refusal
             self.jobs.start("score", dataset_id)
-        return dataset_id
+        return dataset_id, ""
 
 
 def _summary(session: Any, row: Any) -> DatasetSummary:

@@ -210,10 +210,12 @@ def support_message(result: dict[str, Any]) -> str:
 def estimate_message(result: dict[str, Any]) -> str:
     """The time, disk space and memory that scoring needs, as estimated by a job."""
     copies = f" and {result['copies']:,} noisy copies" if result["copies"] else ""
+    corrected = result.get("suggestions", 0)
+    corrections = f", corrections of about {corrected:,} of them" if corrected else ""
     return (
-        f"About {duration(result['seconds'])} for {result['pairs']:,} pairs{copies}, "
+        f"About {duration(result['seconds'])} for {result['pairs']:,} pairs{copies}{corrections}, "
         f"{result['disk'] / 1e6:,.0f} MB of disk and {result['memory'] / 1e9:.1f} GB of memory, "
-        f"measured on {result['measured']} pairs. Corrections of pairs that look wrong come on top."
+        f"measured on {result['measured']} pairs."
     )
 
 

@@ -1,6 +1,7 @@
 """`import`, `download`, `noise`, `export`: get datasets in and out."""
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -23,7 +24,14 @@ from backend.cli.options import (
     SUBSET,
     one_queue,
 )
-from backend.cli.output import console, emit, open_workspace, progress, reported
+from backend.cli.output import (
+    console,
+    emit,
+    open_workspace,
+    progress,
+    reported,
+    say_which_model,
+)
 from backend.cli.select_pairs import BY, LEAST
 from backend.errors import SettingsError
 from backend.settings import load_settings
@@ -73,6 +81,9 @@ def import_(
                 delimiter="\t" if delimiter == "\\t" else delimiter, subset=subset,
                 caption_from=caption_from, progress=update,
             )  # fmt: skip
+            update(0, 0, "Looking whether the model knows such pictures")
+            refusal = workspace.jobs.needs_model(report.dataset_id)
+        report = replace(report, asks_for_model=refusal)
         for note in report.notes:
             console.print(f"[cyan]note[/] {escape(note)}")
         for problem in report.first_problems:
@@ -87,6 +98,8 @@ def import_(
             f"Dataset '{report.name}': {report.added} pairs added, {report.already_there} were "
             f"there already, {report.problems} rows left out.",
         )  # fmt: skip
+        if refusal:
+            say_which_model(refusal, report.name)
         if (strict and report.problems) or report.added + report.already_there == 0:
             raise typer.Exit(3)
 

@@ -10,7 +10,7 @@ from backend.datasets.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
 from backend.engine.presets import asked_for_as
 from backend.errors import StoreError, UnsafePath, explain
-from backend.jobs.dataset_models import settings_for
+from backend.jobs.known_pictures import UNKNOWN
 from backend.loaded_models import Engine
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
 from backend.store import Store, is_missing, open_database
@@ -128,6 +128,7 @@ def _dataset(store: Store, dataset: DatasetRow) -> Finding:
     with store.reading() as session:
         counts = pair_queries.counts(session, dataset.id)
         names = pair_queries.sample_images(session, dataset.id, SAMPLE)
+        left_out = dataset_queries.count_pairs_with_problem(session, dataset.id, UNKNOWN)
     message = f"{counts.total} pairs, {counts.scored} scored, {counts.reviewed} reviewed"
     if not root.is_dir():
         return Finding(
@@ -143,7 +144,7 @@ def _dataset(store: Store, dataset: DatasetRow) -> Finding:
             f"'{missing[0][:120]}'",
             "Restore the files. Pairs without their image stay and can still be decided.",
         )  # fmt: skip
-    if counts.scored < counts.total:
+    if counts.scored + left_out < counts.total:
         return Finding(what, "warning", message, f"Score it: python app.py score {dataset.name}")
     return Finding(what, "ok", f"{message}; {len(names)} images looked for, all there")
 

@@ -306,6 +306,11 @@ def bench(
         typer.Option(min=1, metavar="PAIRS", help="Measure suggestions for this many wrong "
                      "captions instead, against trajectories and a plain implementation."),
     ] = None,
+    estimate: Annotated[
+        int | None,
+        typer.Option(min=12, metavar="PAIRS", help="Measure instead how close an estimate of "
+                     "scoring this many drawn pairs comes to the time that it takes."),
+    ] = None,
     verdicts: Annotated[
         int, typer.Option(min=1, help="With --curators: total number of verdicts.")
     ] = 2000,
@@ -374,6 +379,13 @@ def bench(
             with progress("Suggestions") as update:
                 suggested = bench_suggestions(suggestions, update)
             emit(suggested, as_json, suggested.table())
+            return
+        if estimate is not None:
+            from backend.lab.bench.estimate_check import bench_estimate
+
+            with progress("Estimating") as update:
+                checked = bench_estimate(estimate, update)
+            emit(checked, as_json, checked.table())
             return
         from backend.lab.bench.report import run_bench, table
 

@@ -156,3 +156,13 @@ def fail(error: BaseException, status: int, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"error": text, "exit_status": status}, ensure_ascii=False))
     raise typer.Exit(status) from error
+
+
+def say_which_model(refusal: str, dataset: str) -> None:
+    """What to do about a dataset whose model does not know its pictures: `refusal` says that."""
+    console.print(f"[yellow]Not scored:[/] {escape(refusal)}")
+    console.print(
+        "Choose a model that knows them: python app.py models list, then python app.py score "
+        f"{escape(dataset)} --model NAME (the Datasets page does both). --anyway scores them "
+        "nevertheless."
+    )

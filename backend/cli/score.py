@@ -139,7 +139,9 @@ def score(
         dataset_id = workspace.find_or_import(dataset)
         if estimate:
             with progress("Measuring") as update:
-                planned = workspace.jobs.estimate(dataset_id, update, anyway=anyway)
+                planned = workspace.jobs.estimate(
+                    dataset_id, update, anyway=anyway, suggestions=suggestions
+                )
             emit(planned, as_json, estimate_summary(planned))
             return
         if limits := workspace.engines.of_dataset(dataset_id).scorer.info.limits:
@@ -157,10 +159,19 @@ def score(
                 specific = workspace.jobs.measure_specificity(dataset_id, update)
         if out is not None:
             rows = workspace.jobs.write_scores(dataset_id, out)
-        result = ScoreResult(
-            **vars(report), support=supported, specificity=specific, rows_written=rows
-        )
-        emit(result, as_json, score_summary(result, out))
+            console.print(f"{rows} rows written to {escape(str(out))}")
+        unknown = ""
+        if report.unknown:
+            unknown = (
+                f"{report.unknown} left out whose pictures the model does not know (--anyway), "
+            )
+        emit(
+            report, as_json,
+            f"{report.scored} pairs scored, {report.skipped} already had scores, "
+            f"{report.unreadable} images unreadable, {unknown}{report.truncated} captions longer "
+            f"than the model reads; {report.seconds:.0f} s."
+            + ("" if supported is None else "\n" + support_summary(supported)),
+        )  # fmt: skip
 
 
 def train(
@@ -219,14 +230,18 @@ def estimate_summary(planned: "Estimate") -> str:
     if planned.copies:
         copies = f"{planned.copies:,} noisy copies for the first detector"
         parts.append(f"{copies} {duration(planned.copies_seconds)}")
+    if planned.training_seconds:
+        parts.append(f"its training {duration(planned.training_seconds)}")
     if planned.captioner_seconds:
         parts.append(f"what the captioner expects {duration(planned.captioner_seconds)}")
     parts.append(f"texts {duration(planned.texts_seconds)}")
+    if planned.suggestions:
+        wrong = f"corrections of about {planned.suggestions:,} pairs that look wrong"
+        parts.append(f"{wrong} {duration(planned.suggestions_seconds)}")
     return (
         f"About {duration(planned.seconds)} for {planned.pairs:,} pairs on {planned.device}, "
-        f"measured on {planned.measured}: {', '.join(parts)}. Corrections of pairs that look wrong "
-        f"come on top. {planned.disk / 1e6:,.0f} MB of disk, {planned.memory / 1e9:.1f} GB of "
-        "memory."
+        f"measured on {planned.measured}: {', '.join(parts)}. "
+        f"{planned.disk / 1e6:,.0f} MB of disk, {planned.memory / 1e9:.1f} GB of memory."
     )
 
 

@@ -8,7 +8,8 @@ every picture to concepts from training. Models from the hub, trained on web dat
 and count as familiar with every picture.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -67,10 +68,20 @@ class Familiarity:
         return distances
 
     def unknown(self, scorer: Scorer, images: Sequence[Image.Image]) -> NDArray[np.bool_]:
-        """Which of the pictures are unlike the scorer's training data, shape [n]."""
-        if not images:
+        """Which of the pictures are nothing that the scorer was trained on, shape [n]."""
+        with self.watching(scorer) as seen:
+            scorer.encode_images(images)
+        return self.unknown_of(seen)
+
+    def watching(self, scorer: Scorer) -> AbstractContextManager[list[Features]]:
+        """See `watched`: what is encoded for another purpose need not be encoded again."""
+        return watched(scorer, self.layer)
+
+    def unknown_of(self, seen: Sequence[Features]) -> NDArray[np.bool_]:
+        """Which of the pictures encoded while `watching` are unknown, in order, shape [n]."""
+        if not seen:
             return np.zeros(0, bool)
-        return self.distances(patch_means(scorer, images, self.layer)) > self.threshold
+        return self.distances(np.concatenate(seen)) > self.threshold
 
     def save(self, folder: Path) -> None:
         np.savez(
@@ -80,20 +91,24 @@ class Familiarity:
 
 
 def patch_means(scorer: Any, images: Sequence[Image.Image], layer: int) -> Features:
-    """The mean of each picture's patch states after the image tower's `layer`, shape [n, d]."""
-    import torch  # deferred: slow to import
+    """The mean of each picture's patch states behind the image tower's `layer`, shape [n, d]."""
+    with watched(scorer, layer) as seen:
+        scorer.encode_images(images)
+    return np.concatenate(seen)
 
-    seen: list[torch.Tensor] = []
+
+@contextmanager
+def watched(scorer: Any, layer: int) -> Iterator[list[Features]]:
+    """The patch means of the pictures that the scorer encodes meanwhile, batch by batch."""
+    seen: list[Features] = []
 
     def keep(_: Any, __: Any, output: Any) -> None:
         states = output[0] if isinstance(output, tuple) else output
-        seen.append(states[:, 1:].float().mean(1).cpu())  # without the class token
+        seen.append(states[:, 1:].float().mean(1).cpu().numpy())  # without the class token
 
     scorer = getattr(scorer, "base", scorer)  # LEMoN wraps the scorer that encodes images
     hook = scorer.model.vision_model.encoder.layers[layer].register_forward_hook(keep)
     try:
-        scorer.encode_images(images)
+        yield seen
     finally:
         hook.remove()
-    features: Features = torch.cat(seen).numpy()
-    return features

@@ -1,15 +1,16 @@
 """Estimate the time, disk space and memory that scoring a dataset will take, from a few pairs.
 
-Each stage is measured on pairs of the dataset itself and extrapolated: trajectories, the
-captioner's expectations, text models, and the noisy copies that a first detector is trained on.
-Nothing is stored.
+The stages are measured on pairs of the dataset itself and multiplied by how many there are of them:
+trajectories, what the captioner expects, the texts, the noisy copies that a first detector is
+trained on, and corrections of the pairs that look wrong. The detector is trained at its true size,
+on what there is of the sample again and again. Nothing is stored.
 """
 
 import random
 import time
 from array import array
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +18,30 @@ import numpy as np
 from PIL import Image
 
 from backend.engine import memory
-from backend.engine.detection.cold_start import COPIES_WANTED, FEWEST_PAIRS
+from backend.engine.correction import judge
+from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.detection.classifier import Classifier
+from backend.engine.detection.cold_start import COPIES_WANTED, FEWEST_PAIRS, ColdStart, cold_start
+from backend.engine.detection.localisation import suspect_words
 from backend.engine.embeddings import MEANING_WIDTH
+from backend.engine.scoring.protocol import ImageState
+from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, SettingsError
+from backend.jobs.classifiers import (
+    classifier_in_use,
+    judging,
+    listened_to,
+    probabilities,
+    word_weights,
+)
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import COLD_START_PAIRS
 from backend.jobs.image_batches import encode_opened, open_pictures
-from backend.jobs.known_pictures import check_pictures
+from backend.jobs.known_pictures import UNKNOWN, check_pictures
+from backend.jobs.noisy_copies import BATCH as COPIES_AT_ONCE
 from backend.jobs.score_dataset import what_run
 from backend.jobs.stored_trajectories import to_row
+from backend.jobs.suggest import SUGGEST_ABOVE, SUGGEST_AT_MOST, TOGETHER
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -39,15 +55,30 @@ from db.queries.pairs import PairRow
 PAIRS = 20
 #: Overhead of a database row in bytes, beyond its values: keys, headers, index entries.
 _ROW = 200
+#: Share of a dataset that looks wrong to its detector where nothing is known yet; it counts as much
+#: as a sample, because a detector that was trained on the sample alone tells little apart, and so
+#: suspects too many.
+_USUAL_SHARE = 0.3
+#: Which part of an estimate covers each stage of scoring; stages by what they report as progress.
+PARTS: Mapping[str, str] = {
+    "Caption trajectories": "trajectories_seconds",
+    "Concreteness": "texts_seconds",
+    "Meanings of captions": "texts_seconds",
+    "What the captioner expects": "captioner_seconds",
+    "Scoring injected errors": "copies_seconds",
+    "Training the detector on injected noise": "training_seconds",
+    "Choosing a detector": "training_seconds",
+    "Preparing corrections": "suggestions_seconds",
+}
 
 
 @dataclass(frozen=True)
 class Estimate:
     """The remaining work for a dataset, in seconds and bytes.
 
-    `copies`: noisy copies of captions that a first detector is trained on; 0 if a detector exists.
-    `seconds` is the sum of the parts. Corrections are not included: how many there will be is
-    unknown until the probabilities are.
+    `copies`: noisy copies of captions that a first detector is trained on; 0 where there is one.
+    `suggestions`: pairs that are expected to look wrong and get corrections, by the share of the
+    sample that does. `seconds` is the sum of the parts.
     """
 
     model: str
@@ -61,13 +92,13 @@ class Estimate:
     texts_seconds: float
     disk: int
     memory: int
+    training_seconds: float = 0.0
+    suggestions: int = 0
+    suggestions_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
-        return (
-            self.trajectories_seconds + self.copies_seconds + self.captioner_seconds
-            + self.texts_seconds
-        )  # fmt: skip
+        return sum(getattr(self, part) for part in sorted(set(PARTS.values())))
 
 
 @dataclass(frozen=True)
@@ -81,24 +112,40 @@ class _Costs:
     vector: int
 
 
+@dataclass(frozen=True)
+class _Sample:
+    """Pairs of the dataset whose pictures can be read, as scoring has them after its first stages;
+    pictures by name."""
+
+    pairs: Sequence[PairRow]
+    images: Mapping[str, Image.Image]
+    trajectories: Sequence[Trajectory]
+
+    def picture(self, position: int) -> Image.Image:
+        return self.images[self.pairs[position].image_path]
+
+
 def estimate(
     store: Store,
     engine: Engine,
     dataset_id: int,
     progress: Progress = no_progress,
     anyway: bool = False,
+    suggestions: bool = True,
 ) -> Estimate:
-    """Measure `PAIRS` of the dataset's pairs. Raises ModelUnavailable, UnknownPictures, NotFound,
-    and ImageError if none of their pictures can be read."""
+    """Measure `PAIRS` of the dataset's pairs; `anyway` and `suggestions` as for scoring. Raises
+    ModelUnavailable, UnknownPictures, NotFound, and ImageError if none of their pictures can be
+    read."""
     progress(0, PAIRS, "Loading the model")
     captioner = engine.captioner
     with store.reading() as session:
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         run = run_queries.find_run(session, **what_run(engine, dataset_id))
         run_id = run.id if run is not None else 0
-        ids = array(
-            "q", (i for i, _ in pair_queries.unscored_by_image(session, dataset_id, run_id))
-        )
+        left_out = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
+        left_out = set() if anyway else left_out
+        waiting = pair_queries.unscored_by_image(session, dataset_id, run_id)
+        ids = array("q", (i for i, name in waiting if name not in left_out))
         active = classifier_queries.active(session, dataset_id)
         total = pair_queries.counts(session, dataset_id).total
         chosen = random.Random(0).sample(ids, min(PAIRS, len(ids)))
@@ -108,11 +155,28 @@ def estimate(
     if not pairs:
         raise SettingsError("All pairs of this dataset are scored with this model already.")
     prepare_scorer(store, engine, dataset_id, progress)
-    _measure(engine, root, pairs[:1])  # warm-up is not counted
-    costs = _measure(engine, root, pairs)
+    _measure(engine, root, pairs[:1])  # what a model does once is no pair's time
+    costs, sample = _measure(engine, root, pairs)
     progress(PAIRS, PAIRS, "Measuring pairs")
     has_detector = active is not None and run is not None and active.report.get("run") == run.id
     copies = 0 if has_detector else copies_of(total)
+    classifier = classifier_in_use(store, dataset_id) if has_detector else None
+    copy_seconds = training_seconds = 0.0
+    if classifier is None:
+        progress(0, 0, "Measuring the first detector")
+        made, copy_seconds = _first_detector(engine, sample)
+        classifier, p_errors = made.classifier, made.p_error.tolist()
+        training_seconds = _training_seconds(engine, sample, min(total, COLD_START_PAIRS))
+    else:
+        p_errors = probabilities(classifier, sample.trajectories)
+    likely = sum(p_error >= SUGGEST_ABOVE for p_error in p_errors) / len(p_errors)
+    if not has_detector:
+        likely = (likely * len(p_errors) + _USUAL_SHARE * PAIRS) / (len(p_errors) + PAIRS)
+    corrected = min(SUGGEST_AT_MOST, round(likely * len(ids))) if suggestions else 0
+    each = 0.0
+    if corrected:
+        progress(0, 0, "Measuring corrections")
+        each = _suggestion_seconds(engine, sample, classifier, p_errors)
     info = engine.scorer.info
     return Estimate(
         model=info.model,
@@ -121,11 +185,14 @@ def estimate(
         copies=copies,
         measured=len(pairs),
         trajectories_seconds=costs.trajectory * len(ids),
-        copies_seconds=(costs.trajectory + costs.captioner) * copies,
+        copies_seconds=copy_seconds * copies,
         captioner_seconds=costs.captioner * len(ids) if captioner is not None else 0.0,
         texts_seconds=costs.texts * len(ids),
         disk=round((costs.row + costs.vector + 4 * MEANING_WIDTH) * len(ids) + costs.row * copies),
         memory=memory.resident(),
+        training_seconds=training_seconds,
+        suggestions=corrected,
+        suggestions_seconds=each * corrected,
     )
 
 
@@ -141,8 +208,8 @@ def copies_of(pairs: int) -> int:
     return used * max(1, min(3, round(COPIES_WANTED / used)))
 
 
-def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> _Costs:
-    """Measure the pairs in one batch, as scoring does. Raises ImageError if none is readable."""
+def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> tuple[_Costs, _Sample]:
+    """What the pairs take, as scoring treats them: in one batch."""
     began = time.monotonic()
     opened = open_pictures(root, [pair.image_path for pair in pairs])
     states, problems = encode_opened(engine, opened)
@@ -161,7 +228,7 @@ def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> _Costs:
         for pair in readable
         if isinstance(image := opened[pair.image_path], Image.Image)
     ]
-    engine.expectations(asked)
+    expected = engine.expectations(asked)
     after_captioner = time.monotonic()
     captions = [pair.caption for pair in readable]
     engine.concreteness(captions)
@@ -169,13 +236,116 @@ def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> _Costs:
     ended = time.monotonic()
     count = len(readable)
     rows = [to_row(pair.id, made) for pair, made in zip(readable, trajectories, strict=True)]
-    return _Costs(
+    if expected:
+        trajectories = [
+            replace(made, expectation=expectation)
+            for made, expectation in zip(trajectories, expected, strict=True)
+        ]
+    costs = _Costs(
         (after_trajectories - began) / count,
         (after_captioner - after_trajectories) / count,
         (ended - after_captioner) / count,
         sum(_ROW + bytes_in(row) for row in rows) / count,
         4 * seen.shape[1] if seen is not None else 0,
     )
+    images = {name: image for name, image in opened.items() if isinstance(image, Image.Image)}
+    return costs, _Sample(readable, images, trajectories)
+
+
+def _first_detector(engine: Engine, sample: _Sample) -> tuple[ColdStart, float]:
+    """A cold start on the sample alone, and the seconds that a noisy copy takes."""
+    spent = count = 0.0
+
+    def score(requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
+        nonlocal spent, count
+        began = time.monotonic()
+        made: list[Trajectory] = []
+        for first in range(0, len(requests), COPIES_AT_ONCE):
+            made += _copies(engine, sample, requests[first : first + COPIES_AT_ONCE])
+        spent, count = spent + time.monotonic() - began, count + len(requests)
+        return made
+
+    made = _trained(engine, sample.pairs, sample.trajectories, score)
+    return made, spent / count if count else 0.0
+
+
+def _copies(
+    engine: Engine, sample: _Sample, requests: Sequence[tuple[int, str]]
+) -> list[Trajectory]:
+    """As `TrajectoryCache` computes them, stored nowhere."""
+    names = [sample.pairs[position].image_path for position, _ in requests]
+    distinct = {name: sample.images[name] for name in names}
+    states: dict[str, ImageState] = encode_opened(engine, distinct)[0]
+    made = engine.trajectories(
+        [(states[name], text) for name, (_, text) in zip(names, requests, strict=True)],
+        [sample.pairs[position].id for position, _ in requests],
+    )
+    expected = engine.expectations(
+        [(sample.images[name], text) for name, (_, text) in zip(names, requests, strict=True)]
+    )
+    if not expected:
+        return made
+    return [replace(copy, expectation=read) for copy, read in zip(made, expected, strict=True)]
+
+
+def _training_seconds(engine: Engine, sample: _Sample, size: int) -> float:
+    """What training the first detector of `size` pairs takes beside scoring its copies: pairs of
+    the sample, again and again, with their own trajectories for those of the copies."""
+    places = [number % len(sample.pairs) for number in range(size)]
+    pairs = [sample.pairs[place] for place in places]
+    trajectories = [sample.trajectories[place] for place in places]
+    began = time.monotonic()
+    _trained(engine, pairs, trajectories, lambda asked: [trajectories[at] for at, _ in asked])
+    return time.monotonic() - began
+
+
+def _trained(
+    engine: Engine,
+    pairs: Sequence[PairRow],
+    trajectories: Sequence[Trajectory],
+    score: Callable[[Sequence[tuple[int, str]]], list[Trajectory]],
+) -> ColdStart:
+    return cold_start(
+        [pair.caption for pair in pairs],
+        trajectories,
+        score,
+        groups=list(range(len(pairs))),
+        maximum_pairs=COLD_START_PAIRS,
+        detector=engine.settings.detector,
+    )
+
+
+def _suggestion_seconds(
+    engine: Engine, sample: _Sample, classifier: Classifier, p_errors: Sequence[float]
+) -> float:
+    """What the corrections of a pair take, measured on some of those of the sample that look wrong,
+    the most and the least."""
+    ranked = sorted(range(len(p_errors)), key=lambda at: -p_errors[at])
+    wrong = [at for at in ranked if p_errors[at] >= SUGGEST_ABOVE] or ranked[:TOGETHER]
+    chosen = wrong[:: -(-len(wrong) // TOGETHER)]
+    for positions in (chosen[:1], chosen):  # once for what a model does once
+        began = time.monotonic()
+        with engine.lock:
+            states = engine.encode([sample.picture(at) for at in positions])
+            contexts = [
+                CorrectionContext(
+                    sample.picture(at),
+                    engine.scorer.of_pair(state, sample.pairs[at].id),
+                    sample.trajectories[at],
+                    suspect_words(sample.trajectories[at], p_errors[at], word_weights(classifier)),
+                    p_errors[at],
+                )
+                for at, state in zip(positions, states, strict=True)
+            ]
+            judge.suggest_all(
+                engine.scorer,
+                contexts,
+                engine.captioner,
+                judging(classifier),
+                exploring=engine.exploring,
+                listened_to=listened_to(engine, classifier),
+            )
+    return (time.monotonic() - began) / len(chosen)
 
 
 def bytes_in(value: Any) -> int:

@@ -133,10 +133,11 @@ class Jobs:
         progress: Progress = no_progress,
         model: str | None = None,
         anyway: bool = False,
+        suggestions: bool = True,
     ) -> Estimate:
         """See `backend.jobs.estimate.estimate`; what `score` would take with the same arguments."""
         engine = self._engines.of_dataset(dataset_id, model)
-        return estimate.estimate(self._store, engine, dataset_id, progress, anyway)
+        return estimate.estimate(self._store, engine, dataset_id, progress, anyway, suggestions)
 
     def import_dataset(
         self,
@@ -160,13 +161,17 @@ class Jobs:
     def _import_job(self, progress: Progress, **arguments: Any) -> dict[str, Any]:
         """Import, then check whether the model it would be scored with knows its pictures."""
         report = self.import_dataset(progress=progress, **arguments)
-        engine = self._engines.of_dataset(report.dataset_id)
+        return _figures(report) | {"asks_for_model": self.needs_model(report.dataset_id)}
+
+    def needs_model(self, dataset_id: int) -> str:
+        """Why the dataset's pictures cannot be scored by the model that they would be scored with;
+        "" if they can, or if that model cannot be loaded, of which scoring says why."""
+        engine = self._engines.of_dataset(dataset_id)
         try:
-            seen = known_pictures.recognise(self._store, engine, report.dataset_id)
-        except TracedError:  # scoring reports what is wrong with the model
-            return _figures(report)
-        refusal = known_pictures.refusal(seen) if seen.is_refused else ""
-        return _figures(report) | {"asks_for_model": refusal}
+            seen = known_pictures.recognise(self._store, engine, dataset_id)
+        except TracedError:
+            return ""
+        return known_pictures.refusal(seen) if seen.is_refused else ""
 
     def correct(
         self,

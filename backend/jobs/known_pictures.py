@@ -1,16 +1,17 @@
 """Check that a model knows the kind of pictures in a dataset before spending hours on scoring."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
 
 from backend.engine.familiarity import Familiarity
+from backend.engine.scoring.protocol import ImageState
 from backend.errors import UnknownPictures
 from backend.jobs.dataset_models import model_name, was_scored_anyway
-from backend.jobs.image_batches import open_pictures
+from backend.jobs.image_batches import encode_opened, open_pictures
 from backend.loaded_models import Engine
 from backend.store import Store
 from db.queries import datasets as dataset_queries
@@ -24,6 +25,8 @@ SAMPLE = 60
 #: A dataset is refused if more than this share is unknown; about one in a hundred of the pictures
 #: that the model does know is misclassified as unknown.
 MOST_UNKNOWN = 0.1
+#: What the list of problems calls a picture that was left out because the model does not know it.
+UNKNOWN = "unknown picture"
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,8 @@ class Recognition:
 
 
 def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> Recognition:
-    """Examine a sample of the pictures that have no trajectory of the run (0: of all pictures).
+    """Look at a sample of the pictures that have no trajectory of the run (0: of all) and have not
+    been left out before.
 
     Nothing is examined for a general-purpose model, or if a user chose to score the dataset anyway.
     """
@@ -53,8 +57,9 @@ def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) ->
         if was_scored_anyway(session, dataset_id, engine.settings):
             return Recognition(model, 0, 0)
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
+        left_out = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
         waiting = pair_queries.unscored_by_image(session, dataset_id, run_id)
-        names = sampled(name for _, name in waiting)
+        names = sampled(name for _, name in waiting if name not in left_out)
     opened = open_pictures(root, names).values()
     images = [image for image in opened if isinstance(image, Image.Image)]
     with engine.lock:
@@ -76,6 +81,33 @@ def sampled(names: Iterator[str], size: int = SAMPLE) -> list[str]:
         elif (place := rng.randrange(count)) < size:
             chosen[place] = name
     return chosen
+
+
+def familiarity_for(
+    store: Store, engine: Engine, dataset_id: int, anyway: bool
+) -> Familiarity | None:
+    """By what single pictures of the dataset are left out; None: none is."""
+    with store.reading() as session:
+        if anyway or was_scored_anyway(session, dataset_id, engine.settings):
+            return None
+    return Familiarity.of_model(engine.settings.model)
+
+
+def encode_known(
+    engine: Engine, opened: Mapping[str, Image.Image | str], known: Familiarity | None
+) -> tuple[dict[str, ImageState], dict[str, str], dict[str, str]]:
+    """`encode_opened` without the pictures that the model does not know, and why for each of those;
+    they are recognised by what the encoding sees."""
+    if known is None:
+        return *encode_opened(engine, opened), {}
+    with engine.lock, known.watching(engine.scorer) as seen:
+        states, broken = encode_opened(engine, opened)
+    unknown = {
+        name: why_unknown(engine.settings.model)
+        for name, is_unknown in zip(states, known.unknown_of(seen), strict=True)
+        if is_unknown
+    }
+    return {n: s for n, s in states.items() if n not in unknown}, broken, unknown
 
 
 def check_pictures(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> None:

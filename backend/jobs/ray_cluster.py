@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backend.bundled import IS_CHECKOUT
+from backend.engine.familiarity import Familiarity
 from backend.engine.threads import let_waiting_threads_sleep
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError
@@ -55,9 +56,11 @@ def trajectories_by_ray(
     root: Path,
     exploring: Exploring,
     pairs: Iterable[tuple[int, str, str]],
+    known: Familiarity | None = None,
 ) -> Iterator[list[dict[str, Any]]]:
     """Rows of `RESULTS`, in parts as they arrive, unordered; each part is a file in
-    `folder`/results before it is yielded. `pairs`: (id, image's name, caption).
+    `folder`/results before it is yielded. `pairs`: (id, image's name, caption);
+    `known`: by what workers recognise pictures that the model does not know, and leave them out.
 
     Raises SettingsError if Ray is not installed or the cluster does not answer.
     """
@@ -83,6 +86,7 @@ def trajectories_by_ray(
                 "root": str(root),
                 "exploring": exploring,
                 "prepared": scorer.prepared,
+                "known": known,
             },
             compute=ray.data.ActorPoolStrategy(size=cluster.workers or max(1, most)),
             batch_size=BATCH,

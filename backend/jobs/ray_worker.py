@@ -8,20 +8,22 @@ import numpy as np
 import pyarrow as pa
 
 from backend.engine.captions import Caption
+from backend.engine.familiarity import Familiarity
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
-from backend.jobs.image_batches import encode_images
+from backend.jobs.image_batches import open_pictures
+from backend.jobs.known_pictures import encode_known
 from backend.loaded_models import Engine
 from backend.settings import Settings
 
-#: Schemas of inputs and results, one row per pair. If a picture cannot be read, `problem` is set
-#: and the values are null.
+#: Schemas of inputs and results, one row per pair. A pair whose picture cannot be read or is
+#: unknown to the model comes back with only the `problem`.
 QUESTIONS = pa.schema([("pair_id", pa.int64()), ("image", pa.string()), ("caption", pa.string())])
 _FLOATS = pa.list_(pa.float32())
 RESULTS = pa.schema(
     [
         ("pair_id", pa.int64()), ("image", pa.string()), ("caption", pa.string()),
-        ("problem", pa.string()),
+        ("problem", pa.string()), ("unknown", pa.bool_()),
         ("scores", _FLOATS), ("similarities", _FLOATS), ("removed", pa.list_(pa.int32())),
         ("first_step_scores", _FLOATS), ("truncated", pa.bool_()),
         ("captions", pa.list_(pa.string())),
@@ -39,16 +41,18 @@ class ScoringWorker:
         settings: Settings,
         root: str,
         exploring: Exploring,
-        prepared: Any,  #: the result of `Scorer.prepare` in the driver
+        prepared: Any,  #: what `Scorer.prepare` has made in the program that asks
+        known: Familiarity | None = None,
     ) -> None:
         self._engine = Engine(settings)
         self._root = Path(root)
-        self._exploring = exploring
+        self._exploring, self._known = exploring, known
         self._engine.scorer.take_over(prepared)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
         asked = batch.to_pylist()
-        states, problems = encode_images(self._engine, self._root, [row["image"] for row in asked])
+        opened = open_pictures(self._root, [row["image"] for row in asked])
+        states, problems, unknown = encode_known(self._engine, opened, self._known)
         readable = [row for row in asked if row["image"] in states]
         trajectories = self._engine.trajectories(
             [(states[row["image"]], row["caption"]) for row in readable],
@@ -63,9 +67,9 @@ class ScoringWorker:
             )
         ]
         rows += [
-            {**row, "problem": problems[row["image"]]}
+            {**row, "problem": why, "unknown": row["image"] in unknown}
             for row in asked
-            if row["image"] not in states
+            if (why := problems.get(row["image"]) or unknown.get(row["image"])) is not None
         ]
         return pa.Table.from_pylist(rows, RESULTS)
 
@@ -74,6 +78,7 @@ def _columns(trajectory: Trajectory) -> dict[str, Any]:
     auxiliary = trajectory.auxiliary
     return {
         "problem": None,
+        "unknown": False,
         "scores": trajectory.scores,
         "similarities": trajectory.similarities,
         "removed": list(trajectory.removed),

@@ -27,6 +27,8 @@ class ImportReport:
     first_problems: tuple[ProblemView, ...] = ()
     #: Choices made automatically: an encoding, a column that contains no ids.
     notes: tuple[str, ...] = ()
+    #: Why the dataset's model cannot score its pictures, "" if it can or nobody has looked.
+    asks_for_model: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class Deletion:
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """Pairs `scored` now, `skipped` because they had a trajectory, or with `unreadable` images."""
+    """`scored` pairs got a trajectory now; `skipped` had one; `unreadable` images were reported,
+    and so were those of `unknown` pairs, which the model does not know."""
 
     dataset_id: int
     pairs: int
@@ -59,6 +62,7 @@ class ScoreReport:
     run_id: int
     #: Training report of the detector, by name; see `backend.engine.detection.cold_start`.
     detector: dict[str, Any] = field(default_factory=dict)
+    unknown: int = 0
 
 
 @dataclass(frozen=True)

@@ -7,20 +7,26 @@ command resumes after a kill, and a second run finds nothing to do and changes n
 import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from backend.engine.familiarity import Familiarity
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_models import remember
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import detect, measure_disagreement
 from backend.jobs.expectations import remember_expectations
-from backend.jobs.image_batches import encode_opened, open_ahead
-from backend.jobs.known_pictures import check_pictures
+from backend.jobs.image_batches import open_ahead
+from backend.jobs.known_pictures import (
+    UNKNOWN,
+    check_pictures,
+    encode_known,
+    familiarity_for,
+)
 from backend.jobs.ray_cluster import Cluster, trajectories_by_ray
 from backend.jobs.ray_worker import trajectory_of
 from backend.jobs.reports import ScoreReport
@@ -58,8 +64,9 @@ def score_dataset(
 ) -> ScoreReport:
     """Run all stages on the pairs that still need them.
 
-    `cluster`: where to compute trajectories, None: in this process; `anyway`: also score pictures
-    of a kind that the model does not know (remembered with the dataset). Raises ModelUnavailable,
+    `cluster`: where trajectories are computed, if not by this program itself; `anyway`: pictures of
+    a kind that the model does not know as well, now and from now on; otherwise a few of them are
+    left out, and more are refused. Raises ModelUnavailable,
     UnknownPictures, NotFound.
     """
     started = time.monotonic()
@@ -77,10 +84,11 @@ def score_dataset(
     remember(store, engine, dataset_id, anyway)
     with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
+    known = familiarity_for(store, engine, dataset_id, anyway)
     if cluster is None:
-        scored, unreadable = _trajectories(store, engine, run, root, total, progress)
+        done = _trajectories(store, engine, run, root, total, progress, known)
     else:
-        scored, unreadable = _by_cluster(store, engine, run, root, total, cluster, progress)
+        done = _by_cluster(store, engine, run, root, total, cluster, progress, known)
     _concreteness(store, engine, dataset_id, total, progress)
     remember_meanings(store, engine, dataset_id, total, progress)
     remember_expectations(store, engine, run, root, total, progress)
@@ -94,14 +102,15 @@ def score_dataset(
     return ScoreReport(
         dataset_id=dataset_id,
         pairs=total,
-        scored=scored,
-        skipped=total - scored - unreadable,
-        unreadable=unreadable,
+        scored=done.scored,
+        skipped=total - done.pairs,
+        unreadable=done.unreadable,
         truncated=truncated,
         suggestions=suggested,
         seconds=time.monotonic() - started,
         run_id=run.id,
         detector=report,
+        unknown=done.unknown,
     )
 
 
@@ -138,15 +147,36 @@ def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
         return run_queries.start_run(session, **what, code_version=VERSION)
 
 
+@dataclass
+class _Done:
+    """Pairs that the first stage has dealt with. `left_out`: reasons by picture."""
+
+    scored: int = 0
+    unreadable: int = 0
+    unknown: int = 0
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def pairs(self) -> int:
+        return self.scored + self.unreadable + self.unknown
+
+
 def _trajectories(
-    store: Store, engine: Engine, run: RunRow, root: Path, total: int, progress: Progress
-) -> tuple[int, int]:
-    """Compute the trajectories that this run lacks; returns (scored, unreadable)."""
-    scored = unreadable = 0
-    reported: set[str] = set()
+    store: Store,
+    engine: Engine,
+    run: RunRow,
+    root: Path,
+    total: int,
+    progress: Progress,
+    known: Familiarity | None = None,
+) -> _Done:
+    """Trajectories of all pairs that have none under this run; `known`: by what pictures are
+    recognised that the model knows, None: it knows them all."""
+    done = _Done()
+    reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
     for batch, opened in open_ahead(root, _unscored(store, run)):
-        states, broken = encode_opened(engine, opened)
+        states, broken, unknown = encode_known(engine, opened, known)
         readable = [pair for pair in batch if pair.image_path in states]
         seen = engine.image_embeddings([states[pair.image_path] for pair in readable])
         remember_images(vectors, [pair.id for pair in readable], seen)
@@ -154,11 +184,14 @@ def _trajectories(
             [(states[pair.image_path], pair.caption) for pair in readable],
             [pair.id for pair in readable],
         )
-        _save(store, run, [pair.id for pair in readable], trajectories, broken, reported)
-        scored += len(readable)
-        unreadable += len(batch) - len(readable)
-        progress(scored + unreadable, total, "Caption trajectories")
-    return scored, unreadable
+        _save(store, run, [p.id for p in readable], trajectories, broken, unknown, reported)
+        done.scored += len(readable)
+        done.unreadable += sum(pair.image_path in broken for pair in batch)
+        done.unknown += sum(pair.image_path in unknown for pair in batch)
+        done.left_out |= unknown
+        progress(done.pairs, total, "Caption trajectories")
+    _list_left_out(store, run, done.left_out)
+    return done
 
 
 def _by_cluster(
@@ -169,10 +202,11 @@ def _by_cluster(
     total: int,
     cluster: Cluster,
     progress: Progress,
-) -> tuple[int, int]:
-    """Like `_trajectories`, computed by Ray workers."""
-    scored = unreadable = 0
-    reported: set[str] = set()
+    known: Familiarity | None = None,
+) -> _Done:
+    """`_trajectories`, computed by Ray's workers."""
+    done = _Done()
+    reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
     folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
     waiting = (
@@ -181,19 +215,25 @@ def _by_cluster(
         for pair in batch
     )
     for part in trajectories_by_ray(
-        engine, cluster, folder / f"run-{run.id}", root, exploring_of(run), waiting
+        engine, cluster, folder / f"run-{run.id}", root, exploring_of(run), waiting, known
     ):
         readable = [row for row in part if row["problem"] is None]
-        broken = {row["image"]: row["problem"] for row in part if row["problem"] is not None}
+        others = [row for row in part if row["problem"] is not None]
+        broken = {row["image"]: row["problem"] for row in others if not row["unknown"]}
+        unknown = {row["image"]: row["problem"] for row in others if row["unknown"]}
         ids = [row["pair_id"] for row in readable]
         if readable and readable[0]["image_embedding"] is not None:
             seen = np.array([row["image_embedding"] for row in readable], np.float32)
             remember_images(vectors, ids, seen)
-        _save(store, run, ids, [trajectory_of(row) for row in readable], broken, reported)
-        scored += len(readable)
-        unreadable += len(part) - len(readable)
-        progress(scored + unreadable, total, "Caption trajectories")
-    return scored, unreadable
+        trajectories = [trajectory_of(row) for row in readable]
+        _save(store, run, ids, trajectories, broken, unknown, reported)
+        done.scored += len(readable)
+        done.unreadable += sum(not row["unknown"] for row in others)
+        done.unknown += sum(bool(row["unknown"]) for row in others)
+        done.left_out |= unknown
+        progress(done.pairs, total, "Caption trajectories")
+    _list_left_out(store, run, done.left_out)
+    return done
 
 
 def _save(
@@ -202,20 +242,39 @@ def _save(
     pairs: Sequence[int],
     trajectories: Sequence[Trajectory],
     broken: Mapping[str, str],
+    unknown: Mapping[str, str],
     reported: set[str],
 ) -> None:
-    """Store trajectories and problems. `broken`: unreadable images with the reason; each is stored
-    once (`reported`), however many captions it has."""
+    """`broken`, `unknown`: images that could not be read or that the model does not know, and why;
+    each is reported once (`reported`), however many captions it has."""
     rows = [to_row(pair, trajectory) for pair, trajectory in zip(pairs, trajectories, strict=True)]
     problems = [
-        NewProblem(name, None, UNREADABLE, message)
-        for name, message in broken.items()
+        NewProblem(name, None, kind, message)
+        for kind, reasons in ((UNREADABLE, broken), (UNKNOWN, unknown))
+        for name, message in reasons.items()
         if name not in reported
     ]
-    reported |= broken.keys()
+    reported |= broken.keys() | unknown.keys()
     with store.writing() as session:
         trajectory_queries.save_trajectories(session, run.id, rows)
         dataset_queries.add_problems(session, run.dataset_id or 0, problems)
+
+
+def _left_out_before(store: Store, run: RunRow) -> set[str]:
+    """Pictures that are listed as unknown: they stay listed while this goes on, so that a program
+    that is killed does not refuse the rest of the dataset for their sake."""
+    with store.reading() as session:
+        return dataset_queries.files_with_problem(session, run.dataset_id or 0, UNKNOWN)
+
+
+def _list_left_out(store: Store, run: RunRow, left_out: Mapping[str, str]) -> None:
+    """These and no others are listed as unknown: another model may have known some."""
+    dataset_id = run.dataset_id or 0
+    with store.writing() as session:
+        if dataset_queries.files_with_problem(session, dataset_id, UNKNOWN) != left_out.keys():
+            dataset_queries.clear_problems(session, dataset_id, UNKNOWN)
+            problems = [NewProblem(name, None, UNKNOWN, why) for name, why in left_out.items()]
+            dataset_queries.add_problems(session, dataset_id, problems)
 
 
 def _unscored(store: Store, run: RunRow) -> Iterator[list[PairRow]]:

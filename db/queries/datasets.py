@@ -214,6 +214,24 @@ def count_problems(session: Session, dataset_id: int) -> int:
     return session.execute(query.where(ImportProblem.dataset_id == dataset_id)).scalar_one()
 
 
+def files_with_problem(session: Session, dataset_id: int, kind: str) -> set[str]:
+    """The files that a problem of this kind was reported for."""
+    query = select(ImportProblem.file).where(
+        ImportProblem.dataset_id == dataset_id, ImportProblem.kind == kind
+    )
+    return set(session.execute(query).scalars())
+
+
+def count_pairs_with_problem(session: Session, dataset_id: int, kind: str) -> int:
+    """Pairs whose image a problem of this kind was reported for."""
+    files = select(ImportProblem.file).where(
+        ImportProblem.dataset_id == dataset_id, ImportProblem.kind == kind
+    )
+    query = select(func.count()).select_from(Pair)
+    query = query.where(Pair.dataset_id == dataset_id, Pair.image_path.in_(files))
+    return session.execute(query).scalar_one()
+
+
 def clear_problems(session: Session, dataset_id: int, kind: str | None = None) -> None:
     """Delete the problems (of one kind) before the dataset is checked again."""
     forget = delete(ImportProblem).where(ImportProblem.dataset_id == dataset_id)

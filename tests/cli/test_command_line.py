@@ -118,6 +118,12 @@ def test_from_photographs_to_an_export(environment: dict[str, str], tmp_path: Pa
         rows.append({"file_name": f"{i}.jpg", "id": f"p{i}", "caption": text})
     (folder / "metadata.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     out = tmp_path / "scores.jsonl"
+    status, printed, err = command(environment, "import", str(folder), "--json")
+    assert status == 0, err
+    assert "the embedded model was trained on" in json.loads(printed)["asks_for_model"]
+    said = " ".join(err.split())
+    assert "models list" in said
+    assert "score photographs --model" in said
     status, printed, err = command(environment, "score", str(folder), "--out", str(out), "--json")
     assert (status, json.loads(printed)["exit_status"]) == (4, 4)
     assert "--model fast" in " ".join(err.split())

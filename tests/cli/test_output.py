@@ -20,6 +20,8 @@ runner = CliRunner()
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(tmp_path / "state"))
     monkeypatch.setattr(output.console, "quiet", False)
+    # Whether the model knows the pictures is not asked here: it would have to be loaded.
+    monkeypatch.setattr("backend.jobs.jobs.Jobs.needs_model", lambda self, dataset_id: "")
     return tmp_path / "state"
 
 

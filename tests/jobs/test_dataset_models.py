@@ -9,17 +9,18 @@ import pytest
 import torch
 
 from backend.engine.familiarity import Familiarity
-from backend.errors import UnknownPictures, explain
+from backend.errors import SettingsError, UnknownPictures, explain
 from backend.jobs.dataset_models import with_models
 from backend.jobs.known_pictures import recognise, sampled
 from backend.lab.scenes import demo
-from backend.loaded_models import Engine, ModelShelf
-from backend.settings import EMBEDDED_SCORER, Settings, load_settings
+from backend.loaded_models import Engine, ModelShelf, shelf_for
+from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings, load_settings
 from backend.workspace import Workspace
 from db.queries import datasets as dataset_queries
 from db.queries import runs as run_queries
 from tests.checkpoints import random_clip
 from tests.datasets.folders import image_folder
+from tests.engine.concreteness.test_concreteness import classifier
 from tests.lab.scenes.other_pictures import generated
 
 
@@ -68,6 +69,47 @@ def _all(dataset: int) -> Any:
     from backend.workspace import QueueFilter
 
     return QueueFilter(dataset)
+
+
+def test_datasets_of_one_workspace_have_a_model_each(pairs: Path, clip: Path) -> None:
+    demo.write(pairs / "others", 4, 0, 96, seed=6)
+    workspace = opened(pairs)
+    first, second = (workspace.find_or_import(str(pairs / name)) for name in ("pairs", "others"))
+    workspace.jobs.score(first, suggestions=False)
+    workspace.jobs.score(second, suggestions=False, model=str(clip))
+    for _ in range(2):  # in turn, and none forgets what it is for
+        for dataset, kind in ((first, "blip-itm"), (second, "clip")):
+            pair = workspace.review.queue_page(_all(dataset)).rows[0]
+            engine = workspace.engines.of_pair(pair.pair_id)
+            assert engine is workspace.engines.of_dataset(dataset)
+            assert engine.scorer.info.kind == kind
+            view = workspace.review.open_pair(pair.pair_id)
+            assert view.trajectory is not None
+            checked = workspace.review.check_caption(pair.pair_id, pair.caption)
+            assert checked.s == pytest.approx(float(view.trajectory.scores[0]), abs=1e-4)
+            assert workspace.jobs.score(dataset, suggestions=False).skipped == 4
+    assert model_of_run(workspace, first) == EMBEDDED_SCORER.name
+    assert model_of_run(workspace, second) == clip.name
+    workspace.store.close()
+
+
+def test_captioner_concreteness_and_precision_are_remembered(pairs: Path, clip: Path) -> None:
+    concreteness = str(classifier(pairs / "icc", labels=1))
+    first = opened(pairs, model=str(clip), captioner=str(EMBEDDED_CAPTIONER),
+                   concreteness=concreteness, precision="bfloat16")  # fmt: skip
+    dataset = first.find_or_import(str(pairs / "pairs"))
+    first.jobs.score(dataset, suggestions=False)
+    first.store.close()
+    again = opened(pairs)
+    engine = again.engines.of_dataset(dataset)
+    kept = engine.settings
+    assert kept.captioner_model == str(EMBEDDED_CAPTIONER)
+    assert kept.concreteness == concreteness
+    assert (kept.precision, engine.scorer.info.precision) == ("bfloat16", "bfloat16")
+    unsaid = again.engine.settings
+    assert unsaid.concreteness != concreteness
+    assert unsaid.precision is None
+    again.store.close()
 
 
 def test_a_dataset_scored_before_datasets_remembered(pairs: Path, clip: Path) -> None:
@@ -136,6 +178,25 @@ def test_the_model_that_was_used_longest_ago_is_let_go_first() -> None:
     get("huge", 1000)
     assert len(shelf) == 1
     assert get("huge", 1000) is get("huge", 1000)
+
+
+def test_the_memory_for_models_is_a_setting(pairs: Path, clip: Path) -> None:
+    other = random_clip(pairs / "other", seed=2)
+
+    def held(gigabytes: float) -> int:
+        """Models in memory after two of them have been used in turn."""
+        engine = Engine(settings({"data_directory": str(pairs), "model": str(clip),
+                                  "model_memory": gigabytes}))  # fmt: skip
+        first = engine.scorer
+        beside = engine.beside(engine.settings.chosen(str(other)))
+        assert beside.scorer is not first
+        assert (engine.scorer is first) == (gigabytes == 1)
+        return len(engine._shelf)
+
+    assert shelf_for(settings({"model_memory": 1.5})).budget == 1.5e9
+    assert shelf_for(settings({})).budget > 0
+    assert held(1) == 2
+    assert held(1e-6) == 1  # too little for two: the one that is not in use is let go
 
 
 def test_engines_with_equal_settings_are_one_and_share_their_lock(tmp_path: Path) -> None:
@@ -241,3 +302,89 @@ def test_a_sample_is_drawn_from_all_of_a_stream() -> None:
     assert max(map(int, names)) > 900
     assert min(map(int, names)) < 100
     assert sampled(iter(["a", "a", "b"])) == ["a", "b"]
+
+
+def test_what_would_be_refused_is_not_started(pairs: Path) -> None:
+    workspace = opened(pairs)
+    dataset, refusal = workspace.prepare(str(photographs(pairs / "photographs")))
+    assert "12 of 12 pictures" in refusal
+    assert workspace.jobs.recent() == []
+    drawn, refusal = workspace.prepare(str(pairs / "pairs"))
+    assert refusal == ""
+    (started,) = workspace.jobs.recent()
+    assert (started.kind, started.dataset_id) == ("score", drawn)
+    assert workspace.jobs.background.wait(100)
+    workspace.jobs.score(dataset, suggestions=False, anyway=True)
+    assert workspace.prepare("photographs") == (dataset, "")
+    workspace.store.close()
+
+
+def mixed(folder: Path, foreign: int, more: int = 0) -> Path:
+    """24 scenes among which there are so many pictures of other kinds, two captions each."""
+    demo.write(folder, 24, 0, 96, seed=5)
+    table = folder / "metadata.jsonl"
+    for number, (_, image) in enumerate(generated(5 + more, foreign)):
+        name = f"images/other-{more}-{number}.png"
+        image.save(folder / name)
+        for text in ("A dog", "A cat"):
+            row = {"file_name": name, "id": f"{name} {text}", "caption": text}
+            table.write_text(table.read_text() + json.dumps(row) + "\n")
+    return folder
+
+
+def left_out(workspace: Workspace, dataset: int) -> list[str]:
+    return [p.file for p in workspace.problems(dataset) if p.kind == "unknown picture"]
+
+
+def test_single_pictures_that_the_model_does_not_know_are_left_out(
+    pairs: Path, clip: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.jobs.score_dataset.BATCH", 6)
+    workspace = opened(pairs, detector="logistic")
+    dataset = workspace.find_or_import(str(mixed(pairs / "mixed", 2)))
+    names = ["images/other-0-0.png", "images/other-0-1.png"]
+    assert workspace.prepare("mixed")[1] == ""
+    assert workspace.jobs.background.wait(300)
+    (started,) = workspace.jobs.recent()
+    assert (started.status, started.result["scored"], started.result["unknown"]) == ("done", 24, 4)
+    rows = workspace.review.queue_page(_all(dataset), None, 40).rows
+    assert {row.image_path for row in rows if row.p_error is None} == set(names)
+    assert left_out(workspace, dataset) == names
+    # Neither unfinished work nor a reason to refuse: a second time there is nothing to do.
+    assert workspace.prepare("mixed") == (dataset, "")
+    assert len(workspace.jobs.recent()) == 1
+    again = workspace.jobs.score(dataset, suggestions=False)
+    assert (again.scored, again.skipped, again.unknown) == (0, 24, 4)
+    assert left_out(workspace, dataset) == names
+    with pytest.raises(SettingsError, match="scored with this model already"):
+        workspace.jobs.estimate(dataset)
+    other = next(row.pair_id for row in rows if row.image_path == names[0])
+    with pytest.raises(UnknownPictures):
+        workspace.review.check_caption(other, "A dog")
+    # A model that knows every picture scores them as well, and so does who wants them anyway.
+    by_clip = workspace.jobs.score(dataset, suggestions=False, model=str(clip))
+    assert (by_clip.scored, by_clip.unknown) == (28, 0)
+    assert left_out(workspace, dataset) == []
+    anyway = workspace.jobs.score(dataset, suggestions=False, model="embedded", anyway=True)
+    assert (anyway.scored, anyway.skipped, anyway.unknown) == (4, 24, 0)
+    workspace.store.close()
+
+
+def test_a_scoring_that_was_stopped_goes_on_behind_what_it_left_out(
+    pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.jobs.score_dataset.BATCH", 20)
+    workspace = opened(pairs, detector="logistic")
+    dataset = workspace.find_or_import(str(mixed(pairs / "mixed", 2)))
+
+    def stop(done: int, total: int, message: str) -> None:
+        if message == "Caption trajectories":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):  # names begin with "other": they are in the first batch
+        workspace.jobs.score(dataset, stop, suggestions=False)
+    assert len(left_out(workspace, dataset)) == 2
+    report = workspace.jobs.score(dataset, suggestions=False)
+    assert (report.scored, report.skipped, report.unknown) == (8, 16, 4)
+    assert len(left_out(workspace, dataset)) == 2
+    workspace.store.close()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from PIL import Image
 
+from backend.engine.familiarity import Familiarity
 from backend.jobs import image_batches, score_dataset
 from backend.settings import load_settings
 from backend.workspace import Workspace
@@ -50,14 +51,18 @@ def test_each_image_is_decoded_and_encoded_once(
     monkeypatch.setattr(engine, "encode", encode)
     run = score_dataset._run(workspace.store, engine, dataset)
     total = IMAGES * CAPTIONS + 1
+    # Those that the model does not know are recognised without encoding anything again.
+    known = Familiarity.of_model(engine.settings.model)
+    assert known is not None
     scored = score_dataset._trajectories(
-        workspace.store, engine, run, folder, total, lambda done, total, what: None
+        workspace.store, engine, run, folder, total, lambda done, total, what: None, known
     )
-    assert scored == (total, 0)
+    assert (scored.scored, scored.unreadable, scored.unknown) == (total, 0, 0)
     assert decoded == {f"{number}.png": 1 for number in range(IMAGES)}
     assert sum(encoded) == IMAGES
     # A second time there is nothing left to do.
-    assert score_dataset._trajectories(
+    again = score_dataset._trajectories(
         workspace.store, engine, run, folder, total, lambda done, total, what: None
-    ) == (0, 0)
+    )
+    assert again.pairs == 0
     workspace.store.close()

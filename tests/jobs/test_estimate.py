@@ -1,11 +1,12 @@
 """What scoring will take, known before: pairs, copies, time, disk and memory."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from backend.errors import SettingsError, UnknownPictures
-from backend.jobs.estimate import Estimate, copies_of
+from backend.jobs.estimate import PARTS, Estimate, copies_of
 from backend.lab.scenes import demo
 from backend.settings import load_settings
 from backend.workspace import Workspace
@@ -27,15 +28,37 @@ def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
     assert planned.copies == copies_of(60) == 180
     with workspace.store.reading() as session:
         assert run_queries.latest_run(session, dataset, "score") is None  # nothing was stored
+    assert planned.suggestions > 0
     ticks: list[str] = []
-    report = workspace.jobs.score(
-        dataset, lambda done, total, message: ticks.append(message), suggestions=False
-    )
+    report = workspace.jobs.score(dataset, lambda done, total, message: ticks.append(message))
+    # Whatever scoring does by default, the estimate has a part for it.
+    assert set(ticks) == set(PARTS)
+    parts = {part: getattr(planned, part) for part in PARTS.values()}
+    assert all(seconds > 0 for seconds in parts.values())
+    assert planned.seconds == pytest.approx(sum(parts.values()))
     # The order of magnitude: this machine may be busy with something else meanwhile.
     assert 0.2 < planned.seconds / report.seconds < 5
     assert planned.copies == pytest.approx(report.detector["noisy_copies"], rel=0.3)
     with pytest.raises(SettingsError, match="scored with this model already"):
         workspace.jobs.estimate(dataset)
+    workspace.store.close()
+
+
+def test_without_suggestions_and_with_a_detector_there_is_less_to_do(tmp_path: Path) -> None:
+    demo.write(tmp_path / "pairs", 24, 0, 96, seed=3)
+    workspace = opened(tmp_path)
+    dataset = workspace.find_or_import(str(tmp_path / "pairs"))
+    first = workspace.jobs.estimate(dataset, suggestions=False)
+    assert (first.suggestions, first.suggestions_seconds) == (0, 0)
+    assert first.training_seconds > 0
+    workspace.jobs.score(dataset, suggestions=False)
+    demo.write(tmp_path / "more", 30, 0, 96, seed=9)
+    (tmp_path / "pairs").rename(tmp_path / "before")
+    (tmp_path / "more").rename(tmp_path / "pairs")
+    workspace.jobs.import_dataset(tmp_path / "pairs")
+    later = workspace.jobs.estimate(dataset)
+    assert later.pairs > 0
+    assert (later.copies, later.copies_seconds, later.training_seconds) == (0, 0, 0)
     workspace.store.close()
 
 
@@ -63,6 +86,10 @@ def test_the_parts_make_the_whole() -> None:
     text = estimate_summary(planned)
     assert "About 4 min for 100 pairs on cpu, measured on 20" in text
     assert "300 noisy copies for the first detector 3 min" in text
+    more = replace(planned, training_seconds=5.0, suggestions=40, suggestions_seconds=120.0)
+    assert more.seconds == 380.0
+    assert "corrections of about 40 pairs that look wrong 2 min" in estimate_summary(more)
+    assert "corrections of about 40" in estimate_message({**vars(more), "seconds": more.seconds})
     shown = estimate_message({**vars(planned), "seconds": planned.seconds})
     assert "About 4 min for 100 pairs and 300 noisy copies" in shown
     assert "--" not in shown

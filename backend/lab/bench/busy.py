@@ -18,8 +18,9 @@ from pathlib import Path
 from backend.engine import threads
 from backend.progress import Progress, no_progress
 
-_ROOT = Path(__file__).resolve().parents[2]
-#: GNU OpenMP's default spin count of a waiting thread.
+#: The folder that `backend` is imported from, of a checkout or of an installed program.
+_ROOT = Path(__file__).resolve().parents[3]
+#: GNU's spins of a thread that waits, where nobody has said otherwise.
 _DEFAULT_SPINS = "300000"
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from backend.bundled import IS_CHECKOUT
 from backend.engine.noise import word_lists
 from backend.engine.phrases.spans import KINDS
 from backend.lab.bench.generated_store import image_names
@@ -160,7 +161,9 @@ def _phrases(attributions: Sequence[float]) -> list[PhraseRow]:
 
 def _cost(way: Sequence[str], database: str, folder: str) -> SelectionCost:
     arguments = ["select", _NAME, *way, "--split", "all", "--db", database, "--json"]
-    cost = cost_of("from app import app as run", arguments, folder)
+    # An installed wheel calls the command line's module `traced_curator`.
+    module = "app" if IS_CHECKOUT else "traced_curator"
+    cost = cost_of(f"from {module} import app as run", arguments, folder)
     return SelectionCost(
         " ".join(way), cost.processor_seconds, cost.peak_mebibytes, int(cost.answer["kept"])
     )

@@ -1,0 +1,86 @@
+"""`models …` and `score --estimate` as people and scripts use them, against a local hub."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import app as program
+from backend.lab.scenes import demo
+from tests.datasets.hub_server import Hub
+from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
+
+__all__ = ["checkpoint", "hub"]  # fixtures
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(tmp_path / "state"))
+
+
+def run(*arguments: str) -> Any:
+    return CliRunner().invoke(program.app, list(arguments), env={"COLUMNS": "200"})
+
+
+def test_a_model_is_downloaded_measured_made_the_default_and_removed(hub: Hub) -> None:
+    refused = run("models", "probe", NAME)
+    assert refused.exit_code == 4
+    assert f"models download {NAME}" in " ".join(refused.stderr.split())
+    refused = run("models", "default", NAME)
+    assert refused.exit_code == 2
+    assert "Download it first" in refused.stderr
+    assert run("models", "default").stdout.strip() == "embedded"
+
+    got = run("models", "download", NAME, "--json")
+    assert got.exit_code == 0, got.stderr
+    report = json.loads(got.stdout)
+    assert report["models"] == [[NAME, COMMIT]]
+    assert report["downloaded"] > 10_000
+    again = run("models", "download", NAME)
+    assert f"0 MB downloaded. On this machine now: {NAME} at {COMMIT[:12]}." in again.stdout
+
+    measured = run("models", "probe", NAME, "--json")
+    assert measured.exit_code == 0, measured.stderr
+    probe = json.loads(measured.stdout)
+    assert (probe["model"], probe["device"]) == (NAME, "cpu")
+    assert probe["seconds"] > 0
+
+    assert run("models", "default", NAME).stdout.strip() == NAME
+    listed = json.loads(run("models", "list", "--json").stdout)["models"]
+    (own,) = [view for view in listed if view["name"] == NAME]
+    assert (own["is_here"], own["is_default"]) == (True, True)
+    assert own["probe"]["seconds"] == probe["seconds"]
+    text = run("models", "list").stdout
+    assert f"{NAME} (on this machine, default)" in text
+    assert "for a thousand pairs on cpu" in text
+    assert "not measured yet: models probe fast" in text
+
+    removed = run("models", "remove", NAME)
+    assert removed.exit_code == 0
+    assert f"'{NAME}' is removed" in " ".join(removed.stderr.split())
+    gone = run("models", "remove", NAME)
+    assert gone.exit_code == 8
+    assert "not on this machine" in " ".join(gone.stderr.split())
+
+
+def test_what_cannot_be_downloaded_is_reported(hub: Hub) -> None:
+    refused = run("models", "download", "nobody/nothing", "--json")
+    assert (refused.exit_code, json.loads(refused.stdout)["exit_status"]) == (4, 4)
+    assert run("models", "download", "embedded").exit_code == 8
+    assert run("models", "remove", "embedded").exit_code == 8
+
+
+def test_an_estimate_scores_nothing(tmp_path: Path) -> None:
+    demo.write(tmp_path / "pairs", 14, 0, 96, seed=3)
+    folder = str(tmp_path / "pairs")
+    planned = run("score", folder, "--estimate", "--json")
+    assert planned.exit_code == 0, planned.stderr
+    assert json.loads(planned.stdout)["pairs"] == 14
+    text = run("score", folder, "--estimate", "--no-suggestions").stdout
+    said = " ".join(text.split())
+    assert "for 14 pairs on cpu, measured on 14: trajectories" in said
+    assert "noisy copies for the first detector" in said
+    assert "corrections" not in said
+    assert "0 scored" in run("datasets", "list").stdout
