@@ -132,10 +132,12 @@ def _server_of(model: ChatModel | None) -> str | None:
 @dataclass(frozen=True)
 class Considered:
     """A proposal and its outcome. `offer` None: refused by the guard; `reason`: why a proposal that
-    passed is not offered either; `ranks`: of its picture, (before, after, of)."""
+    passed is not offered either; `ranks`: of its picture, (before, after, of); `pairs`: those whose
+    captions it was made of."""
 
     boost: Boost
     guarded: Guarded
+    pairs: tuple[int, ...] = ()
     suggestion: Suggestion | None = None
     ranks: tuple[int, ...] = ()
     reason: str = ""
@@ -183,13 +185,17 @@ class BoostWork:
             after = page.next_cursor
 
     def captions(self, row: QueueRow) -> list[str]:
-        """The human captions of the pair's picture, its own first: with corrections applied, and
-        without those that were dropped or look wrong."""
+        """The texts of `sources`."""
+        return [text for _, text in self.sources(row)]
+
+    def sources(self, row: QueueRow) -> list[tuple[int, str]]:
+        """(pair, caption): the human captions of the pair's picture, its own first: with
+        corrections applied, and without those that were dropped or look wrong."""
         with self.store.reading() as session:
             others = pair_queries.of_picture(session, self.dataset_id, row.image_path)
         of_pair = [other for other in others if other.id == row.pair_id]
         rest = [other for other in others if other.id != row.pair_id and _is_trusted(other)]
-        return [other.corrected_caption or other.caption for other in (*of_pair, *rest)]
+        return [(other.id, other.corrected_caption or other.caption) for other in (*of_pair, *rest)]
 
     def pair(self, row: QueueRow, context: CorrectionContext) -> tuple[str, int]:
         """Ask, guard, judge and commit; returns (outcome, phrases removed)."""
@@ -197,7 +203,7 @@ class BoostWork:
         suggestions = [
             (
                 proposal.suggestion,
-                {**self._from(proposal.boost, proposal.guarded), "ranks": list(proposal.ranks)},
+                self._from(proposal),
             )
             for proposal in considered
             if proposal.suggestion is not None and not proposal.reason
@@ -223,7 +229,8 @@ class BoostWork:
         """Ask, guard and judge without writing: every proposal, the outcome, and its reason."""
         if _looks_wrong(row):
             return [], "looks wrong", ""
-        captions = self.captions(row)
+        sources = self.sources(row)
+        captions = [text for _, text in sources]
         made = boosting.make(context.image, captions, self.booster)
         outcome = made.failed[0][1] if made.failed else "nothing to blend"
         why = "; ".join(f"{kind}: {message}" for kind, _, message in made.failed)
@@ -237,7 +244,8 @@ class BoostWork:
             suggestion, ranks, reason = self.judged(row, context, boost, guarded)
             if reason:
                 outcome, why = "no better", reason
-            considered.append(Considered(boost, guarded, suggestion, ranks, reason))
+            pairs = _pairs_of(boost, sources)
+            considered.append(Considered(boost, guarded, pairs, suggestion, ranks, reason))
         if any(boost.suggestion is not None and not boost.reason for boost in considered):
             outcome = "offered"
         return considered, outcome, why
@@ -275,17 +283,29 @@ class BoostWork:
         why = boosting.keeps(context.p_error, suggestion.p_after, after - before, rank - new_rank)
         return suggestion, (rank, new_rank, of), why
 
-    def _from(self, boost: Boost, guarded: Guarded) -> dict[str, Any]:
+    def _from(self, proposal: Considered) -> dict[str, Any]:
+        """Where an enrichment comes from. What was stored by earlier versions has neither `pairs`
+        nor `visual`."""
+        boost, guarded = proposal.boost, proposal.guarded
         model = self.booster.sees if boost.kind == "visual" else self.booster.blends
         return {
             "model": getattr(model or self.booster.sees, "name", ""),
             "boost": boost.kind,
             "prompt": boosting.VERSIONS[boost.kind],
+            "pairs": list(proposal.pairs),
             "sources": list(boost.sources),
+            "visual": boost.visual,
             "struck": [[w.start, w.end, w.why] for w in guarded.struck],
             "anchored": round(guarded.anchored, 3),
             "notes": list(guarded.notes),
+            "ranks": list(proposal.ranks),
         }
+
+
+def _pairs_of(boost: Boost, sources: Sequence[tuple[int, str]]) -> tuple[int, ...]:
+    """The pairs whose captions were asked about; of equal captions the first."""
+    pair_of = {text: pair_id for pair_id, text in reversed(sources)}
+    return tuple(dict.fromkeys(pair_of[text] for text in boost.sources if text in pair_of))
 
 
 def doubts(

@@ -120,6 +120,31 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(state: Path) -
     workspace.store.close()
 
 
+def test_it_is_kept_what_an_enrichment_was_made_from(state: Path) -> None:
+    with chat_server(rule) as served:
+        workspace = opened(state, corrector="vlm", corrector_url=served.url)
+        workspace.jobs.boost(everything(), workspace.jobs.booster(["blend", "holistic", "visual"]))
+    with workspace.store.reading() as session:
+        pairs = {pair.id: pair for pair in pair_queries.iterate_pairs(session, 1)}
+    kinds = set()
+    for suggestion in boosts(workspace):
+        made = suggestion.provenance
+        assert made is not None
+        kinds.add(made["boost"])
+        captions = [pairs[pair_id].caption for pair_id in made["pairs"]]
+        if made["boost"] == "visual":
+            assert (made["pairs"], made["visual"]) == ([], "A purple umbrella.")
+            continue
+        assert suggestion.pair_id in made["pairs"]
+        assert {pairs[i].image_path for i in made["pairs"]} == {
+            pairs[suggestion.pair_id].image_path
+        }
+        assert captions == made["sources"][: len(captions)]
+        assert made["visual"] == ("A purple umbrella." if made["boost"] == "holistic" else None)
+    assert {"blend"} < kinds
+    workspace.store.close()
+
+
 def test_the_budget_ends_the_run_and_it_goes_on(state: Path) -> None:
     with chat_server(rule) as served:
         workspace = opened(state, corrector="vlm", corrector_url=served.url)

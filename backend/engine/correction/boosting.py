@@ -76,11 +76,13 @@ class Booster:
 
 @dataclass(frozen=True)
 class Boost:
-    """One richer caption as a model gave it. `sources`: what it had to go by."""
+    """One richer caption as a model gave it. `sources`: what it had to go by; `visual`: what a
+    model said of the picture, of which this was made; None if of captions alone."""
 
     kind: Kind
     caption: str
     sources: tuple[str, ...]
+    visual: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,11 +103,13 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
         failed += [(kind, "refused", _MIXES) for kind in joined if kind in booster.kinds]
     captions = joinable(captions)
 
-    def keep(kind: Kind, sources: Sequence[str], text: str | None, message: str) -> str | None:
+    def keep(
+        kind: Kind, sources: Sequence[str], text: str | None, message: str, seen: str | None = None
+    ) -> str | None:
         if text is None:
             failed.append((kind, "unreadable", message))
         elif kind in booster.kinds:
-            made.append(Boost(kind, text, tuple(sources)))
+            made.append(Boost(kind, text, tuple(sources), seen))
         return text
 
     blend: str | None = captions[0] if captions else None
@@ -116,11 +120,11 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
     if image is None or booster.sees is None or not {"visual", "holistic"} & set(booster.kinds):
         return Boosts(tuple(made), tuple(failed))
     visual, message = _asked(booster.sees, visual_question(image), captions)
-    keep("visual", (), visual, message)
+    keep("visual", (), visual, message, visual)
     if visual is None or blend is None or "holistic" not in booster.kinds or language is None:
         return Boosts(tuple(made), tuple(failed))
     text, message = _asked(language, holistic_question(blend, visual), [blend, visual])
-    keep("holistic", (*captions, blend, visual), text, message)
+    keep("holistic", (*captions, blend, visual), text, message, visual)
     return Boosts(tuple(made), tuple(failed))
 
 
