@@ -133,11 +133,13 @@ def _server_of(model: ChatModel | None) -> str | None:
 class Considered:
     """A proposal and its outcome. `offer` None: refused by the guard; `reason`: why a proposal that
     passed is not offered either; `ranks`: of its picture, (before, after, of); `pairs`: those whose
-    captions it was made of."""
+    captions it was made of; `gain`: in specificity; `unsupported`: its words from no source."""
 
     boost: Boost
     guarded: Guarded
     pairs: tuple[int, ...] = ()
+    gain: float = 0.0
+    unsupported: int = 0
     suggestion: Suggestion | None = None
     ranks: tuple[int, ...] = ()
     reason: str = ""
@@ -241,11 +243,15 @@ class BoostWork:
                 outcome, why = "refused by the guard", guarded.refused
                 considered.append(Considered(boost, guarded))
                 continue
-            suggestion, ranks, reason = self.judged(row, context, boost, guarded)
+            suggestion, ranks, gain, reason = self.judged(row, context, boost, guarded)
             if reason:
                 outcome, why = "no better", reason
-            pairs = _pairs_of(boost, sources)
-            considered.append(Considered(boost, guarded, pairs, suggestion, ranks, reason))
+            considered.append(
+                Considered(
+                    boost, guarded, _pairs_of(boost, sources), gain,
+                    boosting.unsupported_words(boost, guarded, captions), suggestion, ranks, reason,
+                )
+            )  # fmt: skip
         if any(boost.suggestion is not None and not boost.reason for boost in considered):
             outcome = "offered"
         return considered, outcome, why
@@ -269,8 +275,9 @@ class BoostWork:
 
     def judged(
         self, row: QueueRow, context: CorrectionContext, boost: Boost, guarded: Guarded
-    ) -> tuple[Suggestion, tuple[int, ...], str]:
-        """The suggestion, its picture's ranks (before, after, of), and why it is not offered."""
+    ) -> tuple[Suggestion, tuple[int, ...], float, str]:
+        """The suggestion, its picture's ranks (before, after, of), the gain in specificity, and why
+        it is not offered."""
         suggestions = self.corrector.judged(
             context, {guarded.caption: self.booster.proposer(boost.kind)}
         )
@@ -278,14 +285,15 @@ class BoostWork:
         with self.engine.lock:
             ranks = self.judge.ranks_of(row.pair_id, [row.caption, guarded.caption])
         if not ranks:
-            return suggestion, (), "its picture has no vector"
+            return suggestion, (), 0.0, "its picture has no vector"
         (before, rank, of), (after, new_rank, _) = ranks
-        why = boosting.keeps(context.p_error, suggestion.p_after, after - before, rank - new_rank)
-        return suggestion, (rank, new_rank, of), why
+        gain = after - before
+        why = boosting.keeps(context.p_error, suggestion.p_after, gain, rank - new_rank)
+        return suggestion, (rank, new_rank, of), gain, why
 
     def _from(self, proposal: Considered) -> dict[str, Any]:
-        """Where an enrichment comes from. What was stored by earlier versions has neither `pairs`
-        nor `visual`."""
+        """Where an enrichment comes from. What was stored by earlier versions has no `pairs`,
+        `visual`, `gain`, `unsupported` or `worth`."""
         boost, guarded = proposal.boost, proposal.guarded
         model = self.booster.sees if boost.kind == "visual" else self.booster.blends
         return {
@@ -299,6 +307,9 @@ class BoostWork:
             "anchored": round(guarded.anchored, 3),
             "notes": list(guarded.notes),
             "ranks": list(proposal.ranks),
+            "gain": round(proposal.gain, 4),
+            "unsupported": proposal.unsupported,
+            "worth": round(boosting.worth(proposal.gain, proposal.unsupported), 4),
         }
 
 

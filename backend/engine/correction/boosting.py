@@ -48,6 +48,9 @@ _COPIED = 6
 MOST_STRUCK, SUSPECT, DROP, UNSUPPORTED = 3, 0.5, 0.1, -0.2
 #: Maximum increase in probability of error, and minimum gain in specificity.
 P_SLACK, LEAST_GAIN = 0.05, 0.2
+#: Specificity that a word from no source costs an enrichment in their order: four of them outweigh
+#: the least gain.
+UNSUPPORTED_COST = 0.05
 _MIXES = "the caption mixes languages"
 
 _ANSWER = {
@@ -365,6 +368,18 @@ def keeps(p_before: float | None, p_after: float | None, gain: float, rank_gain:
     if gain < LEAST_GAIN and rank_gain <= 0:
         return "no more specific"
     return ""
+
+
+def unsupported_words(boost: Boost, guarded: Guarded, human: Sequence[str]) -> int:
+    """Words of a proposal after the guard that occur in none of its sources; of a Visual, which has
+    none, in no human caption."""
+    return len(unsupported(guarded.caption, boost.sources or human))
+
+
+def worth(gain: float, unsupported_words: int) -> float:
+    """By what the enrichments of a pair are ordered, best first: the gain in specificity minus the
+    cost of words from no source."""
+    return gain - UNSUPPORTED_COST * unsupported_words
 
 
 _OPENER = re.compile(
