@@ -131,11 +131,15 @@ def _server_of(model: ChatModel | None) -> str | None:
 
 @dataclass(frozen=True)
 class Considered:
-    """A proposal and its outcome. `suggestion` None: refused by the guard; `reason`: why a proposal
-    that passed the guard is not offered either; `ranks`: (before, after, of) of its picture."""
+    """A proposal and its outcome. `offer` None: refused by the guard; `reason`: why a proposal that
+    passed is not offered either; `ranks`: of its picture, (before, after, of); `pairs`: those whose
+    captions it was made of; `gain`: in specificity; `unsupported`: its words from no source."""
 
     boost: Boost
     guarded: Guarded
+    pairs: tuple[int, ...] = ()
+    gain: float = 0.0
+    unsupported: int = 0
     suggestion: Suggestion | None = None
     ranks: tuple[int, ...] = ()
     reason: str = ""
@@ -183,13 +187,17 @@ class BoostWork:
             after = page.next_cursor
 
     def captions(self, row: QueueRow) -> list[str]:
-        """The human captions of the pair's picture, the pair's own first: with corrections applied,
-        and without captions that were dropped or look wrong."""
+        """The texts of `sources`."""
+        return [text for _, text in self.sources(row)]
+
+    def sources(self, row: QueueRow) -> list[tuple[int, str]]:
+        """(pair, caption): the human captions of the pair's picture, its own first: with
+        corrections applied, and without those that were dropped or look wrong."""
         with self.store.reading() as session:
             others = pair_queries.of_picture(session, self.dataset_id, row.image_path)
         of_pair = [other for other in others if other.id == row.pair_id]
         rest = [other for other in others if other.id != row.pair_id and _is_trusted(other)]
-        return [other.corrected_caption or other.caption for other in (*of_pair, *rest)]
+        return [(other.id, other.corrected_caption or other.caption) for other in (*of_pair, *rest)]
 
     def pair(self, row: QueueRow, context: CorrectionContext) -> tuple[str, int]:
         """Ask, guard, judge and commit; returns (outcome, phrases removed)."""
@@ -197,11 +205,7 @@ class BoostWork:
         suggestions = [
             (
                 proposal.suggestion,
-                {
-                    **self._from(proposal.boost, proposal.guarded),
-                    "ranks": list(proposal.ranks),
-                    "icc": self.engine.concreteness([row.caption, proposal.suggestion.caption]),
-                },
+                self._from(proposal),
             )
             for proposal in considered
             if proposal.suggestion is not None and not proposal.reason
@@ -227,7 +231,8 @@ class BoostWork:
         """Ask, guard and judge without writing: every proposal, the outcome, and its reason."""
         if _looks_wrong(row):
             return [], "looks wrong", ""
-        captions = self.captions(row)
+        sources = self.sources(row)
+        captions = [text for _, text in sources]
         made = boosting.make(context.image, captions, self.booster)
         outcome = made.failed[0][1] if made.failed else "nothing to blend"
         why = "; ".join(f"{kind}: {message}" for kind, _, message in made.failed)
@@ -238,10 +243,15 @@ class BoostWork:
                 outcome, why = "refused by the guard", guarded.refused
                 considered.append(Considered(boost, guarded))
                 continue
-            suggestion, ranks, reason = self.judged(row, context, boost, guarded)
+            suggestion, ranks, gain, reason = self.judged(row, context, boost, guarded)
             if reason:
                 outcome, why = "no better", reason
-            considered.append(Considered(boost, guarded, suggestion, ranks, reason))
+            considered.append(
+                Considered(
+                    boost, guarded, _pairs_of(boost, sources), gain,
+                    boosting.unsupported_words(boost, guarded, captions), suggestion, ranks, reason,
+                )
+            )  # fmt: skip
         if any(boost.suggestion is not None and not boost.reason for boost in considered):
             outcome = "offered"
         return considered, outcome, why
@@ -265,8 +275,9 @@ class BoostWork:
 
     def judged(
         self, row: QueueRow, context: CorrectionContext, boost: Boost, guarded: Guarded
-    ) -> tuple[Suggestion, tuple[int, ...], str]:
-        """The suggestion, its picture's ranks (before, after, of), and why it is not offered."""
+    ) -> tuple[Suggestion, tuple[int, ...], float, str]:
+        """The suggestion, its picture's ranks (before, after, of), the gain in specificity, and why
+        it is not offered."""
         suggestions = self.corrector.judged(
             context, {guarded.caption: self.booster.proposer(boost.kind)}
         )
@@ -274,22 +285,38 @@ class BoostWork:
         with self.engine.lock:
             ranks = self.judge.ranks_of(row.pair_id, [row.caption, guarded.caption])
         if not ranks:
-            return suggestion, (), "its picture has no vector"
+            return suggestion, (), 0.0, "its picture has no vector"
         (before, rank, of), (after, new_rank, _) = ranks
-        why = boosting.keeps(context.p_error, suggestion.p_after, after - before, rank - new_rank)
-        return suggestion, (rank, new_rank, of), why
+        gain = after - before
+        why = boosting.keeps(context.p_error, suggestion.p_after, gain, rank - new_rank)
+        return suggestion, (rank, new_rank, of), gain, why
 
-    def _from(self, boost: Boost, guarded: Guarded) -> dict[str, Any]:
+    def _from(self, proposal: Considered) -> dict[str, Any]:
+        """Where an enrichment comes from. What was stored by earlier versions has no `pairs`,
+        `visual`, `gain`, `unsupported` or `worth`."""
+        boost, guarded = proposal.boost, proposal.guarded
         model = self.booster.sees if boost.kind == "visual" else self.booster.blends
         return {
             "model": getattr(model or self.booster.sees, "name", ""),
             "boost": boost.kind,
             "prompt": boosting.VERSIONS[boost.kind],
+            "pairs": list(proposal.pairs),
             "sources": list(boost.sources),
+            "visual": boost.visual,
             "struck": [[w.start, w.end, w.why] for w in guarded.struck],
             "anchored": round(guarded.anchored, 3),
             "notes": list(guarded.notes),
+            "ranks": list(proposal.ranks),
+            "gain": round(proposal.gain, 4),
+            "unsupported": proposal.unsupported,
+            "worth": round(boosting.worth(proposal.gain, proposal.unsupported), 4),
         }
+
+
+def _pairs_of(boost: Boost, sources: Sequence[tuple[int, str]]) -> tuple[int, ...]:
+    """The pairs whose captions were asked about; of equal captions the first."""
+    pair_of = {text: pair_id for pair_id, text in reversed(sources)}
+    return tuple(dict.fromkeys(pair_of[text] for text in boost.sources if text in pair_of))
 
 
 def doubts(

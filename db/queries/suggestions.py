@@ -1,5 +1,6 @@
 """Suggestions: corrected or enriched captions, with their scores before and after."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -115,7 +116,8 @@ def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
 def list_suggestions(
     session: Session, pair_id: int, run_id: int | None = None, kind: str | None = "correction"
 ) -> list[SuggestionRow]:
-    """The suggestions for a pair, highest `s_after` first; of this kind (None: of any).
+    """What is on offer for a pair, of this kind (None: of any): corrections with the best score
+    after first, then enrichments in the order of `_by_worth`.
 
     `run_id`: only those scored under that run, or under none: scores of different runs are not
     comparable.
@@ -123,23 +125,32 @@ def list_suggestions(
     of_kind = [Suggestion.kind == kind] if kind is not None else []
     of_run = or_(Suggestion.run_id == run_id, Suggestion.run_id.is_(None))
     rows = session.execute(
-        select(*_COLUMNS)
-        .where(Suggestion.pair_id == pair_id, *([of_run] if run_id is not None else []), *of_kind)
-        .order_by(Suggestion.s_after.desc(), Suggestion.id)
+        select(*_COLUMNS).where(
+            Suggestion.pair_id == pair_id, *([of_run] if run_id is not None else []), *of_kind
+        )
     )
-    return [record(SuggestionRow, row) for row in rows]
+    listed = [record(SuggestionRow, row) for row in rows]
+    return sorted(listed, key=lambda row: (row.kind == "boost", *_by_worth(row)))
+
+
+def _by_worth(suggestion: SuggestionRow) -> tuple[float, float, int]:
+    """The order of enrichments: largest worth first (gain in specificity minus the cost of words
+    from no source); without a worth, as earlier versions stored them, last. Corrections have none.
+    """
+    worth = (suggestion.provenance or {}).get("worth")
+    if suggestion.kind != "boost" or not isinstance(worth, int | float):
+        worth = -math.inf
+    return -worth, -suggestion.s_after, suggestion.id
 
 
 def open_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int, SuggestionRow]:
     """The best suggested enrichment of each pair, which its page shows first, by pair."""
     rows = session.execute(
-        select(*_COLUMNS)
-        .where(Suggestion.pair_id.in_(pair_ids), Suggestion.kind == "boost")
-        .order_by(Suggestion.pair_id, Suggestion.s_after.desc(), Suggestion.id)
+        select(*_COLUMNS).where(Suggestion.pair_id.in_(pair_ids), Suggestion.kind == "boost")
     )
     enrichments: dict[int, SuggestionRow] = {}
-    for row in rows:
-        enrichments.setdefault(row.pair_id, record(SuggestionRow, row))
+    for row in sorted((record(SuggestionRow, row) for row in rows), key=_by_worth):
+        enrichments.setdefault(row.pair_id, row)
     return enrichments
 
 

@@ -1,5 +1,7 @@
 """Suggestions with where they come from, and that a model was asked: once a pair, model and run."""
 
+from typing import Any
+
 import pytest
 
 from db import Store
@@ -49,3 +51,30 @@ def test_an_attempt_is_known_by_model_and_run_and_goes_with_its_dataset(store: S
         datasets.delete_dataset(session, dataset)
     with store.reading() as session:
         assert suggestions.attempted(session, [first, other], "vlm", run) == {}
+
+
+def test_enrichments_are_in_the_order_of_their_worth(store: Store) -> None:
+    """What was stored without a worth comes last, best score first, as before."""
+    _, (pair, _) = add_dataset(store, 2)
+    offered: list[tuple[str, float, dict[str, Any] | None]] = [
+        ("low", 0.9, {"worth": 0.1}),
+        ("old", 0.3, {"boost": "blend"}),
+        ("high", 0.1, {"worth": 2.0}),
+        ("older", 0.4, None),
+    ]
+    with store.writing() as session:
+        suggestions.save_suggestions(
+            session,
+            [
+                NewSuggestion(pair, "m", caption, 0.1, s, provenance=provenance, kind="boost")
+                for caption, s, provenance in offered
+            ]
+            + [NewSuggestion(pair, "m", "a correction", 0.1, 0.2)],
+        )
+    with store.reading() as session:
+        rows = suggestions.list_suggestions(session, pair, kind="boost")
+        assert [row.caption for row in rows] == ["high", "low", "older", "old"]
+        rows = suggestions.list_suggestions(session, pair, kind=None)
+        of_kind = [row.caption for row in rows if row.kind == "boost"]
+        assert of_kind == ["high", "low", "older", "old"]
+        assert suggestions.open_enrichments(session, [pair])[pair].caption == "high"

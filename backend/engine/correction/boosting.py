@@ -48,6 +48,9 @@ _COPIED = 6
 MOST_STRUCK, SUSPECT, DROP, UNSUPPORTED = 3, 0.5, 0.1, -0.2
 #: Maximum increase in probability of error, and minimum gain in specificity.
 P_SLACK, LEAST_GAIN = 0.05, 0.2
+#: Specificity that a word from no source costs an enrichment in their order: four of them outweigh
+#: the least gain.
+UNSUPPORTED_COST = 0.05
 _MIXES = "the caption mixes languages"
 
 _ANSWER = {
@@ -76,11 +79,13 @@ class Booster:
 
 @dataclass(frozen=True)
 class Boost:
-    """One richer caption as generated. `sources`: the texts it is based on; empty for Visual."""
+    """One richer caption as a model gave it. `sources`: what it had to go by; `visual`: what a
+    model said of the picture, of which this was made; None if of captions alone."""
 
     kind: Kind
     caption: str
     sources: tuple[str, ...]
+    visual: str | None = None
 
 
 @dataclass(frozen=True)
@@ -101,11 +106,13 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
         failed += [(kind, "refused", _MIXES) for kind in joined if kind in booster.kinds]
     captions = joinable(captions)
 
-    def keep(kind: Kind, sources: Sequence[str], text: str | None, message: str) -> str | None:
+    def keep(
+        kind: Kind, sources: Sequence[str], text: str | None, message: str, seen: str | None = None
+    ) -> str | None:
         if text is None:
             failed.append((kind, "unreadable", message))
         elif kind in booster.kinds:
-            made.append(Boost(kind, text, tuple(sources)))
+            made.append(Boost(kind, text, tuple(sources), seen))
         return text
 
     blend: str | None = captions[0] if captions else None
@@ -116,11 +123,11 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
     if image is None or booster.sees is None or not {"visual", "holistic"} & set(booster.kinds):
         return Boosts(tuple(made), tuple(failed))
     visual, message = _asked(booster.sees, visual_question(image), captions)
-    keep("visual", (), visual, message)
+    keep("visual", (), visual, message, visual)
     if visual is None or blend is None or "holistic" not in booster.kinds or language is None:
         return Boosts(tuple(made), tuple(failed))
     text, message = _asked(language, holistic_question(blend, visual), [blend, visual])
-    keep("holistic", (*captions, blend, visual), text, message)
+    keep("holistic", (*captions, blend, visual), text, message, visual)
     return Boosts(tuple(made), tuple(failed))
 
 
@@ -364,6 +371,18 @@ def keeps(p_before: float | None, p_after: float | None, gain: float, rank_gain:
     if gain < LEAST_GAIN and rank_gain <= 0:
         return "no more specific"
     return ""
+
+
+def unsupported_words(boost: Boost, guarded: Guarded, human: Sequence[str]) -> int:
+    """Words of a proposal after the guard that occur in none of its sources; of a Visual, which has
+    none, in no human caption."""
+    return len(unsupported(guarded.caption, boost.sources or human))
+
+
+def worth(gain: float, unsupported_words: int) -> float:
+    """By what the enrichments of a pair are ordered, best first: the gain in specificity minus the
+    cost of words from no source."""
+    return gain - UNSUPPORTED_COST * unsupported_words
 
 
 _OPENER = re.compile(
