@@ -10,6 +10,7 @@ from backend.datasets.containers import file_of, locate
 from backend.engine.hub_cache import HUB_NAME, commit_of
 from backend.engine.presets import asked_for_as
 from backend.errors import StoreError, UnsafePath, explain
+from backend.jobs.dataset_models import settings_for
 from backend.jobs.known_pictures import UNKNOWN
 from backend.loaded_models import Engine
 from backend.settings import EMBEDDED_CAPTIONER, EMBEDDED_SCORER, Settings
@@ -50,7 +51,7 @@ class DoctorReport:
 
 
 def examine(settings: Settings, load_models: bool = False) -> DoctorReport:
-    """Look at everything; nothing is changed but an old database's schema. `load_models`: also load
+    """Run all checks; nothing is changed except an old database's schema. `load_models`: also load
     scorer, captioner and concreteness model, of this session and of every dataset that remembers
     its own, which may take a while."""
     return DoctorReport(tuple(_examine(settings, load_models)))
@@ -238,7 +239,7 @@ def _loaded(engine: Engine, whose: str, advice: str) -> Iterator[Finding]:
     try:
         info = engine.scorer.info
         yield Finding(f"scorer{whose}", "ok", f"{info.kind} · {info.model} on {info.device}")
-    except Exception as problem:  # a report of what is wrong outlives whatever is wrong
+    except Exception as problem:  # whatever fails becomes a finding
         yield Finding(f"scorer{whose}", "problem", explain(problem), advice)
         return
     try:

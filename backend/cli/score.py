@@ -159,19 +159,10 @@ def score(
                 specific = workspace.jobs.measure_specificity(dataset_id, update)
         if out is not None:
             rows = workspace.jobs.write_scores(dataset_id, out)
-            console.print(f"{rows} rows written to {escape(str(out))}")
-        unknown = ""
-        if report.unknown:
-            unknown = (
-                f"{report.unknown} left out whose pictures the model does not know (--anyway), "
-            )
-        emit(
-            report, as_json,
-            f"{report.scored} pairs scored, {report.skipped} already had scores, "
-            f"{report.unreadable} images unreadable, {unknown}{report.truncated} captions longer "
-            f"than the model reads; {report.seconds:.0f} s."
-            + ("" if supported is None else "\n" + support_summary(supported)),
-        )  # fmt: skip
+        result = ScoreResult(
+            **vars(report), support=supported, specificity=specific, rows_written=rows
+        )
+        emit(result, as_json, score_summary(result, out))
 
 
 def train(
@@ -247,9 +238,12 @@ def estimate_summary(planned: "Estimate") -> str:
 
 def score_summary(result: ScoreResult, out: Path | None) -> str:
     """What was computed, measured and written, a line each."""
+    unknown = ""
+    if result.unknown:
+        unknown = f"{result.unknown} left out whose pictures the model does not know (--anyway), "
     lines = [
         f"{result.scored} pairs scored, {result.skipped} already had scores, {result.unreadable} "
-        f"images unreadable, {result.truncated} captions longer than the model reads; "
+        f"images unreadable, {unknown}{result.truncated} captions longer than the model reads; "
         f"{result.seconds:.0f} s."
     ]
     if result.support is not None:

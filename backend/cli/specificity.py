@@ -119,8 +119,9 @@ def boost(
     review.
 
     Details that a model has invented are removed, or the suggestion is rejected, before anyone sees
-    it. Pictures are sent to a server only for visual and holistic, and only with --vlm-url. Stop it
-    at any time: the same command resumes where it stopped, and no request is paid for twice.
+    it. Pictures are sent only for visual and holistic, and only to the server of the
+    vision-language model; --dry-run names it. Stop it at any time: the same command resumes where
+    it stopped, and no request is paid for twice.
     """
     with reported(as_json):
         from backend.cli.correct import dry_run_summary

@@ -68,7 +68,7 @@ class Familiarity:
         return distances
 
     def unknown(self, scorer: Scorer, images: Sequence[Image.Image]) -> NDArray[np.bool_]:
-        """Which of the pictures are nothing that the scorer was trained on, shape [n]."""
+        """Which of the pictures are unlike the scorer's training data, shape [n]."""
         with self.watching(scorer) as seen:
             scorer.encode_images(images)
         return self.unknown_of(seen)
@@ -91,7 +91,7 @@ class Familiarity:
 
 
 def patch_means(scorer: Any, images: Sequence[Image.Image], layer: int) -> Features:
-    """The mean of each picture's patch states behind the image tower's `layer`, shape [n, d]."""
+    """The mean of each picture's patch states after the image tower's `layer`, shape [n, d]."""
     with watched(scorer, layer) as seen:
         scorer.encode_images(images)
     return np.concatenate(seen)

@@ -131,9 +131,10 @@ def _server_of(model: ChatModel | None) -> str | None:
 
 @dataclass(frozen=True)
 class Considered:
-    """A proposal and its outcome. `offer` None: refused by the guard; `reason`: why a proposal that
-    passed is not offered either; `ranks`: of its picture, (before, after, of); `pairs`: those whose
-    captions it was made of; `gain`: in specificity; `unsupported`: its words from no source."""
+    """A proposal and its outcome. `suggestion` None: refused by the guard; `reason`: why a proposal
+    that passed the guard is not offered either; `ranks`: (before, after, of) of its picture;
+    `pairs`: those whose captions it is based on; `gain`: in specificity; `unsupported`: number of
+    its words from no source."""
 
     boost: Boost
     guarded: Guarded
@@ -205,7 +206,8 @@ class BoostWork:
         suggestions = [
             (
                 proposal.suggestion,
-                self._from(proposal),
+                self._from(proposal)
+                | {"icc": self.engine.concreteness([row.caption, proposal.suggestion.caption])},
             )
             for proposal in considered
             if proposal.suggestion is not None and not proposal.reason
@@ -292,8 +294,8 @@ class BoostWork:
         return suggestion, (rank, new_rank, of), gain, why
 
     def _from(self, proposal: Considered) -> dict[str, Any]:
-        """Where an enrichment comes from. What was stored by earlier versions has no `pairs`,
-        `visual`, `gain`, `unsupported` or `worth`."""
+        """The provenance of an enrichment. Rows stored by earlier versions lack `pairs`, `visual`,
+        `gain`, `unsupported`, `worth` and `icc`."""
         boost, guarded = proposal.boost, proposal.guarded
         model = self.booster.sees if boost.kind == "visual" else self.booster.blends
         return {

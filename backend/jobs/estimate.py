@@ -1,9 +1,9 @@
 """Estimate the time, disk space and memory that scoring a dataset will take, from a few pairs.
 
-The stages are measured on pairs of the dataset itself and multiplied by how many there are of them:
-trajectories, what the captioner expects, the texts, the noisy copies that a first detector is
-trained on, and corrections of the pairs that look wrong. The detector is trained at its true size,
-on what there is of the sample again and again. Nothing is stored.
+Each stage is measured on pairs of the dataset itself and extrapolated: trajectories, the
+captioner's expectations, text models, the noisy copies that a first detector is trained on, and
+corrections of the pairs that look wrong. The detector is trained at its true size, on the sample
+repeated. Nothing is stored.
 """
 
 import random
@@ -155,7 +155,7 @@ def estimate(
     if not pairs:
         raise SettingsError("All pairs of this dataset are scored with this model already.")
     prepare_scorer(store, engine, dataset_id, progress)
-    _measure(engine, root, pairs[:1])  # what a model does once is no pair's time
+    _measure(engine, root, pairs[:1])  # warm-up is not counted
     costs, sample = _measure(engine, root, pairs)
     progress(PAIRS, PAIRS, "Measuring pairs")
     has_detector = active is not None and run is not None and active.report.get("run") == run.id
@@ -209,7 +209,7 @@ def copies_of(pairs: int) -> int:
 
 
 def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> tuple[_Costs, _Sample]:
-    """What the pairs take, as scoring treats them: in one batch."""
+    """Measure the pairs in one batch, as scoring does. Raises ImageError if none is readable."""
     began = time.monotonic()
     opened = open_pictures(root, [pair.image_path for pair in pairs])
     states, problems = encode_opened(engine, opened)

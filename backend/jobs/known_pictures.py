@@ -44,8 +44,8 @@ class Recognition:
 
 
 def recognise(store: Store, engine: Engine, dataset_id: int, run_id: int = 0) -> Recognition:
-    """Look at a sample of the pictures that have no trajectory of the run (0: of all) and have not
-    been left out before.
+    """Examine a sample of the pictures that have no trajectory of the run (0: of all pictures) and
+    have not been left out before.
 
     Nothing is examined for a general-purpose model, or if a user chose to score the dataset anyway.
     """
@@ -86,7 +86,7 @@ def sampled(names: Iterator[str], size: int = SAMPLE) -> list[str]:
 def familiarity_for(
     store: Store, engine: Engine, dataset_id: int, anyway: bool
 ) -> Familiarity | None:
-    """By what single pictures of the dataset are left out; None: none is."""
+    """The test by which single pictures of the dataset are left out; None: all are scored."""
     with store.reading() as session:
         if anyway or was_scored_anyway(session, dataset_id, engine.settings):
             return None

@@ -41,7 +41,7 @@ class ScoringWorker:
         settings: Settings,
         root: str,
         exploring: Exploring,
-        prepared: Any,  #: what `Scorer.prepare` has made in the program that asks
+        prepared: Any,  #: the result of `Scorer.prepare` in the driver
         known: Familiarity | None = None,
     ) -> None:
         self._engine = Engine(settings)

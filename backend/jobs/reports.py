@@ -48,8 +48,8 @@ class Deletion:
 
 @dataclass(frozen=True)
 class ScoreReport:
-    """`scored` pairs got a trajectory now; `skipped` had one; `unreadable` images were reported,
-    and so were those of `unknown` pairs, which the model does not know."""
+    """Pairs `scored` now, `skipped` because they had a trajectory, with `unreadable` images, or
+    with pictures `unknown` to the model; the last two are listed as problems."""
 
     dataset_id: int
     pairs: int

@@ -64,9 +64,9 @@ def score_dataset(
 ) -> ScoreReport:
     """Run all stages on the pairs that still need them.
 
-    `cluster`: where trajectories are computed, if not by this program itself; `anyway`: pictures of
-    a kind that the model does not know as well, now and from now on; otherwise a few of them are
-    left out, and more are refused. Raises ModelUnavailable,
+    `cluster`: where to compute trajectories, None: in this process; `anyway`: also score pictures
+    of a kind that the model does not know (remembered with the dataset); otherwise a few of them
+    are left out, and a dataset with many is refused. Raises ModelUnavailable,
     UnknownPictures, NotFound.
     """
     started = time.monotonic()
@@ -170,8 +170,8 @@ def _trajectories(
     progress: Progress,
     known: Familiarity | None = None,
 ) -> _Done:
-    """Trajectories of all pairs that have none under this run; `known`: by what pictures are
-    recognised that the model knows, None: it knows them all."""
+    """Compute the trajectories that this run lacks. `known`: the test for pictures that the model
+    knows, None: it knows all."""
     done = _Done()
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
@@ -204,7 +204,7 @@ def _by_cluster(
     progress: Progress,
     known: Familiarity | None = None,
 ) -> _Done:
-    """`_trajectories`, computed by Ray's workers."""
+    """Like `_trajectories`, computed by Ray workers."""
     done = _Done()
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
@@ -245,8 +245,9 @@ def _save(
     unknown: Mapping[str, str],
     reported: set[str],
 ) -> None:
-    """`broken`, `unknown`: images that could not be read or that the model does not know, and why;
-    each is reported once (`reported`), however many captions it has."""
+    """Store trajectories and problems. `broken`, `unknown`: images that could not be read or that
+    the model does not know, with the reason; each is stored once (`reported`), however many
+    captions it has."""
     rows = [to_row(pair, trajectory) for pair, trajectory in zip(pairs, trajectories, strict=True)]
     problems = [
         NewProblem(name, None, kind, message)
@@ -261,8 +262,8 @@ def _save(
 
 
 def _left_out_before(store: Store, run: RunRow) -> set[str]:
-    """Pictures that are listed as unknown: they stay listed while this goes on, so that a program
-    that is killed does not refuse the rest of the dataset for their sake."""
+    """Pictures that are listed as unknown. They stay listed during scoring, so that a process that
+    is killed does not refuse the rest of the dataset because of them."""
     with store.reading() as session:
         return dataset_queries.files_with_problem(session, run.dataset_id or 0, UNKNOWN)
 

@@ -116,8 +116,8 @@ def save_suggestions(session: Session, batch: Sequence[NewSuggestion]) -> None:
 def list_suggestions(
     session: Session, pair_id: int, run_id: int | None = None, kind: str | None = "correction"
 ) -> list[SuggestionRow]:
-    """What is on offer for a pair, of this kind (None: of any): corrections with the best score
-    after first, then enrichments in the order of `_by_worth`.
+    """The suggestions for a pair, of this kind (None: of any): corrections, highest `s_after`
+    first, then enrichments in the order of `_by_worth`.
 
     `run_id`: only those scored under that run, or under none: scores of different runs are not
     comparable.

@@ -38,6 +38,7 @@ from tests.checkpoints import (
     random_siglip,
     with_another_tokenizer,
 )
+from tests.engine.concreteness.small_models import text_encoder
 
 ROOT = Path(__file__).resolve().parents[2]
 LOADERS: dict[str, Callable[[str], Any]] = {

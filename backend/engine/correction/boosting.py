@@ -79,8 +79,8 @@ class Booster:
 
 @dataclass(frozen=True)
 class Boost:
-    """One richer caption as a model gave it. `sources`: what it had to go by; `visual`: what a
-    model said of the picture, of which this was made; None if of captions alone."""
+    """One richer caption as generated. `sources`: the texts it is based on, empty for Visual;
+    `visual`: the model's description of the picture among them, None if made of captions alone."""
 
     kind: Kind
     caption: str

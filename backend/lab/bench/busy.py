@@ -20,7 +20,7 @@ from backend.progress import Progress, no_progress
 
 #: The folder that `backend` is imported from, of a checkout or of an installed program.
 _ROOT = Path(__file__).resolve().parents[3]
-#: GNU's spins of a thread that waits, where nobody has said otherwise.
+#: GNU OpenMP's default spin count of a waiting thread.
 _DEFAULT_SPINS = "300000"
 
 
