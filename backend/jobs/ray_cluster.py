@@ -20,7 +20,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from backend.bundled import IS_CHECKOUT
-from backend.engine.familiarity import Familiarity
 from backend.engine.threads import let_waiting_threads_sleep
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError
@@ -56,11 +55,11 @@ def trajectories_by_ray(
     root: Path,
     exploring: Exploring,
     pairs: Iterable[tuple[int, str, str]],
-    known: Familiarity | None = None,
+    recognises: bool = False,
 ) -> Iterator[list[dict[str, Any]]]:
     """Rows of `RESULTS`, in parts as they arrive, unordered; each part is a file in
     `folder`/results before it is yielded. `pairs`: (id, image's name, caption);
-    `known`: by what workers recognise pictures that the model does not know, and leave them out.
+    `recognises`: whether pictures that the model does not know are left out.
 
     Raises SettingsError if Ray is not installed or the cluster does not answer.
     """
@@ -86,7 +85,8 @@ def trajectories_by_ray(
                 "root": str(root),
                 "exploring": exploring,
                 "prepared": scorer.prepared,
-                "known": known,
+                # Small arguments alone: what lies in Ray's object store may be lost to a restart.
+                "recognises": recognises,
             },
             compute=ray.data.ActorPoolStrategy(size=cluster.workers or max(1, most)),
             batch_size=BATCH,

@@ -42,11 +42,12 @@ class ScoringWorker:
         root: str,
         exploring: Exploring,
         prepared: Any,  #: the result of `Scorer.prepare` in the driver
-        known: Familiarity | None = None,
+        recognises: bool = False,  #: whether pictures that the model does not know are left out
     ) -> None:
         self._engine = Engine(settings)
         self._root = Path(root)
-        self._exploring, self._known = exploring, known
+        self._exploring = exploring
+        self._known = Familiarity.of_model(settings.model) if recognises else None
         self._engine.scorer.take_over(prepared)
 
     def __call__(self, batch: pa.Table) -> pa.Table:

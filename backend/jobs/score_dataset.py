@@ -215,8 +215,9 @@ def _by_cluster(
         for pair in batch
     )
     for part in trajectories_by_ray(
-        engine, cluster, folder / f"run-{run.id}", root, exploring_of(run), waiting, known
-    ):
+        engine, cluster, folder / f"run-{run.id}", root, exploring_of(run), waiting,
+        known is not None,
+    ):  # fmt: skip
         readable = [row for row in part if row["problem"] is None]
         others = [row for row in part if row["problem"] is not None]
         broken = {row["image"]: row["problem"] for row in others if not row["unknown"]}

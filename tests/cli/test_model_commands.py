@@ -49,9 +49,9 @@ def test_a_model_is_downloaded_measured_made_the_default_and_removed(hub: Hub) -
 
     assert run("models", "default", NAME).stdout.strip() == NAME
     listed = json.loads(run("models", "list", "--json").stdout)["models"]
-    (own,) = [view for view in listed if view["name"] == NAME]
-    assert (own["is_here"], own["is_default"]) == (True, True)
-    assert own["probe"]["seconds"] == probe["seconds"]
+    (added,) = [view for view in listed if view["name"] == NAME]
+    assert (added["is_here"], added["is_default"]) == (True, True)
+    assert added["probe"]["seconds"] == probe["seconds"]
     text = run("models", "list").stdout
     assert f"{NAME} (on this machine, default)" in text
     assert "for a thousand pairs on cpu" in text
