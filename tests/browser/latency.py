@@ -13,6 +13,8 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -119,6 +121,42 @@ def page_memory(page: Page) -> float:
     return float(used) / 2**20
 
 
+@contextmanager
+def served_page(folder: Path) -> Iterator[tuple[Page, int]]:
+    """The review page of the generated dataset in Chromium, and the server's process id."""
+    with tempfile.TemporaryDirectory() as made, sync_playwright() as playwright:
+        port, log = free_port(), Path(made) / "server.log"
+        with log.open("w") as file:
+            server = subprocess.Popen(
+                [sys.executable, "app.py", "serve", "--data", "generated", "--port", str(port)],
+                cwd=ROOT, env={**os.environ, "TRACED_DATA_DIRECTORY": str(folder)},
+                stdout=file, stderr=subprocess.STDOUT,
+            )  # fmt: skip
+        try:
+            wait_for(f"http://127.0.0.1:{port}/healthy", server, log)
+            browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            page.goto(f"http://127.0.0.1:{port}/")
+            page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+            page.wait_for_timeout(1500)
+            yield page, server.pid
+            browser.close()
+        finally:
+            server.terminate()
+            server.wait()
+
+
+@contextmanager
+def generated(pairs: int, data: Path | None) -> Iterator[tuple[Path, str]]:
+    """The folder and the database of a generated store: `data`, or a new one."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = data or Path(made)
+        url = load_settings({"data_directory": str(folder)}).database_url
+        if data is None:
+            generate(open_database(url), pairs)
+        yield folder, url
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=100_000)
@@ -129,44 +167,19 @@ def main() -> int:
         help="afterwards so many verdicts in a row, with the memory of server and page",
     )  # fmt: skip
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as made:
-        folder = given.data or Path(made)
-        if given.data is None:
-            settings = load_settings({"data_directory": str(folder)})
-            generate(open_database(settings.database_url), given.pairs)
-        port, log = free_port(), Path(made) / "server.log"
-        with log.open("w") as file, sync_playwright() as playwright:
-            server = subprocess.Popen(
-                [sys.executable, "app.py", "serve", "--data", "generated", "--port", str(port)],
-                cwd=ROOT, env={**os.environ, "TRACED_DATA_DIRECTORY": str(folder)},
-                stdout=file, stderr=subprocess.STDOUT,
-            )  # fmt: skip
-            try:
-                wait_for(f"http://127.0.0.1:{port}/healthy", server, log)
-                browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-                page = browser.new_page(viewport={"width": 1440, "height": 900})
-                page.goto(f"http://127.0.0.1:{port}/")
-                page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
-                page.wait_for_timeout(1500)
-                measure(page, "j", "pair", 5)  # the first ones fill caches
-                report("next pair", measure(page, "j", "pair", given.times))
-                report("previous pair", measure(page, "k", "pair", given.times // 2))
-                report("verdict and next pair", measure(page, "a", "pair", given.times))
-                report("undo", measure(page, "z", "pair", given.times // 2))
-                report("step of the trajectory", measure(page, "ArrowRight", "step", 8))
-                on_page = []
-                for _ in range(20):
-                    measure(page, "j", "pair", 1)
-                    on_page.append(bool(page.evaluate(_PICTURE)))
-                print(f"the next picture was there at once {sum(on_page)} times of {len(on_page)}")
-                is_sound = True
-                if given.soak:
-                    url = load_settings({"data_directory": str(folder)}).database_url
-                    is_sound = soak(page, server.pid, given.soak, url)
-                browser.close()
-            finally:
-                server.terminate()
-                server.wait()
+    with generated(given.pairs, given.data) as (folder, url), served_page(folder) as (page, server):
+        measure(page, "j", "pair", 5)  # the first ones fill caches
+        report("next pair", measure(page, "j", "pair", given.times))
+        report("previous pair", measure(page, "k", "pair", given.times // 2))
+        report("verdict and next pair", measure(page, "a", "pair", given.times))
+        report("undo", measure(page, "z", "pair", given.times // 2))
+        report("step of the trajectory", measure(page, "ArrowRight", "step", 8))
+        on_page = []
+        for _ in range(20):
+            measure(page, "j", "pair", 1)
+            on_page.append(bool(page.evaluate(_PICTURE)))
+        print(f"the next picture was there at once {sum(on_page)} times of {len(on_page)}")
+        is_sound = not given.soak or soak(page, server, given.soak, url)
     return 0 if is_sound else 1
 
 
