@@ -23,6 +23,9 @@
     to?.scrollIntoView({ block: "nearest" });
   }
 
+  // Whatever somebody does next, the focus stays where they put it.
+  for (const act of ["pointerdown", "keydown"]) document.addEventListener(act, () => { place = null; }, true);
+
   document.addEventListener("click", (event) => {
     const button = event.target.closest(`${PAGE} button`);
     if (!button) return;
