@@ -35,10 +35,10 @@ class JsonFile:
     """An object of arrays, or an array. It is parsed completely on creation, so that a truncated
     file is refused before any of its rows is used.
 
-    `arrays`: the names of the arrays in it; empty if it holds none, or is itself no object.
-    `is_array`: it is an array itself. Raises DatasetFormatError with the place if it is no JSON.
-    `copy`: its text in UTF-8, if the file is in another encoding (`text_files.as_utf8`); it is used
-    by one iteration at a time.
+    `arrays`: the names of the arrays in it; empty if there are none, or if it is not an object.
+    `is_array`: whether it is an array itself. Raises DatasetFormatError, with the position, if it
+    is not valid JSON. `copy`: its text in UTF-8, if the file is in another encoding
+    (`text_files.as_utf8`); only one iteration may use it at a time.
     """
 
     def __init__(self, path: Path, copy: IO[bytes] | None = None) -> None:
@@ -113,8 +113,8 @@ def _past_mark(file: IO[bytes]) -> IO[bytes]:
 
 
 def _looked_through(file: IO[bytes]) -> tuple[list[tuple[int, int]], bool]:
-    """Where numbers lie that no parser can read, and whether the fast parser is not to be trusted:
-    it would replace half characters by question marks without a word."""
+    """The spans of numbers that no parser can read, and whether the slow parser is needed: the fast
+    one silently replaces lone surrogates with question marks."""
     if not file.seek(0, 2):
         return [], False
     with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:

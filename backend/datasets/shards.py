@@ -78,11 +78,12 @@ def _inside(folder: Path, name: Any) -> str:
 def tar_rows(
     path: Path, encoding: str | None = None, note: Callable[[str], None] = lambda _: None
 ) -> Iterator[TableRow]:
-    """A row a sample: members that share a name up to the first dot of the last part.
+    """One row per sample: consecutive members with the same name up to the first dot of the last
+    path component.
 
-    The caption is in `.txt`, or in a column of `.json`; the split is the folder's name, if it is
-    one. A tar that breaks off, or is damaged, gives the samples before that, then a problem.
-    `encoding`, `note`: of the texts, see `text_files.decoded_text`.
+    The caption is in `.txt`, or in a column of `.json`; the split is inferred from the name of the
+    tar or its folder. A truncated or damaged tar gives the samples before the damage, then a
+    problem. `encoding`, `note`: for the texts, see `text_files.decoded_text`.
     """
     split = split_of(path)
     sample: dict[str, Any] = {}

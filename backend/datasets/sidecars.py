@@ -48,9 +48,9 @@ def has_images(folder: Path) -> bool:
 def sidecar_rows(
     folder: Path, encoding: str | None = None, note: Callable[[str], None] = lambda _: None
 ) -> Iterator[TableRow]:
-    """A row an image, in order of folders and names, and one for each caption without an image.
+    """One row per image, sorted by folder and name, and a problem per caption without an image.
 
-    `encoding`, `note`: of the texts, see `text_files.decoded_text`. The row's number is its place
+    `encoding`, `note`: for the texts, see `text_files.decoded_text`. The row number is the position
     in that order.
     """
     number = 0
@@ -136,7 +136,7 @@ def _row(
         if read := text:
             content = read_within(folder, place / text, _MOST_TEXT)
             plain = decoded_text(content, shown(text), encoding, note)
-            # Editors and trainers end a file with a line's end, which is no part of the caption.
+            # A final newline, written by editors and scripts, is not part of the caption.
             more = {**more, "caption": plain.removesuffix("\n").removesuffix("\r")}
     except DatasetFormatError as problem:
         return TableRow(number, None, str(problem))

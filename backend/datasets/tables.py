@@ -56,7 +56,7 @@ def rows_of(
 
 
 def text_encoding(path: Path, given: str | None = None) -> Encoding | None:
-    """What a table of text is written in; None for other tables. Raises as `encoding_of`."""
+    """The encoding of a table in a text file; None for other tables. Raises as `encoding_of`."""
     if path.suffix.lower() not in (*_TEXTS, ".json"):
         return None
     with opened(path) as raw:

@@ -72,10 +72,10 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 def encoding_of(
     file: IO[bytes], name: str, given: str | None = None, guess: bool = True
 ) -> Encoding:
-    """The encoding of the text in `file`, which is read once to the end and set back.
+    """The encoding of the text in `file`, which may be read to the end and is rewound.
 
-    JSON is UTF-8 by its standard: there (`name` says so) lines that are not are theirs alone.
-    `guess` False: so is this text.
+    JSON (according to `name`) is UTF-8 by its standard; lines that are not are reported one by one.
+    `guess` False: the same holds for this text.
 
     `given` is used without detection. Raises DatasetFormatError if there is no such encoding, or if
     the text is not UTF-8 and detection is uncertain, listing the candidates.
