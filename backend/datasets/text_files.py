@@ -27,6 +27,8 @@ LONGEST_LINE = 32_000_000
 #: Maximum decompressed bytes of a container's member, and of a Parquet row group.
 MOST_BYTES = 500_000_000
 _BLOCK = 1 << 20
+#: Bytes decoded at a time: what is in memory of a large file in another encoding.
+_PIECE = 1 << 16
 #: Bytes of a non-UTF-8 file inspected to detect its encoding.
 _SAMPLE = 200_000
 _JSON = (".jsonl", ".ndjson", ".json")
@@ -167,7 +169,7 @@ def _decoded(file: IO[bytes], encoding: str, name: str) -> Iterator[str]:
     to say who know its form."""
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     place = 0
-    while block := file.read(_BLOCK):
+    while block := file.read(_PIECE):
         waiting = decoder.getstate()[0]
         try:
             yield decoder.decode(block)
