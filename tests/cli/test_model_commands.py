@@ -59,7 +59,7 @@ def test_a_model_is_downloaded_measured_made_the_default_and_removed(hub: Hub) -
 
     removed = run("models", "remove", NAME)
     assert removed.exit_code == 0
-    assert f"'{NAME}' is removed" in " ".join(removed.stderr.split())
+    assert f"'{NAME}' is removed" in " ".join(removed.stdout.split())
     gone = run("models", "remove", NAME)
     assert gone.exit_code == 8
     assert "not on this machine" in " ".join(gone.stderr.split())
