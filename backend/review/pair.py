@@ -143,8 +143,10 @@ def _reasons(trajectory: Trajectory | None, classifier: ClassifierRow | None) ->
 
 
 def _phrases_note(caption: str, run: RunRow | None) -> str:
+    if phrase_queries.is_in_other_languages(run):
+        return "Phrases are known in English only; most captions of this dataset are not English."
     if not is_spaced(caption):
-        return "Only English phrases are recognised."
+        return "Phrases are known in English only."
     if len(caption) > phrase_queries.LONGEST:
         return f"Phrases after character {phrase_queries.LONGEST:,} are not kept."
     if run is not None and run.parameters.get("per_phrase") == 1:
