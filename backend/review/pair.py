@@ -114,7 +114,7 @@ def view_of(
         scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
         limits=str(run.parameters.get("limits", "")) if run is not None else "",
         history=tuple(
-            VerdictView(v.decision, v.corrected_caption, v.author, v.created_at, v.note)
+            VerdictView(v.decision, v.corrected_caption, v.author, v.created_at, v.note, v.enriches)
             for v in history
             if not blind
         ),

@@ -76,6 +76,8 @@ class VerdictView:
     author: str
     created_at: datetime
     note: str = ""
+    #: A richer caption was accepted: no correction.
+    enriches: bool = False
 
 
 @dataclass(frozen=True)
