@@ -39,6 +39,8 @@ from backend.settings import Settings
 from backend.store import open_database
 from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
+from db.queries import phrase_scores as phrase_queries
+from db.queries import runs as run_queries
 from db.queries.pairs import ReviewCounts
 from db.queries.queue import Cursor, QueueFilter, QueuePage, Range
 from db.queries.saved_views import ViewRow
@@ -197,6 +199,9 @@ def _summary(session: Any, row: Any) -> DatasetSummary:
         errors_found=counts.errors_found,
         by_decision=dict(counts.by_decision),
         problems=dataset_queries.count_problems(session, row.id),
+        other_languages=phrase_queries.is_in_other_languages(
+            run_queries.latest_run(session, row.id, "support")
+        ),
     )
 
 

@@ -246,15 +246,21 @@ def imported_note(imported: dict[str, Any]) -> Markup:
 
 
 def overview_html(workspace: Workspace) -> str:
+    listed = workspace.datasets()
     rows = [
         [s.name, str(s.total), str(s.scored), str(s.reviewed), str(s.errors_found), str(s.problems),
          s.source]
-        for s in workspace.datasets()
+        for s in listed
     ]  # fmt: skip
     if not rows:
         return part("empty", "No dataset yet", "Import one below.")
     head = ["dataset", "pairs", "scored", "reviewed", "errors found", "rows left out", "source"]
-    return table(head, rows, {1, 2, 3, 4, 5})
+    notes = [
+        note(f"'{s.name}': most captions are not English, and phrases are known in English only.")
+        for s in listed
+        if s.other_languages
+    ]
+    return Markup("").join([table(head, rows, {1, 2, 3, 4, 5}), *notes])
 
 
 def problems_html(workspace: Workspace, dataset_id: int | None, page: int) -> str:

@@ -12,7 +12,7 @@ from backend.engine.noise.word_kinds import WORD_KINDS
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.review.queue_form import RANGES, as_query
 from backend.review.views import CaptionCheck, EditView, PairView, SuggestionView, VerdictView
-from backend.verdicts import PICTURE_ISSUES, TEXTS
+from backend.verdicts import ENRICHED, PICTURE_ISSUES, TEXTS, judgement
 from backend.workspace import ReviewCounts
 from traced_ui import specificity
 from traced_ui.differences import difference, readable
@@ -34,6 +34,8 @@ DECISIONS = {
 }
 #: Verdict labels in lists of pairs.
 SHORT: dict[str, str] = {verdict: text.listed for verdict, text in TEXTS.items()}
+#: The same for judgements: an accepted enrichment is no correction.
+LISTED: dict[str, str] = {**SHORT, ENRICHED: "✎ enriched"}
 ORDERS = {
     "p_error": "most likely wrong",
     "s_0": "lowest match s",
@@ -140,7 +142,7 @@ def queue(
         count=count,
         has_more=more,
         is_first_page=first_page,
-        short=SHORT,
+        short=LISTED,
         hint=_HINTS.get(filter.get("order", "")),
         link=as_query(filter),
         filter=filter,
@@ -262,7 +264,7 @@ def grid(
         (row, highlighted_caption(row.caption[:LONGEST_ON_CARD], known.get(row.pair_id, ())))
         for row in rows
     ]
-    return render("review/grid.html", rows=cards, decisions=DECISIONS, short=SHORT)
+    return render("review/grid.html", rows=cards, decisions=DECISIONS, short=LISTED)
 
 
 def beside(view: PairView) -> Markup:
@@ -312,7 +314,7 @@ def guidelines(view: PairView) -> Markup:
 def _after(act: VerdictView) -> str:
     """The state of a pair after a verdict, in words."""
     if act.decision:
-        return SHORT[act.decision]
+        return LISTED[judgement(act.decision, act.enriches) or ""]
     return "edited, undecided" if act.corrected_caption else "taken back: undecided"
 
 
@@ -327,9 +329,8 @@ def question(view: PairView, action: str) -> Markup:
     "enrich-N"."""
     labels: dict[str, str] = {key: label for key, (_, label) in DECISIONS.items()}
     wanted = labels.get(action, "Wrong: correct it")
-    return render(
-        "review/question.html", view=view, verdict=SHORT[view.decision or ""], wanted=wanted
-    )
+    verdict = LISTED[judgement(view.decision, view.enriches) or ""]
+    return render("review/question.html", view=view, verdict=verdict, wanted=wanted)
 
 
 def empty(title: str, text: str) -> Markup:

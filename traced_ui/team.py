@@ -6,16 +6,12 @@ import gradio as gr
 
 from backend.accounts.records import TeamView
 from backend.errors import SettingsError
-from backend.verdicts import ENRICHED
 from backend.workspace import Workspace
 from traced_ui import accounts_form
 from traced_ui.markup import number, percent
 from traced_ui.messages import guarded, note
-from traced_ui.review_page import SHORT
+from traced_ui.review_page import LISTED
 from traced_ui.templates import part, render
-
-#: What is said of a caption, an accepted enrichment included.
-_SHORT = {**SHORT, ENRICHED: "✎ enriched"}
 
 
 def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
@@ -96,4 +92,4 @@ def page_html(view: TeamView) -> str:
          percent(agreement.same / agreement.pairs), number(agreement.kappa)]
         for agreement in view.by_verdict.people
     ]  # fmt: skip
-    return render("team/page.html", view=view, people=people, short=_SHORT)
+    return render("team/page.html", view=view, people=people, short=LISTED)

@@ -323,18 +323,19 @@ def _pairs(
 ) -> Iterator[tuple[PairRow, Enrichment | None]]:
     """The requested pairs, each with its accepted or suggested enrichment."""
     with store.reading() as session:
+        run = run_queries.latest_run(session, dataset_id, "score")
         pairs = (
             pair
             for pair in pair_queries.iterate_pairs(session, dataset_id)
             if choice.only is None or pair.id in choice.only.pair_ids
         )
         while batch := list(islice(pairs, _AT_ONCE)):
-            enrichments = _enrichments(store, choice, batch)
+            enrichments = _enrichments(store, choice, batch, run.id if run else None)
             yield from ((pair, enrichments.get(pair.id)) for pair in batch)
 
 
 def _enrichments(
-    store: Store, choice: ExportChoice, pairs: Sequence[PairRow]
+    store: Store, choice: ExportChoice, pairs: Sequence[PairRow], run_id: int | None
 ) -> dict[int, Enrichment]:
     wanted = choice.captions == "enriched"
     pair_ids = [pair.id for pair in pairs if wanted and pair.decision in (None, "correct")]
@@ -343,7 +344,7 @@ def _enrichments(
     if not pair_ids and not accepted:
         return enrichments
     with store.reading() as session:
-        for pair_id, row in suggestion_queries.open_enrichments(session, pair_ids).items():
+        for pair_id, row in suggestion_queries.open_enrichments(session, pair_ids, run_id).items():
             enrichments[pair_id] = Enrichment(row.caption, _kind_of(row.provenance), False)
         origins = suggestion_queries.accepted_enrichments(session, list(accepted))
     for pair_id, pair in accepted.items():

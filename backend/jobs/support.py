@@ -19,7 +19,7 @@ from backend.engine import memory
 from backend.engine.captions import Caption
 from backend.engine.phrases import nonce
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases, check_scorer
-from backend.engine.phrases.lexicon import english_share
+from backend.engine.phrases.lexicon import english_share, other_languages_share
 from backend.engine.phrases.nonce import NoncePools, Nonces
 from backend.engine.phrases.selection import pool_of
 from backend.engine.phrases.spans import KINDS, is_spaced
@@ -64,8 +64,8 @@ def measure_support(
     if not scored:
         raise SettingsError(f"Score it first: python app.py score {dataset.name} --support")
     check_scorer(engine.scorer)
-    pools, notes = _pools_for(store, engine, dataset_id)
-    run = _run(store, engine, dataset_id, pools)
+    pools, other_languages, notes = _pools_for(store, engine, dataset_id, total)
+    run = _run(store, engine, dataset_id, pools, other_languages)
     computed, phrases, covered = _attribute(
         store, engine, run, pools, Path(dataset.root), scored, progress
     )
@@ -107,8 +107,11 @@ def to_rows(scores: Sequence[PhraseScore]) -> list[PhraseRow]:
 # -------------------------------------------------------------------------------- stages
 
 
-def _pools_for(store: Store, engine: Engine, dataset_id: int) -> tuple[NoncePools, tuple[str, ...]]:
-    """The scorer's nonces, except words that occur in the dataset, and notes for the user."""
+def _pools_for(
+    store: Store, engine: Engine, dataset_id: int, total: int
+) -> tuple[NoncePools, float, tuple[str, ...]]:
+    """The scorer's nonces, except words that occur in the dataset; the share of captions that are
+    not English; and notes for the user."""
     pools = nonce_pools(engine)
     words = pools.words()
     used: set[str] = set()
@@ -118,20 +121,23 @@ def _pools_for(store: Store, engine: Engine, dataset_id: int) -> tuple[NoncePool
         for caption in batch:
             used |= words.intersection(re.findall(r"[a-z]+", caption.lower()))
             unspaced += not is_spaced(caption)
-        sample += batch[: _SAMPLE - len(sample)]
+        sample += batch[:: -(-total // _SAMPLE)]  # from all parts: files are often sorted
     notes = []
     if unspaced:
         notes.append(
             f"{unspaced} captions are in a script without spaces: only English phrases are "
             "recognised"
         )
+    other_languages = other_languages_share(sample)
     if english_share(sample) < 0.5:
         notes.append("most words are not English: phrases are recognised by English rules")
+    elif other_languages > 0.5:
+        notes.append("most captions are not English: phrases are recognised by English rules")
     if engine.scorer.info.limits:
         notes.append(engine.scorer.info.limits)
     if pools.closed:
         notes.append("this model knows all nonces as one unknown word")
-    return pools.without(used), tuple(notes)
+    return pools.without(used), other_languages, tuple(notes)
 
 
 def _captions(store: Store, dataset_id: int) -> Iterator[list[str]]:
@@ -145,7 +151,9 @@ def _captions(store: Store, dataset_id: int) -> Iterator[list[str]]:
         after = rows[-1][0]
 
 
-def _run(store: Store, engine: Engine, dataset_id: int, pools: NoncePools) -> RunRow:
+def _run(
+    store: Store, engine: Engine, dataset_id: int, pools: NoncePools, other_languages: float
+) -> RunRow:
     info = engine.scorer.info
     what: dict[str, Any] = {
         "kind": KIND,
@@ -165,9 +173,9 @@ def _run(store: Store, engine: Engine, dataset_id: int, pools: NoncePools) -> Ru
     }
     with store.writing() as session:
         run = run_queries.find_run(session, **what)
-        if run is not None:
-            return run
-        return run_queries.start_run(session, **what, code_version=VERSION)
+        if run is None:
+            run = run_queries.start_run(session, **what, code_version=VERSION)
+        return run_queries.record_observed(session, run.id, other_languages=other_languages)
 
 
 def _attribute(

@@ -114,7 +114,7 @@ def view_of(
         scored_by=f"{run.scorer_kind} · {Path(run.model).name}" if run is not None else "",
         limits=str(run.parameters.get("limits", "")) if run is not None else "",
         history=tuple(
-            VerdictView(v.decision, v.corrected_caption, v.author, v.created_at, v.note)
+            VerdictView(v.decision, v.corrected_caption, v.author, v.created_at, v.note, v.enriches)
             for v in history
             if not blind
         ),
@@ -143,8 +143,10 @@ def _reasons(trajectory: Trajectory | None, classifier: ClassifierRow | None) ->
 
 
 def _phrases_note(caption: str, run: RunRow | None) -> str:
+    if phrase_queries.is_in_other_languages(run):
+        return "Phrases are known in English only; most captions of this dataset are not English."
     if not is_spaced(caption):
-        return "Only English phrases are recognised."
+        return "Phrases are known in English only."
     if len(caption) > phrase_queries.LONGEST:
         return f"Phrases after character {phrase_queries.LONGEST:,} are not kept."
     if run is not None and run.parameters.get("per_phrase") == 1:

@@ -17,7 +17,8 @@ from db.queries.near_duplicates import MemberRow
 
 @dataclass(frozen=True)
 class DatasetSummary:
-    """Counts of one dataset. `errors_found` are verdicts that say the caption was wrong."""
+    """Counts of one dataset. `errors_found` are verdicts that say the caption was wrong.
+    `other_languages`: its phrases were measured, and most of its captions are not English."""
 
     id: int
     name: str
@@ -29,6 +30,7 @@ class DatasetSummary:
     errors_found: int
     by_decision: dict[str, int]
     problems: int = 0
+    other_languages: bool = False
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,8 @@ class VerdictView:
     author: str
     created_at: datetime
     note: str = ""
+    #: A richer caption was accepted: no correction.
+    enriches: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session
 
 from db.decisions import RIGHT_NOW
 from db.models import Pair, PhraseScore, Run
-from db.queries.runs import NEWEST_FIRST, latest_run
+from db.queries.runs import NEWEST_FIRST, RunRow, latest_run
 from db.queries.statements import insert_for, table_of
 
 _RECORD = np.dtype(
@@ -44,6 +44,11 @@ class PhraseRow:
     pas: float | None
     spread: float | None
     basis: float | None
+
+
+def is_in_other_languages(run: RunRow | None) -> bool:
+    """Whether most captions were not English when this run measured their phrases."""
+    return run is not None and float(run.observed.get("other_languages", 0)) > 0.5
 
 
 def save_phrase_scores(

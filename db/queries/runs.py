@@ -13,6 +13,9 @@ from db.errors import MissingRow
 from db.models import Run
 from db.queries.statements import record
 
+#: Key of the parameters under which a run keeps what it saw of its data.
+OBSERVED = "observed"
+
 
 @dataclass(frozen=True)
 class RunRow:
@@ -31,6 +34,11 @@ class RunRow:
     started_at: datetime
     finished_at: datetime | None
     status: str
+
+    @property
+    def observed(self) -> dict[str, Any]:
+        """What the run saw of its data; see `record_observed`."""
+        return dict(self.parameters.get(OBSERVED, {}))
 
 
 _COLUMNS = (
@@ -92,6 +100,14 @@ def get_run(session: Session, run_id: int) -> RunRow:
 NEWEST_FIRST = (func.coalesce(Run.finished_at, Run.started_at).desc(), Run.id.desc())
 
 
+def record_observed(session: Session, run_id: int, **observed: Any) -> RunRow:
+    """Record what the run saw of its data, beside its parameters: it does not tell runs apart."""
+    run = get_run(session, run_id)
+    parameters = run.parameters | {OBSERVED: observed}
+    session.execute(update(Run).where(Run.id == run_id).values(parameters=parameters))
+    return get_run(session, run_id)
+
+
 def finish_run(session: Session, run_id: int, status: str = "done") -> RunRow:
     """End a run as 'done' or 'failed', or set it 'running' again."""
     ended = None if status == "running" else now()
@@ -126,8 +142,9 @@ def find_run(
     if code_version is not None:
         query = query.where(Run.code_version == code_version)
     for row in session.execute(query.order_by(Run.id.desc())):
-        if row.parameters == parameters:
-            return record(RunRow, row)
+        run = record(RunRow, row)
+        if run.parameters == parameters | ({OBSERVED: run.observed} if run.observed else {}):
+            return run
     return None
 
 

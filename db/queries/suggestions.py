@@ -7,7 +7,7 @@ from datetime import datetime
 from hashlib import blake2b
 from typing import Any
 
-from sqlalchemy import or_, select
+from sqlalchemy import ColumnElement, or_, select
 from sqlalchemy.orm import Session
 
 from db.column_types import now
@@ -123,14 +123,17 @@ def list_suggestions(
     comparable.
     """
     of_kind = [Suggestion.kind == kind] if kind is not None else []
-    of_run = or_(Suggestion.run_id == run_id, Suggestion.run_id.is_(None))
     rows = session.execute(
-        select(*_COLUMNS).where(
-            Suggestion.pair_id == pair_id, *([of_run] if run_id is not None else []), *of_kind
-        )
+        select(*_COLUMNS).where(Suggestion.pair_id == pair_id, *_of_run(run_id), *of_kind)
     )
     listed = [record(SuggestionRow, row) for row in rows]
     return sorted(listed, key=lambda row: (row.kind == "boost", *_by_worth(row)))
+
+
+def _of_run(run_id: int | None) -> list[ColumnElement[bool]]:
+    if run_id is None:
+        return []
+    return [or_(Suggestion.run_id == run_id, Suggestion.run_id.is_(None))]
 
 
 def _by_worth(suggestion: SuggestionRow) -> tuple[float, float, int]:
@@ -143,10 +146,15 @@ def _by_worth(suggestion: SuggestionRow) -> tuple[float, float, int]:
     return -worth, -suggestion.s_after, suggestion.id
 
 
-def open_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int, SuggestionRow]:
-    """The best suggested enrichment of each pair, which its page shows first, by pair."""
+def open_enrichments(
+    session: Session, pair_ids: Sequence[int], run_id: int | None
+) -> dict[int, SuggestionRow]:
+    """The best suggested enrichment of each pair, which its page shows first, by pair.
+    `run_id`: as in `list_suggestions`."""
     rows = session.execute(
-        select(*_COLUMNS).where(Suggestion.pair_id.in_(pair_ids), Suggestion.kind == "boost")
+        select(*_COLUMNS).where(
+            Suggestion.pair_id.in_(pair_ids), Suggestion.kind == "boost", *_of_run(run_id)
+        )
     )
     enrichments: dict[int, SuggestionRow] = {}
     for row in sorted((record(SuggestionRow, row) for row in rows), key=_by_worth):

@@ -77,4 +77,27 @@ def test_enrichments_are_in_the_order_of_their_worth(store: Store) -> None:
         rows = suggestions.list_suggestions(session, pair, kind=None)
         of_kind = [row.caption for row in rows if row.kind == "boost"]
         assert of_kind == ["high", "low", "older", "old"]
-        assert suggestions.open_enrichments(session, [pair])[pair].caption == "high"
+        assert suggestions.open_enrichments(session, [pair], None)[pair].caption == "high"
+
+
+def test_the_enrichment_that_is_exported_is_the_one_that_the_page_shows_first(store: Store) -> None:
+    """Scores of different runs cannot be compared: those of an earlier run are not offered."""
+    dataset, (pair, other) = add_dataset(store, 2)
+    earlier, run = start_run(store, dataset), start_run(store, dataset, "2")
+    offered = [("of another run", 9.0, earlier), ("of this one", 1.0, run), ("of none", 0.5, None)]
+    with store.writing() as session:
+        suggestions.save_suggestions(
+            session,
+            [
+                NewSuggestion(pair, "m", text, 0.1, 0.2, run_id=of, provenance={"worth": worth},
+                              kind="boost")
+                for text, worth, of in offered
+            ] + [NewSuggestion(other, "m", "old", 0.1, 0.2, run_id=earlier, kind="boost")],
+        )  # fmt: skip
+    with store.reading() as session:
+        for of_run in (run, earlier, None):
+            best = suggestions.open_enrichments(session, [pair, other], of_run)
+            for pair_id in (pair, other):
+                shown = suggestions.list_suggestions(session, pair_id, of_run, kind="boost")
+                assert best.get(pair_id) == next(iter(shown), None)
+        assert suggestions.open_enrichments(session, [pair, other], run).keys() == {pair}

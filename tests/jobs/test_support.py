@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from backend.engine.phrases.nonce import NoncePools
+from backend.engine.phrases.spans import is_spaced
 from backend.errors import SettingsError
 from backend.jobs import support
 from backend.jobs.reports import TwoStage
@@ -22,6 +23,7 @@ from db.queries.trajectories import TrajectoryRow
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 from traced_ui.api import Actions
+from traced_ui.datasets import overview_html
 
 COUNT = 60
 
@@ -246,6 +248,44 @@ def test_captions_that_are_not_english_are_measured_with_a_note(
     report = bare.jobs.measure_support(dataset)
     assert report.computed == 2
     assert any("most words are not English" in note for note in report.notes)
+
+
+@pytest.mark.parametrize(
+    ("captions", "is_said"),
+    [
+        (["Ein Hund auf einer Bank.", "Eine Frau mit einem Hut.", "A dog on a bench."], True),
+        (["犬が走っている", "赤い車", "A red car."], True),
+        (["A dog on a bench.", "Red boat near shore", "犬が走っている"], False),
+    ],
+)
+def test_pages_say_that_phrases_are_known_in_english_only(
+    bare: Workspace, tmp_path: Path, captions: list[str], is_said: bool
+) -> None:
+    """For as long as it is true, from what the job recorded: no caption is read again."""
+    said = "phrases are known in English only"
+    dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
+    assert said not in overview_html(bare)
+    bare.jobs.measure_support(dataset)
+    row = bare.review.queue_page(QueueFilter(dataset, order="position"), None, 9).rows[0]
+
+    def shown() -> tuple[bool, bool]:
+        on_pair = bare.review.open_pair(row.pair_id).phrases_note.lower()
+        return said in overview_html(bare), said.lower() in on_pair
+
+    spaced = is_spaced(row.caption)
+    assert shown() == (is_said, is_said or not spaced)
+    # Measured again: nothing is computed, and what was recorded does not make it another run.
+    assert bare.jobs.measure_support(dataset).computed == 0
+    assert shown() == (is_said, is_said or not spaced)
+    # After more captions, it is what the next measurement finds.
+    more = ["A cat on a mat."] * 7 if is_said else ["Ein Hund auf einer Bank."] * 7
+    with bare.store.writing() as session:
+        pair_queries.add_pairs(
+            session, dataset,
+            [pair_queries.NewPair(f"more-{i}", "a.png", text) for i, text in enumerate(more)],
+        )  # fmt: skip
+    bare.jobs.measure_support(dataset)
+    assert shown() == (not is_said, not is_said or not spaced)
 
 
 def test_a_caption_without_a_phrase_says_so_on_its_page(bare: Workspace, tmp_path: Path) -> None:

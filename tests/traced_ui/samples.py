@@ -120,10 +120,10 @@ def pair(text: str, **changed: Any) -> PairView:
     return replace(made, **changed)
 
 
-def row(text: str, number: int, decision: str | None) -> Any:
+def row(text: str, number: int, decision: str | None, enriches: bool = False) -> Any:
     return SimpleNamespace(
         pair_id=number, external_id=text, caption=text, split=text, p_error=0.7,
-        decision=decision, verdict_version=1, note=text,
+        decision=decision, enriches=enriches, verdict_version=1, note=text,
     )  # fmt: skip
 
 

@@ -12,9 +12,10 @@ from backend.review.queue_form import START
 from backend.review.review import Review
 from backend.workspace import QueueFilter, Workspace
 from db.queries import pairs as pair_queries
-from db.queries import phrase_scores
+from db.queries import phrase_scores, suggestions, verdicts
 from db.queries import runs as run_queries
-from traced_ui import keyboard
+from db.queries.suggestions import NewSuggestion
+from traced_ui import keyboard, review_page
 from traced_ui.review_actions import ACTIONS, ReviewActions
 
 
@@ -382,3 +383,26 @@ def queue_of(workspace: Workspace, order: str) -> str:
     session.dataset_id, session.filter = 1, {**START, "order": order}
     html, _, _ = actions.draw_queue(session, actions.filter_of(session))
     return str(html)
+
+
+def test_an_accepted_enrichment_is_not_called_a_correction(workspace: Workspace) -> None:
+    """In the grid, in the history, and in the question before a verdict is changed."""
+    with workspace.store.writing() as session:
+        first, second = list(pair_queries.iterate_pairs(session, 1))[:2]
+        boost = NewSuggestion(first.id, "m", "a boost", 0.1, 0.2, kind="boost")
+        suggestions.save_suggestions(session, [boost])
+        (row,) = suggestions.list_suggestions(session, first.id, kind="boost")
+        verdicts.add_verdict(session, first.id, 0, "correction", "a boost", row.id, author="Ada")
+        verdicts.add_verdict(session, second.id, 0, "correction", "a text", author="Ada")
+    review = workspace.review
+    rows = {row.pair_id: row for row in review.queue_page(QueueFilter(1)).rows}
+    enriched, corrected = "✎ enriched", "✎ corrected"
+    for pair, label, other in ((first, enriched, corrected), (second, corrected, enriched)):
+        view = review.open_pair(pair.id)
+        for shown in (
+            review_page.grid([rows[pair.id]]),
+            review_page.question(view, "correct"),
+            review_page.beside(view),
+        ):
+            assert label in shown
+            assert other not in shown

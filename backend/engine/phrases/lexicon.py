@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from backend.engine.captions import Caption
+from backend.engine.languages import MIXED, UNKNOWN, language_of
 from backend.engine.noise.nouns import known_nouns, plural_of
 from backend.engine.noise.verbs import form_table
 
@@ -55,3 +56,17 @@ def english_share(captions: Collection[str]) -> float:
         if word.isascii() is False or any(map(str.isalpha, word))
     ]
     return sum(is_english) / len(is_english) if is_english else 1.0
+
+
+def other_languages_share(captions: Collection[str]) -> float:
+    """The share of the captions that are not English, among those with letters; 0 if none has any.
+
+    What script and function words leave open is decided by the lexicon: "red boat near shore".
+    """
+    languages = [(caption, language_of(caption)) for caption in captions]
+    is_other = [
+        english_share([caption]) < 0.5 if language in (UNKNOWN, MIXED) else language != "en"
+        for caption, language in languages
+        if language
+    ]
+    return sum(is_other) / len(is_other) if is_other else 0.0
