@@ -101,10 +101,10 @@ def models_html(views: list[ModelView]) -> str:
 
 def size(count: int) -> str:
     """
-    >>> size(605_000_000), size(1_480_000_000)
-    ('605 MB', '1.5 GB')
+    >>> size(605_000_000), size(1_480_000_000), size(420_000)
+    ('605 MB', '1.5 GB', '0.4 MB')
     """
-    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.0f} MB"
+    return f"{count / 1e9:.1f} GB" if count >= 1e9 else f"{count / 1e6:.{count < 1e7:d}f} MB"
 
 
 def done_message(kind: str, result: dict[str, Any]) -> str:
@@ -128,7 +128,7 @@ def choices(workspace: Workspace, pairs: int) -> list[tuple[str, str]]:
 def _offer(view: ModelView, pairs: int) -> str:
     parts = [view.name]
     if not view.is_here:
-        parts.append(f"{size(view.download or 0)} to download")
+        parts.append(f"{size(view.download)} to download" if view.download else "to download")
     if view.probe is not None:
         parts.append(f"about {duration(view.probe.seconds * pairs / 1000)} for {pairs:,} pairs")
     return " · ".join(parts)

@@ -96,7 +96,12 @@ def default(
 
 def described(view: "ModelView") -> Sequence[str]:
     """A model in two or three lines."""
-    states = (("on this machine", view.is_here), ("default", view.is_default))
+    in_part = bool(view.on_disk) and not view.is_here
+    states = (
+        ("on this machine", view.is_here),
+        ("in part on this machine", in_part),
+        ("default", view.is_default),
+    )
     marks = [mark for mark, holds in states if holds]
     head = view.name + (f" ({', '.join(marks)})" if marks else "") + f": {view.good_for}"
     facts = []
@@ -107,6 +112,8 @@ def described(view: "ModelView") -> Sequence[str]:
         facts.append(f"{view.parameters / 1e6:.0f} million parameters")
     if view.download is not None and view.name != "embedded":
         facts.append(f"{size(view.download)} to download")
+    if view.on_disk:
+        facts.append(f"{size(view.on_disk)} on disk")
     if view.memory:
         facts.append(f"{size(view.memory)} of memory")
     if view.licence:

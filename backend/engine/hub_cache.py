@@ -11,6 +11,8 @@ from backend.engine.presets import pinned
 
 #: Hub names: NAME or OWNER/NAME. Everything else is a path or uses a prefix such as open_clip:.
 HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+#: Prefix of an open_clip model that is named by its repository on the hub.
+OPEN_CLIP_HUB = "open_clip:hf-hub:"
 #: Supported weights files, in order of preference.
 WEIGHTS = ("model.safetensors", "open_clip_model.safetensors", "pytorch_model.bin")
 #: Sharded weights. Other libraries' weights and the model page's files are not downloaded.
@@ -40,7 +42,7 @@ def commit_of(name: str) -> str:
     folder = folder_of(name)
     main = folder / "refs" / "main"
     known = [pinned(name), main.read_text(encoding="utf-8").strip() if main.is_file() else ""]
-    return next((c for c in known if c and _is_whole(folder / "snapshots" / c)), "")
+    return next((c for c in known if c and is_whole(folder / "snapshots" / c)), "")
 
 
 def snapshot_of(name: str) -> Path | None:
@@ -55,7 +57,14 @@ def bytes_of(name: str) -> int:
     return sum(path.stat().st_size for path in blobs.iterdir()) if blobs.is_dir() else 0
 
 
-def _is_whole(snapshot: Path) -> bool:
+def names() -> list[str]:
+    """The hub names of all models in the cache, of whichever program, complete or not."""
+    folders = sorted(cache_folder().glob("models--*")) if cache_folder().is_dir() else []
+    named = (path.name.removeprefix("models--").replace("--", "/", 1) for path in folders)
+    return [name for name in named if HUB_NAME.fullmatch(name)]
+
+
+def is_whole(snapshot: Path) -> bool:
     """Whether all files the model needs are present; dangling symlinks do not count."""
     files = {path.name for path in snapshot.iterdir() if path.exists()} if snapshot.is_dir() else ()
     if "model.safetensors.index.json" in files or "pytorch_model.bin.index.json" in files:

@@ -100,6 +100,16 @@ def with_models(settings: Settings, stored: Mapping[str, Any]) -> Settings:
     return replace(settings.chosen(model), **others)
 
 
+def models_of_datasets(store: Store) -> list[str]:
+    """The models that datasets are scored with, oldest dataset first, each once."""
+    with store.reading() as session:
+        remembered = [
+            row.models or _of_last_run(session, row.id)
+            for row in dataset_queries.list_datasets(session)
+        ]
+    return list(dict.fromkeys(str(stored["model"]) for stored in remembered if "model" in stored))
+
+
 def remember(store: Store, engine: Engine, dataset_id: int, anyway: bool) -> None:
     """Store this engine's models as the dataset's own, used for scoring from now on."""
     settings = engine.settings

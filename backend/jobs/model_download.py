@@ -12,7 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.engine.hub_cache import HUB_NAME, commit_of, folder_of, needed, snapshot_of
+from backend.engine.hub_cache import (
+    HUB_NAME,
+    OPEN_CLIP_HUB,
+    commit_of,
+    folder_of,
+    needed,
+    snapshot_of,
+)
 from backend.engine.presets import pinned, preset_of
 from backend.errors import ModelUnavailable, NotFound, TracedError
 from backend.progress import Progress, no_progress
@@ -54,6 +61,8 @@ def repositories_of(model: str) -> tuple[str, ...]:
         raise NotFound("The embedded model comes with the program: there is nothing to download.")
     if preset is not None and model == preset.name:
         return tuple(checkpoint.name for checkpoint in preset.checkpoints)
+    if model.startswith(OPEN_CLIP_HUB):  # without importing open_clip
+        return (model.removeprefix(OPEN_CLIP_HUB),)
     if model.startswith("open_clip:"):
         from backend.engine.scoring.open_clip_model import hub_name_of
 

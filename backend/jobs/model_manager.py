@@ -1,13 +1,17 @@
 """List, download and remove models: `workspace.models`."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
-from backend.engine.hub_cache import bytes_of, commit_of
+from backend.engine.hub_cache import bytes_of, commit_of, snapshot_of
 from backend.engine.presets import BY_NAME, PRESETS, Preset, preset_of
 from backend.errors import SettingsError
-from backend.jobs import model_download
-from backend.jobs.dataset_models import DatasetEngines, default_model, set_default_model
+from backend.jobs import local_models, model_download
+from backend.jobs.dataset_models import (
+    DatasetEngines,
+    default_model,
+    models_of_datasets,
+    set_default_model,
+)
 from backend.jobs.model_download import DownloadReport
 from backend.jobs.model_probe import PAIRS, Probe, probe, probes
 from backend.progress import Progress, no_progress
@@ -18,10 +22,11 @@ __all__ = ["PAIRS", "DownloadReport", "ModelView", "Models", "Probe"]
 
 @dataclass(frozen=True)
 class ModelView:
-    """An available model: a preset, or one that has been probed or made the default.
+    """An available model: a preset, or another that this machine or a dataset has.
 
     Sizes in bytes; None: unknown until downloaded. `revision`: the pinned commit, or the downloaded
-    one; "main" for a model that is neither pinned nor downloaded.
+    one; "main" for a model that is neither pinned nor downloaded. `on_disk`: what its files take
+    here, whether or not they are complete; None for the embedded model.
     """
 
     name: str
@@ -36,6 +41,7 @@ class ModelView:
     is_here: bool
     is_default: bool
     probe: Probe | None
+    on_disk: int | None = None
 
 
 class Models:
@@ -46,11 +52,22 @@ class Models:
         self._settings = engines.of_session.settings
 
     def listed(self) -> list[ModelView]:
-        """Presets first, then other models that have been probed or are the default."""
+        """Presets first, then other models: those that datasets use, that have been probed, are the
+        default or have been downloaded. Read from files; no model is loaded."""
         measured = probes(self._settings.data_directory)
         default = default_model(self._store)
-        others = [name for name in dict.fromkeys([*measured, default]) if preset_of(name) is None]
         views = [_of_preset(preset, measured.get(preset.name), default) for preset in PRESETS]
+        named = dict.fromkeys([*measured, *models_of_datasets(self._store), default])
+        others = [
+            name for name in named
+            if preset_of(name) is None and (name == default or _can_be_used(name))
+        ]  # fmt: skip
+        listed = {repository for name in others for repository in _repositories(name)}
+        others += [
+            name
+            for name in local_models.downloaded_scorers()
+            if name not in others and not listed.intersection(_repositories(name))
+        ]
         return views + [_of_name(name, measured.get(name), default) for name in others]
 
     def view(self, model: str) -> ModelView:
@@ -84,7 +101,7 @@ class Models:
         """Raises SettingsError for a model that is not on this machine."""
         view = self.view(model)
         if not view.is_here:
-            raise SettingsError(f"'{model}' is not on this machine. Download it first.")
+            raise SettingsError(_why_not_here(model))
         set_default_model(self._store, view.name)
         return self.view(model)
 
@@ -104,28 +121,48 @@ def _of_preset(preset: Preset, measured: Probe | None, default: str) -> ModelVie
         preset.is_embedded or all(commit_of(name) for name in names),
         preset.name == default,
         measured,
+        None if preset.is_embedded else sum(bytes_of(name) for name in names),
     )
 
 
 def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
     """A model about which only the local files are known."""
-    is_folder = Path(model).expanduser().exists()
-    names = () if is_folder else _repositories(model)
+    path = local_models.path_of(model)
+    names = () if path is not None else _repositories(model)
     commits = [commit_of(name) for name in names]
+    if path is not None:
+        licence, on_disk = local_models.licence_in(path), local_models.size_of(path)
+    else:
+        stated = [local_models.licence_in(snapshot_of(name)) for name in names]
+        licence = next(filter(None, stated), "see its page" if names else "")
+        on_disk = sum(bytes_of(name) for name in names)
     return ModelView(
         name=model,
         model=model,
         captioner=None,
         good_for="your own choice",
         parameters=None,
-        download=sum(bytes_of(name) for name in names) if any(commits) else None,
+        download=on_disk if any(commits) else None,
         memory=measured.memory if measured is not None else None,
-        licence="see its page" if names else "",
+        licence=licence,
         revision=(commits[0] or "main") if commits else "",
-        is_here=is_folder or (bool(commits) and all(commits)),
+        is_here=local_models.is_model(path) if path is not None else bool(names) and all(commits),
         is_default=model == default,
         probe=measured,
+        on_disk=on_disk,
     )
+
+
+def _can_be_used(model: str) -> bool:
+    """Whether the model is a file or folder that is still there, or can be downloaded."""
+    return local_models.path_of(model) is not None or bool(_repositories(model))
+
+
+def _why_not_here(model: str) -> str:
+    path = local_models.path_of(model)
+    if path is not None:
+        return f"The folder '{path}' holds no config.json, or no weights beside it. Name a model's."
+    return f"'{model}' is not on this machine. Download it first."
 
 
 def _repositories(model: str) -> tuple[str, ...]:

@@ -1,16 +1,26 @@
 """The Models page and the choice of a model to score with: what they say and what they start."""
 
+import html
+import threading
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import pytest
 
+from backend.errors import ModelUnavailable
 from backend.jobs.model_manager import ModelView
 from backend.jobs.model_probe import Probe
+from backend.progress import Progress
 from backend.workspace import Workspace
+from tests.datasets.hub_server import Hub
+from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
 from tests.lab.scenes.other_pictures import generated
+from traced_ui import models_page
 from traced_ui.datasets import imported_note
 from traced_ui.models_page import choices, chosen_by, done_message, models_html
+
+__all__ = ["checkpoint", "hub"]  # fixtures
 
 PROBE = Probe("fast", None, "cpu", "float32", 600.0, 2.0, 700_000_000, 2, "2026-11-23T00:00:00")
 
@@ -83,3 +93,152 @@ def test_what_a_job_has_brought() -> None:
     )
     probe = {"model": "fast", "seconds": 600.0, "memory": 700_000_000}
     assert "10 min for a thousand pairs" in done_message("probe", probe)
+
+
+class ModelsPage:
+    """The page as Gradio has it: what its buttons and its timer call, and what they change."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        with gr.Blocks() as self.blocks:
+            models_page.build(workspace)
+        self.job: int | None = None
+
+    def click(self, button: str, model: str | None, username: str | None = None) -> dict[str, Any]:
+        """Click `models-BUTTON` with this model chosen; the new values by element id or type."""
+        changed = self._call(f"models-{button}", "click", model, gr.Request(username=username))
+        self.job = changed.get("state", self.job)
+        return changed
+
+    def tick(self, model: str | None) -> dict[str, Any]:
+        """What the timer does once a second."""
+        return self._call("timer", "tick", self.job, model)
+
+    def ended(self, model: str) -> dict[str, Any]:
+        """What the timer does once the job has ended."""
+        assert self.workspace.jobs.background.wait(120)
+        return self.tick(model)
+
+    def _call(self, component: str, event: str, *inputs: Any) -> dict[str, Any]:
+        (function,) = [
+            function for function in self.blocks.fns.values()
+            for id, name in function.targets
+            if name == event and _called(self.blocks.blocks[id]) == component
+        ]  # fmt: skip
+        assert function.fn is not None
+        takes = [_called(block) for block in function.inputs]
+        assert takes == (["state"] if event == "tick" else []) + ["models-choice"]
+        values = function.fn(*inputs)
+        outputs = [_called(block) for block in function.outputs]
+        return dict(zip(outputs, values, strict=True))
+
+
+def _called(block: Any) -> str:
+    return getattr(block, "elem_id", None) or block.get_block_name()
+
+
+def row_of(table: str, model: str) -> str:
+    """The line of the table with this model."""
+    (line,) = [part for part in table.split("<tr>") if f"<b>{html.escape(model)}</b>" in part]
+    return line
+
+
+def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace, hub: Hub) -> None:
+    page = ModelsPage(workspace)
+    started = page.click("download", NAME)
+    assert started["timer"].active
+    assert NAME in started["models-message"]
+    brought = page.ended(NAME)
+    assert f"On this machine now: {NAME} at {COMMIT[:12]}." in brought["models-message"]
+    assert not brought["timer"].active
+    assert workspace.models.view(NAME).is_here
+
+    page.click("probe", f" {NAME} ")
+    measured = page.ended(NAME)
+    probe = workspace.models.view(NAME).probe
+    assert probe is not None
+    said = done_message("probe", {"model": NAME, "seconds": probe.seconds, "memory": probe.memory})
+    assert html.unescape(measured["models-message"]).count(said) == 1
+    assert "not measured" not in row_of(measured["models-table"], NAME)
+    assert "not measured" in row_of(measured["models-table"], "fast")
+
+    chosen = page.click("default", NAME)
+    assert workspace.models.default() == NAME
+    assert f"scored with '{NAME}'" in html.unescape(chosen["models-message"])
+    assert "for new datasets" in row_of(chosen["models-table"], NAME)
+    assert "for new datasets" not in row_of(chosen["models-table"], "embedded")
+
+    assert "<td>no</td>" not in row_of(chosen["models-table"], NAME)
+    removed = page.click("remove", NAME)
+    assert f"'{NAME}' is removed" in html.unescape(removed["models-message"])
+    assert "<td>no</td>" in row_of(removed["models-table"], NAME)
+    assert not workspace.models.view(NAME).is_here
+
+
+def test_a_job_is_watched_until_it_ends(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    running, over = threading.Event(), threading.Event()
+
+    def download(model: str, progress: Progress) -> None:
+        progress(3, 9, f"Downloading {model} (bytes)")
+        running.set()
+        assert over.wait(120)
+        raise ModelUnavailable(f"The hub has no model '{model}'.")
+
+    monkeypatch.setattr("backend.jobs.model_download.download", download)
+    page = ModelsPage(workspace)
+    assert not page.tick("fast")["timer"].active  # nothing has been started
+    page.click("download", "fast")
+    assert running.wait(120)
+    seen = page.tick("fast")
+    assert "Downloading the model fast" in seen["models-message"]
+    assert seen["timer"] == seen["models-table"] == gr.skip()
+    over.set()
+    ended = page.ended("fast")
+    assert "The hub has no model 'fast'." in html.unescape(ended["models-message"])
+    assert not ended["timer"].active
+    assert row_of(ended["models-table"], "fast")
+
+
+def test_what_cannot_be_done_is_refused_in_words(workspace: Workspace, hub: Hub) -> None:
+    page = ModelsPage(workspace)
+    with pytest.raises(gr.Error, match="Download it first"):
+        page.click("default", NAME)
+    with pytest.raises(gr.Error, match="not on this machine"):
+        page.click("remove", NAME)
+    with pytest.raises(gr.Error, match="comes with the program"):
+        page.click("remove", "embedded")
+    page.click("probe", NAME)
+    failed = html.unescape(page.ended(NAME)["models-message"])
+    assert f"'{NAME}' has not been downloaded" in failed
+    assert "--" not in failed
+    assert workspace.models.default() == "embedded"
+    assert hub.requests == []
+
+
+@pytest.mark.parametrize("button", ["download", "probe", "default", "remove"])
+def test_each_button_asks_who_and_which(workspace: Workspace, button: str) -> None:
+    workspace.accounts.add("bob", "a long password", "curator")
+    page = ModelsPage(workspace)
+    with pytest.raises(gr.Error, match="Only an adjudicator"):
+        page.click(button, "embedded", "bob")
+    with pytest.raises(gr.Error, match="Choose a model"):
+        page.click(button, " ")
+    assert workspace.jobs.recent() == []
+
+
+def test_a_hostile_name_is_text_wherever_the_page_shows_it(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    folder = tmp_path / "<img src=x onerror=alert(1)>"
+    folder.mkdir()
+    for name in ("config.json", "model.safetensors"):
+        (folder / name).write_text("{}")
+    page = ModelsPage(workspace)
+    started = page.click("download", str(folder))
+    ended = page.ended(str(folder))
+    chosen = page.click("default", str(folder))
+    for part in (started["models-message"], ended["models-message"], *chosen.values()):
+        assert "<img" not in part
+        assert "&lt;img src=x" in part

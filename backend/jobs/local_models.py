@@ -1,0 +1,86 @@
+"""What is known of the models on this machine from their files alone, without loading any."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+from backend.engine import hub_cache
+from backend.engine.presets import checkpoints
+
+#: `model_type` of the configurations that scorers are made of; the cache is shared with programs
+#: that download models of every kind. The same as the families' (`engine/scoring/loading.py`),
+#: which cannot be imported without torch.
+MODEL_TYPES = frozenset({"clip", "metaclip_2", "siglip", "blip"})
+_OPEN_CLIP_WEIGHTS = "open_clip_model.safetensors"
+#: Bytes read of a model card: its licence is at the beginning.
+_CARD = 1 << 16
+_LICENCE = re.compile(r"^license(?:_name)?:[ \t]*[\"']?([^\"'\n]{1,60})", re.MULTILINE)
+
+
+def downloaded_scorers() -> list[str]:
+    """The complete scorers in the hub's cache, in the form accepted by `--model`; those of presets
+    are left out."""
+    presets = {checkpoint.name for checkpoint in checkpoints()}
+    named = (_scorer_in(name) for name in hub_cache.names() if name not in presets)
+    return [name for name in named if name]
+
+
+def _scorer_in(name: str) -> str:
+    """How `--model` is given this hub model; "" if it is no scorer or is not complete."""
+    snapshot = hub_cache.snapshot_of(name)
+    if snapshot is None:
+        return ""
+    if (snapshot / "open_clip_config.json").is_file() and (snapshot / _OPEN_CLIP_WEIGHTS).exists():
+        return hub_cache.OPEN_CLIP_HUB + name
+    return name if _is_scorer(_json(snapshot / "config.json")) else ""
+
+
+def _is_scorer(configuration: dict[str, Any]) -> bool:
+    """A captioner has the type of a scorer, and another class."""
+    classes = " ".join(map(str, configuration.get("architectures") or ()))
+    is_captioner = "ConditionalGeneration" in classes
+    return configuration.get("model_type") in MODEL_TYPES and not is_captioner
+
+
+def path_of(model: str) -> Path | None:
+    """The file or folder that `--model` names, also as in `open_clip:ARCHITECTURE@FILE`; None if
+    nothing is there."""
+    _, _, file = model.partition("@") if ":" in model else ("", "", "")
+    paths = (Path(text).expanduser() for text in (model, file) if text)
+    return next((path for path in paths if os.path.exists(path)), None)
+
+
+def is_model(path: Path) -> bool:
+    """Whether a folder has a model's configuration and weights. A file is taken for weights."""
+    return hub_cache.is_whole(path) if path.is_dir() else path.is_file()
+
+
+def size_of(path: Path) -> int:
+    """Disk space used by a model's file or folder, in bytes."""
+    files = path.iterdir() if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def licence_in(folder: Path | None) -> str:
+    """The licence stated in the folder's model card; "" without a card."""
+    card = folder / "README.md" if folder is not None else None
+    if card is None or not card.is_file():
+        return ""
+    try:
+        with card.open(encoding="utf-8", errors="replace") as file:
+            head = file.read(_CARD)
+    except OSError:
+        return ""
+    facts = head[4:].partition("\n---")[0] if head.startswith("---\n") else ""
+    # "license: other" is followed by the licence's name.
+    return next((text.strip() for text in _LICENCE.findall(facts) if text.strip() != "other"), "")
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
