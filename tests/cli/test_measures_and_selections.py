@@ -1,5 +1,6 @@
 """`score --support --specificity`, `bags`, `select` and thinned exports as scripts use them."""
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -193,3 +194,45 @@ def test_enriched_captions_are_exported_on_request(made: dict[str, str], tmp_pat
     assert status == 0, err
     assert "(0 corrected, 1 enriched, 0 tagged)" in printed
     assert not (tmp_path / "3").exists()
+
+
+def test_a_table_says_of_each_caption_where_it_comes_from(
+    made: dict[str, str], tmp_path: Path
+) -> None:
+    workspace = Workspace(
+        load_settings({"data_directory": made["TRACED_DATA_DIRECTORY"], "author": "Ada"}, {})
+    )
+    with workspace.store.writing() as session:
+        pairs = list(pair_queries.iterate_pairs(session, 1))
+        suggestion_queries.save_suggestions(
+            session,
+            [
+                suggestion_queries.NewSuggestion(
+                    pairs[place].id, "boost", f"an enriched text {place}", 0.5, 0.6, kind="boost",
+                    provenance={"boost": "holistic"},
+                )
+                for place in (4, 5)
+            ],
+        )  # fmt: skip
+    (accepted,) = workspace.review.suggestions(pairs[4].id, "boost")
+    workspace.review.decide(pairs[4].id, 0, "correction", suggestion_id=accepted.id)
+    workspace.review.decide(pairs[6].id, 0, "correction", "a corrected text")
+    workspace.store.close()
+    kinds = {}
+    for captions in ("decided", "enriched"):
+        out = tmp_path / captions
+        as_json(made, "export", "pairs", str(out), "--format", "csv", "--captions", captions)
+        (table,) = out.glob("*.csv")
+        with table.open(encoding="utf-8-sig", newline="") as file:
+            rows = {
+                row["id"]: (row["caption"], row["caption_kind"]) for row in csv.DictReader(file)
+            }
+        assert len(rows) == COUNT
+        kinds[captions] = {name: row for name, row in rows.items() if row[1] != "human"}
+    decided = {
+        "4": ("an enriched text 4", "holistic"), "6": ("a corrected text", "corrected"),
+    }  # fmt: skip
+    assert kinds["decided"] == decided
+    assert kinds["enriched"] == decided | {
+        "3": ("a brown dog beside word003", "blend"), "5": ("an enriched text 5", "holistic"),
+    }  # fmt: skip

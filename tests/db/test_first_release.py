@@ -5,11 +5,13 @@ scored, six of them decided, with an undo, a redo and a second thought.
 """
 
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from alembic import command
-from sqlalchemy import MetaData, create_engine, text
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, MetaData, create_engine, text
 
 from backend.settings import load_settings
 from backend.workspace import Workspace
@@ -88,4 +90,68 @@ def test_everything_is_there_and_goes_on(first_release: str) -> None:
     undone = workspace.review.undo(dataset, "Ada")  # the last of her own
     assert undone is not None
     assert (undone.pair_id, undone.decision) == (listed[2].id, "correct")
+    store.close()
+
+
+def revisions() -> list[str]:
+    """All revisions before the newest, oldest first."""
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
+        scripts = ScriptDirectory.from_config(upgrade.alembic_config(connection))
+        known = [script.revision for script in scripts.walk_revisions()]
+    engine.dispose()
+    return known[:0:-1]
+
+
+def decide_at_this_revision(connection: Connection, pair_id: int) -> bool:
+    """Accept a caption as the program of this schema did; whether it says that it enriches."""
+    tables = MetaData()
+    tables.reflect(connection, only=["pairs", "verdicts"])
+    when = datetime(2026, 11, 23, tzinfo=UTC)
+    both = {"decision": "correction", "corrected_caption": "A later text."}
+    rich = {"enriches": True} if "enriches" in tables.tables["verdicts"].columns else {}
+    act = {"pair_id": pair_id, "version": 1, "author": "Ben", "created_at": when, "replaces": 0}
+    verdicts_table = tables.tables["verdicts"]
+    stands = {"stands" if "stands" in verdicts_table.columns else "standing_version": 1}
+    connection.execute(verdicts_table.insert().values(**act, **both, **rich, **stands))
+    pairs_table = tables.tables["pairs"]
+    now = {"verdict_version": 1, "standing_version": 1, "decided_at": when, "decided_by": "Ben"}
+    connection.execute(
+        pairs_table.update().where(pairs_table.c.id == pair_id).values(**now, **both, **rich)
+    )
+    return bool(rich)
+
+
+@pytest.mark.parametrize("revision", revisions())
+def test_a_store_of_every_revision_keeps_its_verdicts(revision: str, tmp_path: Path) -> None:
+    """The first release's data, brought to that revision, where another verdict is given."""
+    with sqlite3.connect(tmp_path / "old.db") as raw:
+        raw.executescript(DUMP.read_text(encoding="utf-8"))
+    raw.close()
+    url = f"sqlite:///{tmp_path}/old.db"
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        command.upgrade(upgrade.alembic_config(connection), revision)
+    with engine.begin() as connection:
+        is_richer = decide_at_this_revision(connection, 7)
+    engine.dispose()
+    store = open_store(url)
+    assert store.upgraded_from == revision
+    with store.reading() as session:
+        listed = list(pairs.iterate_pairs(session, 1))
+        acts = {pair.id: verdicts.history(session, pair.id) for pair in listed[:7]}
+    assert [pair.decision for pair in listed[:7]] == [*DECISIONS, "correction"]
+    assert (listed[1].corrected_caption, listed[6].corrected_caption) == (
+        CORRECTED, "A later text."
+    )  # fmt: skip
+    assert [pair.enriches for pair in listed[:7]] == [False] * 6 + [is_richer]
+    assert [len(of_pair) for of_pair in acts.values()] == [1, 1, 2, 1, 1, 4, 1]
+    assert [(act.author, act.enriches) for act in acts[7]] == [("Ben", is_richer)]
+    with store.writing() as session:  # and it goes on from there
+        verdicts.add_verdict(session, 7, 1, "drop", author="Ada")
+        undone = verdicts.undo_last(session, 1, "Ada")
+    assert undone is not None
+    with store.reading() as session:
+        back = pairs.get_pair(session, 7)
+    assert (back.decision, back.enriches) == ("correction", is_richer)
     store.close()

@@ -306,6 +306,22 @@ def test_a_caption_without_a_phrase_says_so_on_its_page(bare: Workspace, tmp_pat
     ]  # fmt: skip
 
 
+def test_words_of_the_dataset_are_no_nonces(
+    bare: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = NoncePools({(1, "", False): ("blorf", "grint", "snelp")}, False)
+    monkeypatch.setattr(support, "nonce_pools", lambda _: pools)
+    captions = ["A Blorf beside a dog.", "The dog.", "Two (snelp)-like boxes."]
+    dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
+    left, _ = support._pools_for(bare.store, bare.engine, dataset)
+    assert left.words() == {"grint"}
+    bare.jobs.measure_support(dataset)
+    with bare.store.reading() as session:
+        run = run_queries.latest_run(session, dataset, support.KIND)
+    assert run is not None
+    assert run.parameters["nonces"] == left.digest != pools.digest
+
+
 def test_phrases_are_kept_as_they_were() -> None:
     rows = [
         phrase_queries.PhraseRow(0, 5, 2, 5, 0, 0.25, 0.0, -0.5),

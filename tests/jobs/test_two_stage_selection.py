@@ -244,6 +244,24 @@ def test_captions_with_few_phrases_go_last(workspace: Workspace) -> None:
     assert {n for n in range(70) if n % 2} <= kept  # those with two phrases all stay
 
 
+def test_worst_and_specificity_keep_what_is_highest_in_their_own_column(
+    workspace: Workspace,
+) -> None:
+    """Against support, which rises with the number: the weakest phrase falls with it, and the
+    specificity is highest in the middle."""
+    with workspace.store.writing() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        phrase_queries.save_support(session, {i: (n / 10, -n / 20) for n, i in enumerate(ids)})
+        for n, pair_id in enumerate(ids):
+            values = {"specificity": -abs(n - 35.2)}
+            session.execute(update(Pair).where(Pair.id == pair_id).values(**values))
+    assert selected(workspace, TwoStage(by="support")) == set(range(20, 70))
+    assert selected(workspace, TwoStage(by="worst")) == set(range(50))
+    assert selected(workspace, TwoStage(by="specificity")) == set(range(11, 61))
+    half = TwoStage(by="specificity", align=0.5, keep=0.1)
+    assert selected(workspace, half) == set(range(31, 41))
+
+
 def test_what_is_lost_is_said(workspace: Workspace) -> None:
     lost = workspace.review.two_stage(1, TwoStage()).lost
     assert lost.words == 2 + 0  # "rare", "zebra": their only caption leaves

@@ -229,6 +229,26 @@ def test_the_guard_strikes_what_the_picture_does_not_show_and_never_what_people_
     assert {span.word for span in result.struck} == {"brown", "kite"}
 
 
+def test_at_most_three_phrases_are_struck_the_most_doubtful_first() -> None:
+    suspect = {"brown": 0.6, "kite": 0.9, "red": 0.7, "tree": 0.95, "lamp": 0.8}
+    times = 0
+
+    def doubts(text: str, phrases: Sequence[Phrase]) -> list[Doubt]:
+        nonlocal times
+        times += 1
+        return [
+            Doubt(phrase.start, phrase.end, 0.5, suspect[phrase.text(text)], 0.0)
+            for phrase in phrases
+            if phrase.text(text) in suspect
+        ]
+
+    proposal = boost("A brown dog on a red bench with a kite, a tree and a lamp.")
+    result = guard(proposal, ["A dog on a bench."], doubts, None)
+    assert [span.word for span in result.struck] == ["tree", "kite", "lamp"]
+    assert times == 3
+    assert result.caption.startswith("A brown dog on a red bench")
+
+
 def test_what_does_not_fit_goes_before_what_people_wrote() -> None:
     proposal = boost("A dog and a kite on a bench in the park.")
     guarded = guard(proposal, ["A dog on a bench in the park."], doubting(), 8)

@@ -1,0 +1,65 @@
+"""What a selection loses, in sentences, as the command line and the Export page print them."""
+
+from dataclasses import replace
+
+import pytest
+
+from backend.jobs.reports import Lost, SelectionReport, TwoStage
+from backend.jobs.selection_losses import losses
+from traced_ui.export import selection_html
+
+NOTHING = Lost(kinds={}, short=None, words=0, examples=(), splits={}, images=0)
+REPORT = SelectionReport(
+    dataset_id=7, choice=TwoStage(), taking_part=200, pool=140, kept=100, decided=0,
+    align_line=0.3, keep_line=0.1, refitted=False, lost=NOTHING,
+)  # fmt: skip
+
+
+def lines(**lost: object) -> list[str]:
+    return losses(replace(REPORT, lost=replace(NOTHING, **lost)))  # type: ignore[arg-type]
+
+
+def test_every_loss_is_a_sentence_of_its_own() -> None:
+    assert lines() == []
+    assert lines(kinds={"noun": 0.5, "relation": 0.125}) == [
+        "What stays, by kind of word: noun 50%, relation 12%."
+    ]
+    assert lines(short=0.0) == ["Captions of at most 4 words: 0% stay."]
+    assert lines(words=2, examples=("rare", "zebra")) == ["2 words are lost: rare, zebra."]
+    assert lines(images=3) == ["3 images lose all of their captions."]
+
+
+@pytest.mark.parametrize(
+    ("share", "is_thin"), [(0.5, False), (0.41, False), (0.39, True), (0.0, True), (1.0, False)]
+)
+def test_a_split_that_loses_ten_points_more_than_the_whole_is_named(
+    share: float, is_thin: bool
+) -> None:
+    """Half of the pairs stay."""
+    expected = [f"Splits that lose more than the whole: val {share:.0%}."] if is_thin else []
+    assert lines(splits={"train": 0.5, "val": share}) == expected
+
+
+def test_of_several_splits_only_the_thin_ones_are_named() -> None:
+    splits = {"train": 0.55, "val": 0.2, "test": 0.3}
+    assert lines(splits=splits) == ["Splits that lose more than the whole: val 20%, test 30%."]
+
+
+def test_the_export_page_says_what_is_lost_and_links_to_it() -> None:
+    report = replace(
+        REPORT,
+        lost=replace(NOTHING, words=1, examples=("<b>zebra</b>",), splits={"val": 0.1}),
+        stays={"review": "unreviewed", "s_0_from": "0.3"},
+        goes={"lowest match": {"order": "s_0", "s_0_to": "0.29"}},
+        notes=("2 pairs of the first stage have no support and go last",),
+    )
+    html = " ".join(str(selection_html(report, 7)).split())
+    assert "100 of 200 undecided pairs stay." in html
+    assert "1 words are lost: &lt;b&gt;zebra&lt;/b&gt;." in html
+    assert "Splits that lose more than the whole: val 10%." in html
+    assert "Note: 2 pairs of the first stage have no support and go last." in html
+    assert ">see what stays</a>" in html
+    assert ">see what would be left out: lowest match</a>" in html
+    assert html.count('href="?dataset=7&amp;') == 2
+    assert "s_0_from=0.3" in html
+    assert "s_0_to=0.29" in html

@@ -1,0 +1,127 @@
+"""Asking for a richer caption and accepting it on the page: the caption was right."""
+
+from typing import Any
+
+import pytest
+
+from backend.engine.correction import boosting
+from backend.jobs.reports import BoostReport
+from backend.workspace import QueueFilter, Workspace
+from db.queries import suggestions as suggestion_queries
+from db.queries.suggestions import NewSuggestion
+from tests.traced_ui.test_read_ahead import Reader
+from traced_ui.review_actions import ReviewActions
+
+
+def suggest(workspace: Workspace, pair_id: int) -> dict[str, int]:
+    """Two enrichments of different worth and a correction; their ids, by caption."""
+    with workspace.store.writing() as session:
+        suggestion_queries.save_suggestions(
+            session,
+            [
+                NewSuggestion(pair_id, name, f"a {name}", 0.1, s_after, kind=kind, provenance=worth)
+                for name, s_after, kind, worth in (
+                    ("correction", 0.9, "correction", None),
+                    ("longer", 0.5, "boost", {"boost": "blend", "worth": 0.3}),
+                    ("longest", 0.2, "boost", {"boost": "holistic", "worth": 0.9}),
+                )
+            ],
+        )
+    with workspace.store.reading() as session:
+        listed = suggestion_queries.list_suggestions(session, pair_id, kind=None)
+    return {suggestion.caption: suggestion.id for suggestion in listed}
+
+
+def verdict(workspace: Workspace, pair_id: int) -> tuple[str | None, bool, str | None, int]:
+    """(decision, enriches, caption from now on, errors of the dataset)."""
+    view = workspace.review.open_pair(pair_id)
+    errors = workspace.summary(view.dataset_id).errors_found
+    return view.decision, view.enriches, view.corrected_caption, errors
+
+
+@pytest.fixture
+def page(workspace: Workspace) -> Reader:
+    return Reader(ReviewActions(workspace))
+
+
+def test_the_enrichment_that_is_accepted_is_the_one_that_the_page_numbers(page: Reader) -> None:
+    workspace, first = page.actions.workspace, page.session.pair_id
+    suggest(workspace, first)
+    assert "There is no suggestion 3" in page.press("enrich-3")
+    view = page.view(first)
+    assert [shown.caption for shown in view.enrichments] == ["a longest", "a longer"]
+    assert "Saved" in page.press("enrich-1")
+    assert verdict(workspace, first) == ("correction", True, "a longest", 0)
+    assert page.session.pair_id != first
+    page.press("undo")
+    assert verdict(workspace, first) == (None, False, None, 0)
+    page.press("enrich-2")
+    assert verdict(workspace, first) == ("correction", True, "a longer", 0)
+    page.press("undo")
+    page.press("suggestion-1")  # a correction has a number of its own
+    assert verdict(workspace, first) == ("correction", False, "a correction", 1)
+
+
+def test_an_enrichment_accepted_in_a_post_is_no_error(page: Reader) -> None:
+    workspace, first = page.actions.workspace, page.session.pair_id
+    ids, view = suggest(workspace, first), page.view(first)
+    order = page.post(shown=first)["order"]
+    without = page.post(page.act(view, "enrich-1"), shown=order[0])
+    assert "is not a verdict" in without["returned"]
+    assert verdict(workspace, first) == (None, False, None, 0)
+    act = page.act(view, "enrich-1", suggestion=ids["a longest"])
+    done = page.post(act, shown=order[0])
+    assert not done["returned"]
+    assert verdict(workspace, first) == ("correction", True, "a longest", 0)
+    assert not page.post(act, shown=order[0])["returned"]  # posted again: written once
+    assert page.view(first).version == 1
+    # An enrichment of another pair is not accepted for this one.
+    other = page.post(
+        page.act(page.view(order[0]), "enrich-1", suggestion=ids["a longer"]), shown=order[1]
+    )
+    assert "<li>" in other["returned"]
+    assert page.view(order[0]).decision is None
+
+
+def test_r_asks_for_the_pair_on_the_page_and_says_why_there_is_nothing(
+    page: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workspace, first = page.actions.workspace, page.session.pair_id
+    asked: list[tuple[QueueFilter, Any]] = []
+    outcomes = [{"offered": 1}, {"looks wrong": 1}, {}, {"asked before": 1}]
+    stops = ["", "", "", "the budget of 5 requests is spent"]
+
+    def boost(filter: QueueFilter, booster: Any) -> BoostReport:
+        outcome, stopped = outcomes[len(asked)], stops[len(asked)]
+        asked.append((filter, booster))
+        if outcome == {"offered": 1}:
+            suggest(workspace, first)
+        return BoostReport(1, 1, outcome, 0, 1, 0, 0, 0, None, stopped)
+
+    monkeypatch.setattr(workspace.jobs, "boost", boost)
+    monkeypatch.setattr(workspace.jobs, "booster", tuple)
+    assert page.press("richer") == ""
+    assert 'data-action="enrich-1"' in page.shown.stage
+    assert "longest" in page.shown.stage
+    assert "No richer caption: looks wrong." in page.press("richer")
+    assert "No richer caption: nothing to enrich." in page.press("richer")
+    assert "No richer caption: the budget of 5 requests is spent" in page.press("richer")
+    assert asked == [(QueueFilter(1, among=(first,)), tuple(boosting.KINDS))] * 4
+    assert page.session.pair_id == first
+    assert page.view(first).decision is None
+
+
+def test_whoever_enriches_a_caption_agrees_that_it_was_right(page: Reader) -> None:
+    workspace, first = page.actions.workspace, page.session.pair_id
+    ids = suggest(workspace, first)
+    workspace.review.decide(
+        first, 0, "correction", suggestion_id=ids["a longest"], author="Ada"
+    )  # fmt: skip
+    workspace.review.decide(first, 1, "correct", author="Ben")
+    team = workspace.accounts.of_dataset(1)
+    assert (team.right_or_wrong.pairs, team.right_or_wrong.same) == (1, 1)
+    assert (team.by_verdict.pairs, team.by_verdict.same) == (1, 0)
+    workspace.review.decide(
+        first, 2, "correction", suggestion_id=ids["a correction"], author="Ada"
+    )  # fmt: skip
+    assert workspace.accounts.of_dataset(1).right_or_wrong.same == 0
