@@ -313,7 +313,7 @@ def test_words_of_the_dataset_are_no_nonces(
     monkeypatch.setattr(support, "nonce_pools", lambda _: pools)
     captions = ["A Blorf beside a dog.", "The dog.", "Two (snelp)-like boxes."]
     dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
-    left, _ = support._pools_for(bare.store, bare.engine, dataset)
+    left, _, _ = support._pools_for(bare.store, bare.engine, dataset, len(captions))
     assert left.words() == {"grint"}
     bare.jobs.measure_support(dataset)
     with bare.store.reading() as session:

@@ -96,7 +96,7 @@ def test_r_asks_for_the_pair_on_the_page_and_says_why_there_is_nothing(
         asked.append((filter, booster))
         if outcome == {"offered": 1}:
             suggest(workspace, first)
-        return BoostReport(1, 1, outcome, 0, 1, 0, 0, 0, None, stopped)
+        return BoostReport(1, 1, outcome, 0, 1, 0, 0, 0, 0.0, stopped)
 
     monkeypatch.setattr(workspace.jobs, "boost", boost)
     monkeypatch.setattr(workspace.jobs, "booster", tuple)
