@@ -260,7 +260,7 @@ def overview_html(workspace: Workspace) -> str:
         for s in listed
         if s.other_languages
     ]
-    return Markup("").join([table(head, rows, {1, 2, 3, 4, 5}), *notes])
+    return "".join([table(head, rows, {1, 2, 3, 4, 5}), *notes])
 
 
 def problems_html(workspace: Workspace, dataset_id: int | None, page: int) -> str:

@@ -112,8 +112,8 @@ def decide_at_this_revision(connection: Connection, pair_id: int) -> bool:
     rich = {"enriches": True} if "enriches" in tables.tables["verdicts"].columns else {}
     act = {"pair_id": pair_id, "version": 1, "author": "Ben", "created_at": when, "replaces": 0}
     verdicts_table = tables.tables["verdicts"]
-    stands = {"stands" if "stands" in verdicts_table.columns else "standing_version": 1}
-    connection.execute(verdicts_table.insert().values(**act, **both, **rich, **stands))
+    in_force = {"stands" if "stands" in verdicts_table.columns else "standing_version": 1}
+    connection.execute(verdicts_table.insert().values(**act, **both, **rich, **in_force))
     pairs_table = tables.tables["pairs"]
     now = {"verdict_version": 1, "standing_version": 1, "decided_at": when, "decided_by": "Ben"}
     connection.execute(
