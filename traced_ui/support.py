@@ -16,12 +16,14 @@ HELP = (
     "How much s falls, for this model, when a phrase is made meaningless by replacing its head "
     "with a nonsense word. Our reading of Counterfactual Phrase Intervention. Hollow is not wrong."
 )
+_DOUBTFUL = " · suspect, and yet supported more than usual: the scorer is unsure about this word"
 
 
 @dataclass(frozen=True)
 class PhraseChip:
     """One phrase for display. `left`, `share`: start and length of its bar, as fractions of the
-    width; `is_unsure`: the choice of nonsense word matters more than the phrase."""
+    width; `is_unsure`: the choice of nonsense word matters more than the phrase; `is_doubtful`: it
+    contains a suspect word, and is supported nevertheless."""
 
     text: str
     kind: str
@@ -29,6 +31,7 @@ class PhraseChip:
     is_tested: bool = False
     is_against: bool = False
     is_unsure: bool = True
+    is_doubtful: bool = False
     pas: float = 0.0
     left: float = 0.5
     share: float = 0.0
@@ -64,10 +67,11 @@ def _chip(text: str, view: PhraseView, largest: float) -> PhraseChip:
         text,
         view.kind,
         f"{view.kind} · s {moves} by {abs(view.pas):.3f} ± {view.spread:.3f} when it is made "
-        "meaningless",
+        f"meaningless{_DOUBTFUL if view.suspect_yet_supported else ''}",
         is_tested=True,
         is_against=view.pas < 0,
         is_unsure=view.spread > abs(view.pas),
+        is_doubtful=view.suspect_yet_supported,
         pas=view.pas,
         left=0.5 + min(half, 0.0),
         share=abs(half),

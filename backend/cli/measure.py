@@ -8,7 +8,6 @@ import typer
 
 from backend.cli.options import (
     AS_JSON,
-    CAPTIONER,
     DATABASE,
     DETECTOR,
     DEVICE,
@@ -87,7 +86,13 @@ def evaluate(
         int, typer.Option(min=0, help="Also correct this many wrong captions per run and evaluate "
                                       "the corrections.")
     ] = 0,
-    captioner: CAPTIONER = None,
+    captioner: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME_OR_DIR", help="Captioner that judges each word and refills "
+                     "suspect ones, or 'none'. Default: the embedded one beside the embedded "
+                     "scorer. With specificity and --dataset: captioners to evaluate; may be given "
+                     "several times."),
+    ] = None,
     word_weights: Annotated[
         str, typer.Option(help="Weights of the signs of suspect words: default, or fitted on "
                           "errors injected into the training half, without a label.")
@@ -162,7 +167,7 @@ def evaluate(
                 first_seed,
                 size,
                 bags,
-                captioner,
+                captioner or (),
                 captions,
                 markdown,
                 device,
@@ -188,6 +193,8 @@ def evaluate(
                 f"Evaluate '{EVALUATIONS[0]}' (the default), {others}, or '{EVALUATIONS[-1]}' with "
                 "--ratings FILE or --words FILE."
             )
+        if captioner and len(captioner) > 1:
+            raise SettingsError("Detection is evaluated with one captioner: give --captioner once.")
         from dataclasses import replace
 
         from backend.engine.correction.language_model_suggestions import Corrector
@@ -213,7 +220,7 @@ def evaluate(
             )
         plan = Plan(
             dataset=dataset, image_root=image_root, scorers=scorer or ["blip-itm"], model=model,
-            embedded=embedded or [MODELS], captioner=captioner,
+            embedded=embedded or [MODELS], captioner=captioner[0] if captioner else None,
             explorers=[Exploring(name) for name in explorer or ["elimination"]],
             noises=NOISES if noise == "all" else [noise], seeds=seeds, first_seed=first_seed,
             pairs=pairs, detector=detector or "best", compare=compare, corrections=corrections,

@@ -1,6 +1,7 @@
 """`bags`, `boost`, `evaluate specificity`, `evaluate boosting`: do captions single out their
 pictures?"""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -173,7 +174,7 @@ def evaluate_specificity(
     first_seed: int,
     sizes: list[int] | None,
     bags: Path | None,
-    captioner: str | None,
+    captioners: Sequence[str],
     captions: Path | None,
     out: Path | None,
     device: str | None,
@@ -189,7 +190,7 @@ def evaluate_specificity(
     kind = (scorer or ["clip"])[0]
     with progress("Evaluating") as update:
         if dataset == "scenes":
-            if bags or captions or captioner or model:
+            if bags or captions or captioners or model:
                 raise SettingsError(
                     "--bags, --captions, --captioner and --model need a dataset: --dataset PATH."
                 )
@@ -205,7 +206,7 @@ def evaluate_specificity(
             )
             report = evaluate_dataset(
                 Path(dataset).expanduser(), image_root, settings.model, settings.kind,
-                sizes or SIZES, bags, captioner, captions, pairs, first_seed, device, update,
+                sizes or SIZES, bags, captioners, captions, pairs, first_seed, device, update,
             )  # fmt: skip
     text = tables(report)
     if out is not None:

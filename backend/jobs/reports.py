@@ -331,7 +331,8 @@ class Lost:
 @dataclass(frozen=True)
 class SelectionReport:
     """`taking_part`: undecided pairs of the split; `pool`, `kept`: those left after stages one and
-    two; `decided`: pairs that curators have judged, which count towards no quota. `align_line`,
+    two; `decided`: pairs that curators have judged, which count towards no quota; `edited`:
+    undecided pairs of the split with an edited caption, which stay likewise. `align_line`,
     `keep_line`: the lowest match and the lowest stage-two value that stayed. `refitted`: support
     was renormalised for this first stage. `stays`, `goes`: fields of queues that show what stays
     and, by stage, what leaves."""
@@ -342,6 +343,7 @@ class SelectionReport:
     pool: int
     kept: int
     decided: int
+    edited: int
     align_line: float | None
     keep_line: float | None
     refitted: bool

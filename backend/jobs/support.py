@@ -246,7 +246,8 @@ def write_support(store: Store, dataset_id: int, run_id: int) -> int:
         columns = phrase_queries.selection_columns(session, dataset_id, None)
     ids = columns.ids
     pool = pool_of(columns.s_0, ~np.isnan(columns.s_0), ALIGN_SHARE)
-    support, weakest = support_of(store, run_id, ids, pool)
+    scale = normalisation_over(store, run_id, ids, pool)
+    support, weakest = support_of(store, run_id, ids, scale)
     for first in range(0, len(ids), 5000):
         part = slice(first, first + 5000)
         with store.writing() as session:
@@ -260,21 +261,29 @@ def write_support(store: Store, dataset_id: int, run_id: int) -> int:
                     )
                 },
             )  # fmt: skip
+    with store.writing() as session:
+        run_queries.record_observed(session, run_id, means=list(scale.means))
     return int(np.isnan(support).sum())
 
 
-def support_of(
+def normalisation_over(
     store: Store, run_id: int, ids: NDArray[np.int64], pool: NDArray[np.bool_]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(support, weakest) of the pairs `ids` (ascending), normalised over `pool`, both [pairs]; NaN
-    if there is no testable phrase."""
+) -> Normalisation:
+    """The normalisation over `pool`, a mask of the pairs `ids` (ascending), both [pairs]."""
     moments = PoolMoments()
     with store.reading() as session:
         for pair_id, kinds, values in phrase_queries.iterate(session, run_id):
             row = int(np.searchsorted(ids, pair_id))
             if row < len(ids) and ids[row] == pair_id and pool[row]:
                 moments.add(kinds, values)
-    scale: Normalisation = moments.normalisation()
+    return moments.normalisation()
+
+
+def support_of(
+    store: Store, run_id: int, ids: NDArray[np.int64], scale: Normalisation
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(support, weakest) of the pairs `ids` (ascending), both [pairs]; NaN if there is no testable
+    phrase."""
     support, weakest = np.full(len(ids), np.nan), np.full(len(ids), np.nan)
     with store.reading() as session:
         for pair_id, kinds, values in phrase_queries.iterate(session, run_id):

@@ -1,7 +1,8 @@
 """Two-stage selection of a dataset's pairs for training, and what it loses.
 
 Verdicts override the selection: only undecided pairs take part, and decided pairs count towards no
-quota, so that reviewing a pair never removes another one. Nothing is written here.
+quota, so that reviewing a pair never removes another one. The same holds for captions that were
+edited: what was measured is another text. Nothing is written here.
 """
 
 import re
@@ -19,13 +20,13 @@ from backend.engine.phrases.support import ALIGN_SHARE
 from backend.errors import SettingsError
 from backend.jobs.reports import Lost, SelectionReport, TwoStage
 from backend.jobs.selection_losses import SHORT
-from backend.jobs.support import KIND, phrase_counts, support_of
+from backend.jobs.support import KIND, normalisation_over, phrase_counts, support_of
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import datasets as dataset_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
-from db.queries.phrase_scores import SelectionColumns
+from db.queries.phrase_scores import EDITED, SelectionColumns
 from db.queries.runs import RunRow
 
 #: The column for each criterion of the second stage.
@@ -47,6 +48,8 @@ class Chosen:
     selection: Selection
     refitted: bool
     reasons: tuple[str, str]
+    #: Undecided pairs of the splits with an edited caption: they take no part, and stay.
+    edited: int
 
     def reason_of(self, pair_id: int) -> str:
         """Why the pair leaves; "" if it stays or does not take part."""
@@ -78,14 +81,16 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
             raise SettingsError(f"This version does not measure {choice.by}.")
         columns = phrase_queries.selection_columns(session, dataset_id, column)
         run = run_queries.latest_run(session, dataset_id, KIND)
-    takes_part = columns.verdicts == 0
+    in_splits = np.ones(len(columns.ids), np.bool_)
     for split in choice.splits:
         if split not in columns.split_names:
             known = ", ".join(f"'{name}'" for name in columns.split_names if name) or "none"
             raise SettingsError(f"There is no split '{split}'; there are: {known}.")
     if choice.splits:
         numbers = [columns.split_names.index(split) for split in choice.splits]
-        takes_part &= np.isin(columns.splits, numbers)
+        in_splits = np.isin(columns.splits, numbers)
+    # An edited caption stays: what was measured is the text that it replaces.
+    takes_part, edited = (in_splits & (columns.verdicts == n) for n in (0, EDITED))
     needs_phrases = choice.by in ("support", "worst") or choice.least_phrases > 0
     advice = f"Score it first: python app.py score {name}" + " --support" * needs_phrases
     if np.isnan(columns.s_0).all() or (needs_phrases and run is None):
@@ -98,7 +103,8 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
     values, refitted = columns.value, False
     if choice.by in ("support", "worst") and run is not None and choice.align != ALIGN_SHARE:
         pool = pool_of(columns.s_0, takes_part, choice.align)
-        values = support_of(store, run.id, columns.ids, pool)[choice.by == "worst"]
+        scale = normalisation_over(store, run.id, columns.ids, pool)
+        values = support_of(store, run.id, columns.ids, scale)[choice.by == "worst"]
         refitted = True
     if np.isnan(values[takes_part]).all():
         raise SettingsError(_no_value(choice, run, advice))
@@ -116,7 +122,7 @@ def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:
         f"match in the lowest {1 - align:.0%}",
         f"{second} in the lowest {rest:.0%} of the rest",
     )
-    return Chosen(columns, values, takes_part, selection, refitted, reasons)
+    return Chosen(columns, values, takes_part, selection, refitted, reasons, int(edited.sum()))
 
 
 def _no_value(choice: TwoStage, run: RunRow | None, advice: str) -> str:
@@ -147,7 +153,13 @@ def report_on(
         notes.append("a queue holds one split or all of them: the view holds the other splits too")
     if unknown := int(np.isnan(chosen.values[selection.pool]).sum()):
         notes.append(f"{unknown} pairs of the first stage have no {choice.by} and go last")
-    if decided := int((chosen.columns.verdicts > 0).sum()):
+    if chosen.edited:
+        notes.append(
+            f"{chosen.edited} undecided captions were edited: they stay, because their scores are "
+            "those of the original text; the queues still go by these scores"
+        )
+    decided = int(np.isin(chosen.columns.verdicts, (1, 2)).sum())
+    if decided:
         notes.append(
             f"{decided} decided pairs are not in the view: they stay or leave by their verdicts"
         )
@@ -159,7 +171,8 @@ def report_on(
         taking_part=int(chosen.takes_part.sum()),
         pool=int(selection.pool.sum()),
         kept=int(selection.kept.sum()),
-        decided=int((chosen.columns.verdicts > 0).sum()),
+        decided=decided,
+        edited=chosen.edited,
         align_line=selection.align_line,
         keep_line=selection.keep_line,
         refitted=chosen.refitted,

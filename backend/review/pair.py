@@ -36,6 +36,9 @@ from db.queries.runs import RunRow
 from db.queries.specificity import RetrievalRow
 from db.queries.suggestions import SuggestionRow
 
+#: Words at least this suspect that the picture supports all the same are pointed out.
+_LIKELY = 0.5
+
 
 def view_of(
     store: Store, pair_id: int, reader: str | None = None, corrector: str | None = None
@@ -71,6 +74,7 @@ def view_of(
             session, pair_id, reader, dataset.overlap_share, dataset.overlap_people
         )
     trajectory = to_trajectory(pair.caption, stored) if stored is not None else None
+    suspects = to_suspects(detection) if detection is not None else ()
     return PairView(
         pair_id=pair.id,
         dataset_id=pair.dataset_id,
@@ -89,14 +93,14 @@ def view_of(
         looks_abstract=looks_abstract(pair.icc),
         truncated=bool(pair.truncated),
         words_read=len(trajectory.first_step_scores) if trajectory is not None else None,
-        suspects=to_suspects(detection) if detection is not None else (),
+        suspects=suspects,
         trajectory=trajectory,
         wrong_words=() if blind else tuple(marks),
         likeness=Likeness(word, kind, *alike),
         disagreement=pair.disagreement,
         support=pair.support,
         weakest=pair.weakest,
-        phrases=None if phrases is None else tuple(map(_phrase, phrases)),
+        phrases=None if phrases is None else _phrases(phrases, suspects, phrases_run),
         phrases_note=_phrases_note(pair.caption, phrases_run),
         specificity=_specificity(retrieval, measured),
         may_ask=_may_ask(corrector, corrections),
@@ -154,8 +158,20 @@ def _phrases_note(caption: str, run: RunRow | None) -> str:
     return ""
 
 
-def _phrase(row: PhraseRow) -> PhraseView:
-    return PhraseView(row.start, row.end, KINDS[row.kind], row.pas, row.spread)
+def _phrases(
+    rows: Sequence[PhraseRow], suspects: Sequence[SuspectWord], run: RunRow | None
+) -> tuple[PhraseView, ...]:
+    # A run of an earlier version has not recorded the means of the kinds.
+    means = run.observed.get("means") if run is not None else None
+    likely = [word for word in suspects if word.score >= _LIKELY]
+    return tuple(
+        PhraseView(
+            row.start, row.end, KINDS[row.kind], row.pas, row.spread,
+            means is not None and row.basis is not None and row.basis > means[row.kind]
+            and any(word.start < row.end and word.end > row.start for word in likely),
+        )
+        for row in rows
+    )  # fmt: skip
 
 
 def _specificity(row: RetrievalRow | None, run: RunRow | None) -> SpecificityView | None:

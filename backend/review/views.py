@@ -83,13 +83,16 @@ class VerdictView:
 @dataclass(frozen=True)
 class PhraseView:
     """A phrase (characters start:end) and how much s drops when it is replaced by nonsense words,
-    with the spread over these words; None, None if it could not be tested."""
+    with the spread over these words; None, None if it could not be tested.
+    `suspect_yet_supported`: it contains a suspect word, but matters more than the average phrase
+    of its kind: the scorer is unsure about that word."""
 
     start: int
     end: int
     kind: str
     pas: float | None
     spread: float | None
+    suspect_yet_supported: bool = False
 
 
 @dataclass(frozen=True)

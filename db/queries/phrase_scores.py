@@ -144,11 +144,16 @@ def save_support(
         )
 
 
+#: In place of a verdict: none, but the caption was edited, and its scores are the old text's.
+EDITED = 3
+
+
 @dataclass(frozen=True)
 class SelectionColumns:
     """The input of a selection: arrays of shape [pairs] in order of id, NaN where unknown.
 
-    `verdicts`: 0 none, 1 right or corrected, 2 any other. `splits`: indices into `split_names`.
+    `verdicts`: 0 none, 1 right or corrected, 2 any other, EDITED. `splits`: indices into
+    `split_names`.
     """
 
     ids: NDArray[np.int64]
@@ -163,16 +168,18 @@ def selection_columns(session: Session, dataset_id: int, by: str | None) -> Sele
     """Columns of all pairs of a dataset. `by`: column of `value`, such as support; None: s_0."""
     pairs = table_of(Pair).c
     names: dict[str, int] = {}
+    value = pairs[by or "s_0"].label("value")
+    is_edited = pairs.corrected_caption.is_not(None).label("is_edited")
     # The table instead of the mapped class: for a million rows, ORM rows take twice as long.
     rows = session.connection().execute(
-        select(pairs.id, pairs.s_0, pairs[by or "s_0"].label("value"), pairs.decision, pairs.split)
+        select(pairs.id, pairs.s_0, value, pairs.decision, is_edited, pairs.split)
         .where(pairs.dataset_id == dataset_id)
         .order_by(pairs.id)
         .execution_options(yield_per=_TOGETHER)
     )
     parts: list[tuple[NDArray[Any], ...]] = []
     for batch in rows.partitions():
-        ids, s_0, value, decisions, splits = zip(*batch, strict=True)
+        ids, s_0, given, decisions, edited, splits = zip(*batch, strict=True)
         for split in dict.fromkeys(splits):
             names.setdefault(split or "", len(names))
         count = len(ids)
@@ -180,8 +187,8 @@ def selection_columns(session: Session, dataset_id: int, by: str | None) -> Sele
             (
                 np.fromiter(ids, np.int64, count),
                 np.array(s_0, np.float64),  # None becomes NaN
-                np.array(value, np.float64),
-                np.fromiter(map(_verdict, decisions), np.uint8, count),
+                np.array(given, np.float64),
+                np.fromiter(map(_verdict, decisions, edited), np.uint8, count),
                 np.fromiter((names[split or ""] for split in splits), np.int32, count),
             )
         )
@@ -196,8 +203,10 @@ def selection_columns(session: Session, dataset_id: int, by: str | None) -> Sele
     return SelectionColumns(whole_ids, matches, values, verdicts, places, tuple(names))
 
 
-def _verdict(decision: str | None) -> int:
-    return 0 if decision is None else 1 if decision in RIGHT_NOW else 2
+def _verdict(decision: str | None, is_edited: bool) -> int:
+    if decision is None:
+        return EDITED if is_edited else 0
+    return 1 if decision in RIGHT_NOW else 2
 
 
 def pack(rows: Sequence[PhraseRow]) -> bytes:

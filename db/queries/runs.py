@@ -103,7 +103,7 @@ NEWEST_FIRST = (func.coalesce(Run.finished_at, Run.started_at).desc(), Run.id.de
 def record_observed(session: Session, run_id: int, **observed: Any) -> RunRow:
     """Record what the run saw of its data, beside its parameters: it does not tell runs apart."""
     run = get_run(session, run_id)
-    parameters = run.parameters | {OBSERVED: observed}
+    parameters = run.parameters | {OBSERVED: run.observed | observed}
     session.execute(update(Run).where(Run.id == run_id).values(parameters=parameters))
     return get_run(session, run_id)
 

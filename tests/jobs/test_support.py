@@ -15,10 +15,12 @@ from backend.jobs import support
 from backend.jobs.reports import TwoStage
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
+from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
+from db.queries.detections import DetectionRow
 from db.queries.trajectories import TrajectoryRow
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
@@ -286,6 +288,40 @@ def test_pages_say_that_phrases_are_known_in_english_only(
         )  # fmt: skip
     bare.jobs.measure_support(dataset)
     assert shown() == (not is_said, not is_said or not spaced)
+
+
+def test_the_scorer_is_unsure_about_a_suspect_word_that_the_picture_supports(
+    workspace: Workspace,
+) -> None:
+    """Suspect by 0.5 or more, and its phrase above the mean of its kind over the pool."""
+    dataset = workspace.find("pairs")
+    workspace.jobs.measure_support(dataset)
+    with workspace.store.reading() as session:
+        rows = list(pair_queries.iterate_pairs(session, dataset))
+        phrases = {row.id: phrase_queries.phrases_of(session, row.id) or [] for row in rows}
+        before = detection_queries.detections_of(session, [row.id for row in rows])
+    pool = sorted(rows, key=lambda row: (-(row.s_0 or 0), row.id))[: int(0.7 * COUNT)]
+    objects = [p.basis for row in pool for p in phrases[row.id] if p.kind == 0 and p.basis]
+    mean = float(np.mean(objects))
+    hints = set()
+    for row in rows[:20]:
+        for suspicion in (0.45, 0.55):
+            suspects = tuple((p.head_start, p.head_end, suspicion) for p in phrases[row.id])
+            with workspace.store.writing() as session:
+                detection_queries.save_detections(
+                    session, [DetectionRow(row.id, row.p_error, suspects)]
+                )
+            for phrase, view in zip(
+                phrases[row.id], workspace.review.open_pair(row.id).phrases or (), strict=True
+            ):
+                if phrase.kind == 0:
+                    is_above = phrase.basis is not None and phrase.basis > mean
+                    assert view.suspect_yet_supported == (is_above and suspicion > 0.5)
+                    hints.add(view.suspect_yet_supported)
+    assert hints == {False, True}
+    with workspace.store.writing() as session:
+        detection_queries.save_detections(session, list(before.values()))
+    assert len(before) == COUNT
 
 
 def test_a_caption_without_a_phrase_says_so_on_its_page(bare: Workspace, tmp_path: Path) -> None:

@@ -11,9 +11,11 @@ import pytest
 from sqlalchemy import update
 from typer.testing import CliRunner
 
+from backend.engine.bulk_edit import BulkEdit
 from backend.errors import SettingsError
 from backend.jobs.jobs import _restored
 from backend.jobs.reports import ExportChoice, TwoStage
+from backend.review.bulk_edits import edit_captions
 from backend.review.queue_form import from_fields
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
@@ -236,6 +238,28 @@ def test_an_export_thins_every_split_that_is_named(
     )
     assert done.exit_code == 0, done.stderr
     assert json.loads(done.stdout)["kept"] == kept
+
+
+def test_edited_captions_stay_because_their_scores_are_those_of_the_old_text(
+    workspace: Workspace,
+) -> None:
+    with workspace.store.reading() as session:
+        ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+    assert not any("edited" in note for note in workspace.review.two_stage(1, TwoStage()).notes)
+    three = QueueFilter(1, among=(ids[3], ids[88], ids[97]))
+    edited = edit_captions(workspace.store, three, BulkEdit(suffix=" today"), "Ada")
+    assert edited.changed == 3
+    report = workspace.review.two_stage(1, TwoStage())
+    assert (report.taking_part, report.pool, report.kept) == (97, 67, 48)
+    assert (report.edited, report.decided) == (3, 0)
+    assert (
+        "3 undecided captions were edited: they stay, because their scores are those of the "
+        "original text; the queues still go by these scores"
+    ) in report.notes
+    assert workspace.jobs.export_counts(1, ExportChoice(two_stage=TwoStage())).kept == 48 + 3
+    assert workspace.review.two_stage(1, TwoStage(split="train")).edited == 2
+    workspace.review.undo(1, author="Ada")
+    assert workspace.review.two_stage(1, TwoStage()).taking_part == COUNT
 
 
 def test_captions_with_few_phrases_go_last(workspace: Workspace) -> None:

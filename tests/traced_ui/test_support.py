@@ -1,5 +1,7 @@
 """Chips of phrases: plain text, escaped, with what s does on hover."""
 
+from dataclasses import replace
+
 from backend.review.views import PhraseView
 from traced_ui.support import phrase_chips, phrases_section
 
@@ -36,3 +38,14 @@ def test_the_section_is_there_only_where_phrases_were_measured() -> None:
     assert "support -1.23" in html
     assert "One &lt;note&gt;." in html
     assert "Hollow is not wrong" in html
+
+
+def test_a_suspect_word_that_is_supported_has_a_hint() -> None:
+    """The two readings of the picture disagree: the scorer is unsure about this word."""
+    phrases = [replace(view, suspect_yet_supported=view.start == 5) for view in PHRASES]
+    html = phrase_chips(CAPTION, phrases)
+    assert html.count("the scorer is unsure about this word") == 1
+    chip = html.split("<li")[1]
+    assert "suspect, and yet supported more than usual" in chip
+    assert "<small>unsure</small>" in chip
+    assert "unsure" not in phrase_chips(CAPTION, PHRASES[:1])

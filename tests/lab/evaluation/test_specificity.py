@@ -1,13 +1,20 @@
 """The evaluation of specificity on drawn scenes, small."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+import app as program
 from backend.errors import SettingsError
 from backend.lab.evaluation.specificity import evaluate_scenes, markdown
 from backend.lab.scenes.bags import KINDS, scene_bags
 from backend.lab.scenes.caption_reading import claims_of
 from backend.settings import MODELS
+from tests.checkpoints import drawn_pairs, random_vision_to_text
+from tests.datasets.folders import image_folder
 
 
 def test_captions_of_all_kinds_are_true_and_say_more_and_more() -> None:
@@ -31,10 +38,44 @@ def test_generic_ordinary_rich_and_the_tables() -> None:
     assert result["generic", "mined", 3].unique is not None
     assert report.column[0].auc_specificity > 0.6
     message = markdown(report)
-    assert "| COCO captions | 51.1 | 41.3 | 39.6 |" in message
+    assert "| COCO captions | 51.1 | 41.3 | 39.6 | 80.9 |" in message
+    assert "| Holistic | 57.5 | 48.1 | 49.1 | 91.3 |" in message
+    assert "| OFA | 50.4 | 36.3 | 37.2 |  |" in message
     assert "| mark |" in message
 
 
 def test_bags_larger_than_the_dataset_are_refused() -> None:
     with pytest.raises(SettingsError, match="A bag of 7 needs 7 different pictures; there are 4"):
         evaluate_scenes(4, 1, 0, [MODELS], sizes=[3, 7])
+
+
+def test_several_captioners_have_a_row_each(tmp_path: Path) -> None:
+    drawn = drawn_pairs(12, seed=4)
+    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(drawn)]
+    image_folder(tmp_path / "pairs", rows, ())
+    for i, (image, _) in enumerate(drawn):
+        image.save(tmp_path / "pairs" / f"{i}.png")
+    small = str(random_vision_to_text(tmp_path / "vit-gpt2"))
+    embedded = str(MODELS / "scenes-blip-captioner")
+    out = tmp_path / "tables.md"
+    done = CliRunner().invoke(
+        program.app,
+        ["evaluate", "specificity", "--dataset", str(tmp_path / "pairs"), "--size", "3",
+         "--captioner", small, "--captioner", embedded, "--markdown", str(out), "--json"],
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    rows_of: dict[str, list[tuple[int, int]]] = {}
+    for row in json.loads(done.stdout)["rows"]:
+        measured = (row["size"], row["recall"]["captions"])
+        rows_of.setdefault(row["captions"], []).append(measured)
+    assert list(rows_of) == ["the dataset", small, embedded]
+    assert all([size for size, _ in of] == [3, 100] for of in rows_of.values())
+    assert rows_of[small] == rows_of[embedded], "each captions every picture"
+    assert f"| {small} | mined | #3 |" in out.read_text(encoding="utf-8")
+
+
+def test_a_detection_takes_one_captioner() -> None:
+    asked = ["evaluate", "--captioner", "one", "--captioner", "two"]
+    done = CliRunner().invoke(program.app, asked)
+    assert done.exit_code == 2
+    assert "one captioner" in " ".join(done.stderr.split())
