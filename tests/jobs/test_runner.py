@@ -167,6 +167,8 @@ def test_a_cancelled_import_is_retried_with_what_it_was_given(
         return whole(progress=progress, **given)
 
     monkeypatch.setattr(workspace.jobs, "import_dataset", slowly)
+    # Whether the model knows the pictures is not asked here: it would have to be loaded.
+    monkeypatch.setattr(workspace.jobs, "needs_model", lambda dataset_id: "")
     job = workspace.jobs.start("import", None, path=str(folder), name="mine")
     assert work.begun.wait(PATIENCE)
     workspace.jobs.cancel(job)
