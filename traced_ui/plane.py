@@ -7,7 +7,6 @@ other, with a URL.
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -239,34 +238,29 @@ def thresholds_html(view: PlaneView, dataset_id: int) -> str:
         ("abstract captions", *_lines(view.abstract, dataset_id, "icc_to", "ICC of", "or less")),
     ]
     if view.measured:
-        kinds.append(("generic captions", *_generic_lines(view, dataset_id)))
+        generic = _lines(
+            view.generic, dataset_id, "specificity_to", "share of", "or less", math.exp,
+            order="specificity",
+        )  # fmt: skip
+        kinds.append(("generic captions", *generic))
     return render("plane/thresholds.html", kinds=kinds)
 
 
-def _generic_lines(view: PlaneView, dataset_id: int) -> _Lines:
-    """As for the others, with the share for its logarithm, in the queue *generic first*."""
-    shares = tuple(replace(t, at=math.exp(t.at)) for t in view.generic)
-    rows, _ = _lines(shares, dataset_id, "specificity_to", "share of", "or less")
-    links = [
-        (
-            _address(
-                dataset_id, cleaned({"order": "specificity", "specificity_to": f"{line.at:.4f}"})
-            ),
-            row[1],
-        )
-        for line, row in zip(view.generic, rows, strict=True)
-    ]
-    return rows, links
-
-
 def _lines(
-    thresholds: tuple[ThresholdView, ...], dataset_id: int, field: str, of: str, side: str
+    thresholds: tuple[ThresholdView, ...],
+    dataset_id: int,
+    field: str,
+    of: str,
+    side: str,
+    shown: Callable[[float], float] = float,
+    **fields: str,
 ) -> _Lines:
-    """Rows of the table, and (address, text) of the links below it."""
+    """Rows of the table, and (address, text) of the links below it. `shown`: how a threshold is
+    displayed; `fields`: of the queue besides `field`."""
     rows = [
         [
             percent(threshold.wanted),
-            f"{of} {threshold.at:.2f} {side}",
+            f"{of} {shown(threshold.at):.2f} {side}",
             f"{percent(threshold.precision)} of {threshold.decided} decided "
             f"({percent(threshold.low)} to {percent(threshold.high)})",
             percent(threshold.recall),
@@ -275,7 +269,7 @@ def _lines(
         for threshold in thresholds
     ]
     links = [
-        (_address(dataset_id, cleaned({field: f"{threshold.at:.4f}"})), row[1])
+        (_address(dataset_id, cleaned({**fields, field: f"{threshold.at:.4f}"})), row[1])
         for threshold, row in zip(thresholds, rows, strict=True)
     ]
     return rows, links

@@ -2,18 +2,16 @@
 
 import csv
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-import app as program
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
+from tests.cli.invoking import as_json, environment_of, invoked
 from tests.datasets.folders import image_folder
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import PAIRS, score_copies
@@ -27,19 +25,7 @@ CAPTIONS = PAIRS + 4
 @pytest.fixture
 def environment(shared_folder: SharedFolder, tmp_path: Path) -> dict[str, str]:
     """With the dataset *pairs*, scored by the embedded CLIP."""
-    shutil.copytree(shared_folder("scored-copies", score_copies) / "state", tmp_path / "state")
-    return {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
-
-
-def invoked(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(program.app, list(arguments), env=environment)
-    return done.exit_code, done.stdout, done.stderr
-
-
-def as_json(environment: dict[str, str], *arguments: str) -> Any:
-    status, out, err = invoked(environment, *arguments, "--json")
-    assert status == 0, err
-    return json.loads(out)
+    return environment_of(shared_folder("scored-copies", score_copies), tmp_path)
 
 
 def test_what_is_measured_as_well_is_part_of_the_result(

@@ -1,14 +1,10 @@
 """`duplicates` and `map` as scripts use them."""
 
-import json
-import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-import app as program
+from tests.cli.invoking import as_json, environment_of, invoked
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import PAIRS, score_copies
 
@@ -20,19 +16,7 @@ def scored(shared_folder: SharedFolder) -> Path:
 
 @pytest.fixture
 def environment(scored: Path, tmp_path: Path) -> dict[str, str]:
-    shutil.copytree(scored / "state", tmp_path / "state")
-    return {"TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "COLUMNS": "200"}
-
-
-def invoked(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
-    done = CliRunner().invoke(program.app, list(arguments), env=environment)
-    return done.exit_code, done.stdout, done.stderr
-
-
-def as_json(environment: dict[str, str], *arguments: str) -> Any:
-    status, out, err = invoked(environment, *arguments, "--json")
-    assert status == 0, err
-    return json.loads(out)
+    return environment_of(scored, tmp_path)
 
 
 def test_groups_are_listed_and_one_of_each_is_kept(environment: dict[str, str]) -> None:

@@ -126,8 +126,9 @@ def left_out(caption: str, text: str) -> str:
 def _is_tied(text: str, phrase: Phrase, phrases: Sequence[Phrase], said: Said) -> bool:
     """Whether `said` relates one end of this relation to something: which end is named last, and
     by which word, differs between descriptions of the same."""
-    ends = {*_objects_of(text, phrase, phrases), _thing(text, _before(phrase, phrases))}
-    return not _objects_of(text, phrase, phrases) or bool(ends & said.tied)
+    objects = _objects_of(text, phrase, phrases)
+    subject = _thing(text, _before(phrase, phrases))
+    return not objects or bool({*objects, subject} & said.tied)
 
 
 def _objects_of(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> set[str]:

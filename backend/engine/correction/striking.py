@@ -62,14 +62,12 @@ def without(text: str, start: int, end: int) -> str:
     struck = [phrase for phrase in phrases if phrase.start < end and phrase.end > start]
     kinds = {phrase.kind for phrase in struck}
     exchanged: dict[int, str] = {}
-    is_verb = any(p.kind == "relation" and p.end > end for p in struck)  # its preposition stays
-    if "relation" in kinds and not is_verb:
-        place = _place_after(text, phrases, end)
-        gone.update(_words_of(caption, place) if place is not None else ())
-        kinds |= {"object"} if place is not None else set()
-    if is_verb and "object" not in kinds:
-        pass
-    elif "object" in kinds or (not struck and not _is_quality(caption, gone)):
+    if any(phrase.kind == "relation" and phrase.end > end for phrase in struck):
+        kinds.discard("relation")  # only its verb: the preposition stays
+    if "relation" in kinds and (place := _place_after(text, phrases, end)) is not None:
+        gone.update(_words_of(caption, place))
+        kinds.add("object")
+    if "object" in kinds or (not struck and not _is_quality(caption, gone)):
         gone = _thing(caption, phrases, gone)
     elif "relation" in kinds and caption.words[max(gone) + 1 : max(gone) + 2] in _PRONOUNS:
         gone.add(max(gone) + 1)

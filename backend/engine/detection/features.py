@@ -27,8 +27,8 @@ Matrix = NDArray[np.float64]
 
 _EDGE = 1e-5
 #: Signs known a priori: 1 rises with the probability of error, -1 falls. Wrong captions match badly
-#: and can be improved a lot (TRACED §3.2). Models are constrained to these signs, so that they
-#: cannot learn artefacts that merely distinguish injected errors from original captions.
+#: and can be improved considerably (TRACED §3.2). Models are constrained to these signs, so that
+#: they cannot learn artefacts that merely distinguish injected errors from original captions.
 SIGNS: dict[str, int] = {
     "s_0": -1,
     "log-odds of s_0": -1,
