@@ -84,6 +84,9 @@
     drawn.querySelectorAll(DRAFT).forEach((box) => restore(box, pair));
   });
 
+  // A correction that was saved behind (read_ahead.js); until then its pair, opened again, shows it.
+  dropDraft = (pair) => drafts.delete(`correction:${pair}`);
+
   function restore(area, pair) {
     const key = keyOf(area, pair), draft = drafts.get(key);
     const text = draft && draft.text !== draft.before ? draft.text : area.defaultValue;

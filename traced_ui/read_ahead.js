@@ -5,7 +5,8 @@
 // read_ahead.py. Goes on where half_done.js ends (`review.SCRIPTS`).
 {
   const KEPT = "traced-unsent", AGAIN = 2000, PATIENCE = 30000, AT_ONCE = 50;
-  const IN_FAST = /^(next|correct|drop|abstract|unsure|(suggestion|enrich)-[0-9]+)$/;
+  const LONGEST = 2000;  // of a typed caption; what is longer the server refuses while it is in its box
+  const IN_FAST = /^(next|correct|correction|drop|abstract|unsure|(suggestion|enrich)-[0-9]+)$/;
   const queueShown = () => document.querySelector(QUEUE);
   const host = (id) => { const part = document.querySelector(id); return part?.querySelector(".prose") ?? part; };
   const box = (name) => document.querySelector(`#traced-returned .${name}`);
@@ -51,7 +52,7 @@
     likeChildren(old, fresh);
   }
 
-  decideAhead = (action) => {
+  decideAhead = (action, text = null) => {
     const s = stage(), session = queueShown()?.dataset.session;
     if (!s || !session || !IN_FAST.test(action) || isBusy()) return false;
     if ("decided" in s.dataset && action !== "next") return false;  // the server asks whether it is meant
@@ -60,10 +61,11 @@
     if (isAdvancing || !isPainted) { says("too-soon"); return true; }
     if (!isAhead(s) || (!ahead.length && !more)) return false;  // nothing ready, or the queue's end
     const button = document.querySelector(`#traced-stage [data-action="${action}"]`);
-    if (!button && action !== "next") return false;  // the server says what there is
+    if (!button && !["next", "correction"].includes(action)) return false;  // the server says what there is
+    if (text !== null && !isCorrection(text, s)) return false;  // the server says what is wrong with it
     unsent.push({
       pair: Number(s.dataset.pair), version: Number(s.dataset.version), fingerprint: s.dataset.fingerprint,
-      name: s.dataset.name, action, note: document.querySelector(NOTE)?.value ?? "",
+      name: s.dataset.name, action, text, note: document.querySelector(NOTE)?.value ?? "",
       suggestion: button?.dataset.suggestion ? Number(button.dataset.suggestion) : null,
     });
     keep();
@@ -72,6 +74,12 @@
     advance();
     exchange();
     return true;
+  };
+
+  const isCorrection = (text, s) => {
+    const caption = text.trim();
+    const before = s.querySelector("details.correction textarea")?.defaultValue.trim();
+    return caption && caption.length <= LONGEST && !caption.includes("\0") && caption !== before;
   };
 
   function advance() {
@@ -124,9 +132,18 @@
     if (!answer) { setTimeout(exchange, AGAIN); return; }
     unsent.splice(0, acts.length);
     keep();
+    dropDrafts(acts, answer.returned);
     take(answer, acts.length);
     if (unsent.length || postAgain || (isAdvancing && !ahead.length)) { setTimeout(exchange); return; }
     waitingToAct.splice(0).forEach((act) => act());
+  }
+
+  // What a correction said is needed until it is written down.
+  function dropDrafts(acts, returned) {
+    const list = document.createElement("template");
+    list.innerHTML = returned;
+    acts.filter(({ pair, action }) => action === "correction" && !list.content.querySelector(`[data-returned="${pair}"]`))
+      .forEach(({ pair }) => dropDraft(pair));
   }
 
   function take(answer, count) {

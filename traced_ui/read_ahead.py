@@ -28,13 +28,15 @@ from traced_ui.templates import render
 DEPTH = 5
 #: Maximum number of acts in one post; the browser sends more in the next one.
 MOST_ACTS = 50
+#: Longest note or typed caption.
+MOST_CHARACTERS = 100_000
 #: The action that leaves a pair without a verdict.
 _LEAVES = "next"
 
 
 class Act(BaseModel):
     """A verdict as it was given, or a skipped pair (`action`: "next"). `name`: the pair's name on
-    the page."""
+    the page; `text`: the caption of a correction that was typed."""
 
     pair: int
     version: int
@@ -42,7 +44,8 @@ class Act(BaseModel):
     action: str = Field(max_length=40)
     name: str = Field("", max_length=300)
     suggestion: int | None = None
-    note: str = Field("", max_length=100_000)
+    text: str | None = Field(None, max_length=MOST_CHARACTERS)
+    note: str = Field("", max_length=MOST_CHARACTERS)
 
 
 class Batch(BaseModel):
@@ -83,7 +86,13 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
         except Exception as error:
             said = TEXTS[_decision_of(act.action)].listed if _is_verdict(act.action) else act.action
             returned.append(
-                {"pair": act.pair, "name": act.name, "said": said, "reason": explained(error)}
+                {
+                    "pair": act.pair,
+                    "name": act.name,
+                    "said": said,
+                    "text": act.text,
+                    "reason": explained(error),
+                }
             )
     if saved:
         session.undone = []
@@ -124,7 +133,7 @@ def _save(actions: ReviewActions, session: PageSession, act: Act) -> dict[str, s
         raise SettingsError(f"'{act.action}' is not a verdict.")
     decision = _decision_of(act.action)
     actions.workspace.review.decide(
-        act.pair, act.version, decision, None, act.suggestion, author=session.author,
+        act.pair, act.version, decision, act.text, act.suggestion, author=session.author,
         note=act.note, fingerprint=act.fingerprint,
     )  # fmt: skip
     return {"verdict": TEXTS[decision].saved, "name": act.name}

@@ -154,9 +154,15 @@ function tellSaving(action) {
 }
 
 let correctionSent = null;  // the own correction that is on its way: {pair, version}
+let dropDraft = () => {};  // see half_done.js
 function saveEdit() {
   const area = document.querySelector("#traced-stage details.correction textarea");
-  if (area) { correctionSent = { ...stage().dataset }; send(payload("correction", { text: area.value })); area.blur(); }
+  if (!area) return;
+  const text = area.value;
+  area.blur();
+  if (decideAhead("correction", text)) return;
+  correctionSent = { ...stage().dataset };
+  send(payload("correction", { text }));
 }
 
 document.addEventListener("keydown", (event) => {

@@ -137,6 +137,44 @@ def test_a_verdict_that_a_colleague_forestalled_comes_back_with_its_pair(
     take_back(page, site, before)
 
 
+def test_a_typed_correction_shows_the_next_pair_at_once_and_is_kept_until_it_is_saved(
+    page: Page, site: Site
+) -> None:
+    before = decisions(site)
+    wait_until_ready(page)
+    area = page.locator("#traced-stage details.correction textarea")
+    first = pair_of(page)
+    page.evaluate(SLOW, 500)
+    page.keyboard.press("e")
+    area.fill("Two lighthouses at dusk.")
+    area.press("Control+Enter")
+    second = pair_of(page)
+    assert second != first  # before the server has heard of it
+    assert decisions(site) == before
+    wait_until_saved(page)
+    assert decisions(site) == {**before, first: "correction"}
+    # A colleague is first with the next one: the text comes back, and is in its box again.
+    page.evaluate(SLOW, 0)
+    colleague = page.context.new_page()
+    colleague.goto(page.url)
+    colleague.wait_for_selector(f"{STAGE}[data-pair='{second}']")
+    press(colleague, "u")
+    colleague.wait_for_timeout(300)
+    page.keyboard.press("e")
+    area.fill("Three lighthouses at dusk.")
+    area.press("Control+Enter")
+    returned = page.locator("#traced-returned .returned")
+    expect(returned).to_contain_text("Three lighthouses at dusk.")
+    returned.get_by_role("button", name="Open this pair").click()
+    expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
+    expect(area).to_have_value("Three lighthouses at dusk.")
+    assert decisions(site) == {**before, first: "correction", second: "unsure"}
+    colleague.close()
+    page.reload()
+    page.wait_for_selector(STAGE)
+    take_back(page, site, before)
+
+
 def test_a_server_that_refuses_is_not_said_to_be_silent(page: Page, site: Site) -> None:
     """Waiting does not help then; another load of the page does, and loses nothing."""
     before = decisions(site)

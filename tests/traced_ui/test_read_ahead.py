@@ -105,7 +105,7 @@ def test_what_cannot_be_saved_comes_back_with_its_pair(
     assert "decided in the meantime" in returned["returned"]
     assert "no longer in the database" in returned["returned"]
     assert "is not a verdict" in returned["returned"]
-    assert returned["returned"].count("<li>") == 3
+    assert returned["returned"].count("<li ") == 3
     assert f'data-target="{first}"' in returned["returned"]
     assert page.view(first).decision == "unsure"
     assert page.view(order[0]).decision is None
@@ -123,6 +123,28 @@ def test_what_cannot_be_saved_comes_back_with_its_pair(
             page.act(page.view(order[3]), "<script>", name="<script>"), shown=order[3]
         )["returned"]
     )
+
+
+def test_a_typed_correction_is_posted_like_any_verdict(actions: ReviewActions) -> None:
+    page = Reader(actions)
+    first = page.session.pair_id
+    order = page.post(shown=first)["order"]
+    typed = page.act(page.view(first), "correction", text="  A lighthouse at <dusk>. ")
+    assert "Corrected." in page.post(typed, shown=order[0])["toast"]
+    assert page.view(first).corrected_caption == "A lighthouse at <dusk>."
+    # Once more, because the answer was lost: the same text is the same verdict.
+    assert not page.post(typed, shown=order[0])["returned"]
+    # A colleague was first: the text comes back with its pair, to be read and copied.
+    view = page.view(order[0])
+    actions.workspace.review.decide(order[0], 0, "unsure")
+    late = page.act(view, "correction", text="A lighthouse at <dusk>.")
+    returned = page.post(late, shown=order[1])["returned"]
+    assert "A lighthouse at &lt;dusk&gt;." in returned
+    assert f'data-returned="{order[0]}"' in returned
+    assert page.view(order[0]).decision == "unsure"
+    # Nothing typed is no correction.
+    empty = page.act(page.view(order[1]), "correction", text=" ")
+    assert "caption is empty" in page.post(empty, shown=order[1])["returned"]
 
 
 def test_a_server_that_was_started_anew_saves_and_says_so(actions: ReviewActions) -> None:
