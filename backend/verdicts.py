@@ -1,6 +1,7 @@
 """Labels and texts of the verdicts for pages and charts; the verdicts are defined in the store.
 
-Nothing else in the program lists the verdicts: pages take their buttons and texts from `TEXTS`.
+Nothing else in the program lists the verdicts: pages take their buttons and texts from `TEXTS`, and
+announce verdicts with `saved_text`, which tells an enrichment from a correction.
 """
 
 from dataclasses import dataclass
@@ -22,9 +23,9 @@ from db.decisions import (
 )
 
 __all__ = [
-    "DECISIONS", "DUPLICATE_DROPPED", "ENRICHED", "ORDERS", "PICTURE_ISSUES", "REVIEWS",
-    "RIGHT_NOW", "RIGHT_OR_WRONG", "TEXTS", "UNDECIDED", "Decision", "Order", "Review",
-    "VerdictText", "about_caption", "is_wrong", "judgement",
+    "DECISIONS", "DUPLICATE_DROPPED", "ENRICHED", "ENRICHMENT", "ORDERS", "PICTURE_ISSUES",
+    "REVIEWS", "RIGHT_NOW", "RIGHT_OR_WRONG", "TEXTS", "UNDECIDED", "Decision", "Order", "Review",
+    "VerdictText", "about_caption", "is_wrong", "judgement", "saved_text",
 ]  # fmt: skip
 
 #: Label of a pair without a verdict.
@@ -41,6 +42,8 @@ class VerdictText:
     caption: str  #: what it says about the original caption
 
 
+#: The texts of an accepted enrichment, which is stored as a correction.
+ENRICHMENT = VerdictText("Enrich", "✎ enriched", "Enriched.", "correct")
 TEXTS: dict[Decision, VerdictText] = {
     "correct": VerdictText("Correct", "✓ correct", "Correct.", "correct"),
     "correction": VerdictText("Correct it", "✎ corrected", "Corrected.", "wrong"),
@@ -59,4 +62,18 @@ def about_caption(judgement: str | None) -> str:
     """
     if judgement in (None, DUPLICATE_DROPPED):
         return UNDECIDED
-    return TEXTS["correct" if judgement == ENRICHED else judgement].caption  # type: ignore[index]
+    return _texts_of(judgement).caption
+
+
+def saved_text(decision: str | None, enriches: bool) -> str:
+    """What is said once a verdict is recorded; None: it was undone.
+
+    >>> saved_text("correction", False), saved_text("correction", True)
+    ('Corrected.', 'Enriched.')
+    """
+    made = judgement(decision, enriches)
+    return "Undecided again." if made is None else _texts_of(made).saved
+
+
+def _texts_of(judgement: str | None) -> VerdictText:
+    return ENRICHMENT if judgement == ENRICHED else TEXTS[judgement]  # type: ignore[index]

@@ -216,7 +216,9 @@ class Actions:
             verdict: correct, drop (wrong, leave the pair out), correction (wrong, use another
                 caption), abstract or unsure.
             corrected_caption: The new caption of a correction.
-            suggestion_id: Alternatively, the id of one of the pair's suggestions.
+            suggestion_id: Alternatively, the id of one of the pair's suggestions or enrichments.
+                With an enrichment, *correction* means that the caption was right and says more
+                now; the answer has `enriches`: true.
             note: The reason, or what remains to be done; stored with the verdict, searchable and
                 exported.
 
@@ -372,6 +374,7 @@ def _verdict(verdict: VerdictRow) -> dict[str, Any]:
         "id": verdict.pair_id,
         "version": verdict.version,
         "verdict": verdict.decision,
+        "enriches": verdict.enriches,
         "corrected_caption": verdict.corrected_caption,
     }
 
@@ -384,6 +387,7 @@ def _pair(view: PairView) -> dict[str, Any]:
         "picture": f"/pictures/{view.pair_id}",
         "version": view.version,
         "verdict": view.decision,
+        "enriches": view.enriches,
         "corrected_caption": view.corrected_caption,
         "note": view.note,
         "guidelines": view.guidelines,

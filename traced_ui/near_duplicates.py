@@ -16,7 +16,7 @@ from backend.review.views import DuplicatesView, KeptView
 from backend.workspace import VerdictRow, Workspace
 from traced_ui.job_button import start_by
 from traced_ui.messages import explained, note
-from traced_ui.review_page import SHORT
+from traced_ui.review_page import LISTED
 from traced_ui.templates import part, render
 
 SCRIPT = Path(__file__).with_name("near_duplicates.js")
@@ -157,5 +157,5 @@ def groups_html(view: DuplicatesView, dataset_id: int, is_first_page: bool) -> s
     }  # fmt: skip
     return render(
         "duplicates/groups.html", view=view, dataset_id=dataset_id, seen=seen, shown=SHOWN,
-        short=SHORT, is_first_page=is_first_page,
+        short=LISTED, is_first_page=is_first_page,
     )  # fmt: skip

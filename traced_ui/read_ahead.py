@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 
 from backend.errors import SettingsError
 from backend.review.queue_form import as_query
-from backend.verdicts import DECISIONS, TEXTS
+from backend.verdicts import DECISIONS, ENRICHMENT, TEXTS, saved_text
 from traced_ui.login import curator_of
 from traced_ui.messages import explained, note
 from traced_ui.page_sessions import PageSession
@@ -84,7 +84,7 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
         try:
             saved.append(_save(actions, session, act))
         except Exception as error:
-            said = TEXTS[_decision_of(act.action)].listed if _is_verdict(act.action) else act.action
+            said = _listed(act.action) if _is_verdict(act.action) else act.action
             returned.append(
                 {
                     "pair": act.pair,
@@ -127,16 +127,22 @@ def _decision_of(action: str) -> Any:
     return action if action in DECISIONS else "correction"
 
 
+def _listed(action: str) -> str:
+    """The label of the verdict that an action would give."""
+    enriches = action.startswith("enrich-")
+    return (ENRICHMENT if enriches else TEXTS[_decision_of(action)]).listed
+
+
 def _save(actions: ReviewActions, session: PageSession, act: Act) -> dict[str, str]:
     """Write one verdict; return what the page reports about it."""
     if not _is_verdict(act.action) or (act.action not in DECISIONS and act.suggestion is None):
         raise SettingsError(f"'{act.action}' is not a verdict.")
     decision = _decision_of(act.action)
-    actions.workspace.review.decide(
+    verdict = actions.workspace.review.decide(
         act.pair, act.version, decision, act.text, act.suggestion, author=session.author,
         note=act.note, fingerprint=act.fingerprint,
     )  # fmt: skip
-    return {"verdict": TEXTS[decision].saved, "name": act.name}
+    return {"verdict": saved_text(verdict.decision, verdict.enriches), "name": act.name}
 
 
 def _following(

@@ -17,7 +17,7 @@ from backend.engine.captions import Caption
 from backend.errors import SettingsError, TracedError, VerdictConflict
 from backend.review.queue_form import LIKENESS, START, cleaned, from_fields, id_in
 from backend.review.views import PairView
-from backend.verdicts import DECISIONS, TEXTS
+from backend.verdicts import DECISIONS, saved_text
 from backend.workspace import (
     MOST_COUNTED,
     QueueFilter,
@@ -39,7 +39,6 @@ PAGE = 30
 MOST_EDITED = 100_000
 #: URL parameters of this page other than those of the queue.
 _BESIDE = ("dataset", "pair", "tab")
-_SAVED: dict[str, str] = {verdict: text.saved for verdict, text in TEXTS.items()}
 #: The filter set by "more like this": the field and, for searches, what is compared.
 _SIMILAR = {
     "same-word": ("suspect_word", ""),
@@ -68,7 +67,7 @@ def _many(verdict: VerdictRow) -> str:
 
 
 def _now(verdict: VerdictRow) -> str:
-    return _SAVED[verdict.decision] if verdict.decision else "Undecided again."
+    return saved_text(verdict.decision, verdict.enriches)
 
 
 def drawn_pair(view: PairView, step: int = 0, next_ids: Sequence[int] = ()) -> Drawn:
@@ -297,7 +296,7 @@ class ReviewActions:
         following = self._beside(session, "next", filter)
         seen = int(event.get("version") or 0)
         try:
-            self.workspace.review.decide(
+            verdict = self.workspace.review.decide(
                 session.pair_id, seen, decision, text, suggestion, author=session.author,
                 note=str(event.get("note") or ""),
             )  # fmt: skip
@@ -305,7 +304,7 @@ class ReviewActions:
             # A curator who is asked to look again must see the current state of the pair.
             return self._all(session, note(explained(problem), "warning"))
         # no name: the server was restarted
-        saved = [{"verdict": _SAVED[decision], "name": session.name or f"pair {session.pair_id}"}]
+        saved = [{"verdict": _now(verdict), "name": session.name or f"pair {session.pair_id}"}]
         if following is None:
             following = self._first(session)
             if following == session.pair_id:
@@ -325,7 +324,8 @@ class ReviewActions:
         done = self.workspace.review.decide_many(
             seen, decision, author=session.author, note=str(event.get("note") or "")
         )
-        message = f"{_SAVED[decision]} {len(done.written)} pairs saved. Press Z to undo them all."
+        message = f"{saved_text(decision, False)} {len(done.written)} pairs saved."
+        message += " Press Z to undo them all."
         if done.passed_over:
             message += (
                 f" {len(done.passed_over)} had been decided in the meantime and were left alone."

@@ -12,7 +12,7 @@ from backend.engine.noise.word_kinds import WORD_KINDS
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.review.queue_form import RANGES, as_query
 from backend.review.views import CaptionCheck, EditView, PairView, SuggestionView, VerdictView
-from backend.verdicts import ENRICHED, PICTURE_ISSUES, TEXTS, judgement
+from backend.verdicts import ENRICHED, ENRICHMENT, PICTURE_ISSUES, TEXTS, judgement
 from backend.workspace import ReviewCounts
 from traced_ui import specificity
 from traced_ui.differences import difference, readable
@@ -35,7 +35,7 @@ DECISIONS = {
 #: Verdict labels in lists of pairs.
 SHORT: dict[str, str] = {verdict: text.listed for verdict, text in TEXTS.items()}
 #: The same for judgements: an accepted enrichment is no correction.
-LISTED: dict[str, str] = {**SHORT, ENRICHED: "✎ enriched"}
+LISTED: dict[str, str] = {**SHORT, ENRICHED: ENRICHMENT.listed}
 ORDERS = {
     "p_error": "most likely wrong",
     "s_0": "lowest match s",

@@ -40,6 +40,7 @@ class MemberRow:
     has_same_pixels: bool | None
     sharpness: float | None
     size: float | None
+    enriches: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,6 +97,7 @@ def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
                 (signals.pixels == first.pixels).label("has_same_pixels"),
                 signals.blurriness.label("sharpness"),
                 signals.size,
+                Pair.enriches,
             )
             .join(Pair, Pair.id == NearDuplicate.pair_id)
             .outerjoin(signals, signals.pair_id == Pair.id)

@@ -10,6 +10,7 @@ from backend.workspace import QueueFilter, Workspace
 from db.queries import suggestions as suggestion_queries
 from db.queries.suggestions import NewSuggestion
 from tests.traced_ui.test_read_ahead import Reader
+from traced_ui.api import Actions
 from traced_ui.review_actions import ReviewActions
 
 
@@ -50,16 +51,32 @@ def test_the_enrichment_that_is_accepted_is_the_one_that_the_page_numbers(page: 
     assert "There is no suggestion 3" in page.press("enrich-3")
     view = page.view(first)
     assert [shown.caption for shown in view.enrichments] == ["a longest", "a longer"]
-    assert "Saved" in page.press("enrich-1")
+    assert "Enriched. Saved" in page.press("enrich-1")
     assert verdict(workspace, first) == ("correction", True, "a longest", 0)
     assert page.session.pair_id != first
-    page.press("undo")
+    assert "Taken back. Undecided again." in page.press("undo")
     assert verdict(workspace, first) == (None, False, None, 0)
+    redone = page.press("redo")
+    assert "Enriched." in redone
+    assert "Corrected." not in redone
+    page.press("undo")
     page.press("enrich-2")
     assert verdict(workspace, first) == ("correction", True, "a longer", 0)
     page.press("undo")
-    page.press("suggestion-1")  # a correction has a number of its own
+    assert "Corrected. Saved" in page.press("suggestion-1")  # a correction has a number of its own
     assert verdict(workspace, first) == ("correction", False, "a correction", 1)
+
+
+def test_programs_are_told_that_a_verdict_enriches(page: Reader) -> None:
+    workspace, first = page.actions.workspace, page.session.pair_id
+    ids = suggest(workspace, first)
+    api = Actions(workspace)
+    answers = [
+        api.decide(first, version, "correction", suggestion_id=ids[caption])
+        for version, caption in enumerate(("a longest", "a correction"))
+    ]
+    assert [answer["enriches"] for answer in answers] == [True, False]
+    assert not api.pair(first)["enriches"]
 
 
 def test_an_enrichment_accepted_in_a_post_is_no_error(page: Reader) -> None:
@@ -72,6 +89,7 @@ def test_an_enrichment_accepted_in_a_post_is_no_error(page: Reader) -> None:
     act = page.act(view, "enrich-1", suggestion=ids["a longest"])
     done = page.post(act, shown=order[0])
     assert not done["returned"]
+    assert "Enriched. Saved" in done["toast"]
     assert verdict(workspace, first) == ("correction", True, "a longest", 0)
     assert not page.post(act, shown=order[0])["returned"]  # posted again: written once
     assert page.view(first).version == 1
@@ -80,6 +98,7 @@ def test_an_enrichment_accepted_in_a_post_is_no_error(page: Reader) -> None:
         page.act(page.view(order[0]), "enrich-1", suggestion=ids["a longer"]), shown=order[1]
     )
     assert "<li>" in other["returned"]
+    assert "✎ enriched" in other["returned"]
     assert page.view(order[0]).decision is None
 
 

@@ -1,9 +1,9 @@
 """Find unsupported claims in a richer caption, without a model.
 
 A proposal is *anchored* in its sources if its content words occur in them: the same word, another
-form of it, or a synonym from the word list. Numbers and negations must match exactly, a negation
-together with what it governs. If the proposal and the human captions disagree about an object, the
-human captions win.
+form of it, or a synonym from the word list. Numbers and negations must match exactly, a number
+together with what it counts and a negation together with what it governs. If the proposal and the
+human captions disagree about an object, the human captions win.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,8 +11,10 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from backend.engine.captions import Caption
+from backend.engine.correction.counting import Counted, counted_in, is_vague, number_of
 from backend.engine.correction.negations import denials, is_negation
 from backend.engine.english import FUNCTION_WORDS
+from backend.engine.noise import word_lists
 from backend.engine.noise.nouns import singular_of
 from backend.engine.noise.verbs import form_table
 from backend.engine.noise.word_kinds import kind_of
@@ -29,8 +31,8 @@ SYNONYMS = (
     ("snowy", "snow"), ("sunny", "sunshine"),
     ("night", "dark"), ("above", "over"), ("in", "wear", "wearing", "wears"), ("on", "top"),
 )  # fmt: skip
-#: Attribute kinds of which an object has only one value each.
-_EXCLUSIVE = ("colour", "count", "size")
+#: Attribute kinds of which an object has only one value each; its number is compared apart.
+_EXCLUSIVE = ("colour", "size")
 _EXACT = ("count", "negation")
 
 
@@ -72,24 +74,33 @@ def content_words(text: str) -> list[tuple[int, int, str]]:
 
 
 def unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
-    """Content words of the proposal that occur in no source, and what it denies or affirms as no
-    source does, in order.
+    """Content words of the proposal that occur in no source, and what it counts, denies or affirms
+    as no source does, in order.
 
     >>> [one.word for one in unsupported("A dog on a wooden bench", ["a dog", "the benches"])]
     ['wooden']
+    >>> [one.word for one in unsupported("Two cats and a dog", ["two dogs", "a cat"])]
+    ['Two cats']
     """
     sources = list(sources)
     words = [word for text in sources for _, _, word in content_words(text)]
-    exact, lemmas = {word.lower() for word in words}, {lemma(word) for word in words}
+    exact = {number_of(word) or word.lower() for word in words}
+    lemmas = {lemma(word) for word in words}
     unanchored = []
     for start, end, word in content_words(proposal):
-        known = word.lower() in exact or (kind_of(word) not in _EXACT and lemma(word) in lemmas)
+        known = (number_of(word) or word.lower()) in exact
+        known = known or (kind_of(word) not in _EXACT and lemma(word) in lemmas)
         if not known:
             unanchored.append(
                 Unanchored(start, end, word, f"adds a word that no person wrote: '{word}'")
             )
     misplaced = misplaced_negations(proposal, sources, unmentioned=True)
-    return sorted([*misplaced, *unanchored], key=lambda added: added.start)
+    miscounted = [
+        added
+        for added in _miscounted(proposal, sources)
+        if not any(added.start <= word.start < added.end for word in unanchored)
+    ]
+    return sorted([*misplaced, *miscounted, *unanchored], key=lambda added: added.start)
 
 
 def anchored_share(proposal: str, sources: Iterable[str]) -> float:
@@ -106,11 +117,14 @@ def anchored_share(proposal: str, sources: Iterable[str]) -> float:
 
 
 def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
-    """Attributes in the proposal that contradict the human captions of the same object, and
-    negations that contradict them.
+    """Attributes and numbers in the proposal that contradict the human captions of the same object,
+    and negations that contradict them. Where people describe one object, a number is returned with
+    all that it counts.
 
     >>> conflicts("A blue dog and a red ball", ["A brown dog."])[0].word
     'blue'
+    >>> conflicts("Two cats and a dog", ["A cat and two dogs."])[0].word
+    'Two cats'
     >>> conflicts("A dog with no ball", ["A dog and a ball."])[0].word
     'no ball'
     """
@@ -123,7 +137,88 @@ def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
         for noun, kind, start, end, word in _qualities(proposal)
         if (noun, kind) in attributes and lemma(word) not in attributes[noun, kind]
     ]
-    return misplaced_negations(proposal, human) + differing
+    return misplaced_negations(proposal, human) + _counted_otherwise(proposal, human) + differing
+
+
+# ------------------------------------------------------------------------------- numbers
+
+
+def _miscounted(proposal: str, sources: Sequence[str]) -> list[Unanchored]:
+    """Numbers that no source states of the same thing."""
+    listed = _written_numbers(proposal)
+    if not listed:
+        return []
+    numbers, untied = _numbers_in(sources)
+    miscounted = []
+    for thing, counted in listed:
+        known = numbers.get(thing, set())
+        # "Two people", of whom another caption says that they are men.
+        general = numbers.get(_general(thing), set()) if known <= {""} else set()
+        if counted.number not in known | general | untied:
+            text = proposal[counted.start : counted.end]
+            why = f"counts what no person counted so: '{text}'"
+            miscounted.append(Unanchored(counted.start, counted.end, text, why))
+    return miscounted
+
+
+def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[Unanchored]:
+    """Numbers that contradict those of the human captions; where these describe one thing, with all
+    that is counted."""
+    listed = _written_numbers(proposal)
+    if not listed:
+        return []
+    numbers, _ = _numbers_in(human)
+    contradicting = []
+    for thing, counted in listed:
+        stated = numbers.get(thing, set())
+        exact = {number for number in stated if number and not is_vague(number)}
+        if "" in stated:  # of several, one may have been described
+            exact.discard("one")
+        is_one = exact == {"one"}
+        if not exact or counted.number in exact or (is_vague(counted.number) and not is_one):
+            continue
+        end = counted.end if is_one else counted.number_end
+        text = proposal[counted.start : end]
+        why = f"people describe the {thing} differently"
+        contradicting.append(Unanchored(counted.start, end, text, why))
+    return contradicting
+
+
+def _numbers_in(captions: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]:
+    """The numbers that captions state of each thing, "" for several without one; and the numbers
+    that they state of nothing that the rules can tell."""
+    numbers: dict[str, set[str]] = {}
+    untied: set[str] = set()
+    for text in captions:
+        listed = _counted(text)
+        things = [thing for thing, _ in listed]
+        for thing, counted in listed:
+            # "A dog and another dog": several.
+            again = things.count(thing) > 1 and not counted.is_written
+            numbers.setdefault(thing, set()).add("" if again else counted.number)
+        tied = {counted.place for _, counted in listed if counted.is_written}
+        untied.update(number_of(w) for i, w in enumerate(_words(text)) if i not in tied)
+    return numbers, untied - {""}
+
+
+def _counted(text: str) -> list[tuple[str, Counted]]:
+    """(thing, as counted) of each thing whose number a caption states."""
+    caption = Caption.parse(text)
+    return [(lemma(caption.words[counted.head]), counted) for counted in counted_in(caption)]
+
+
+def _written_numbers(text: str) -> list[tuple[str, Counted]]:
+    return [(thing, counted) for thing, counted in _counted(text) if counted.is_written]
+
+
+def _general(thing: str) -> str:
+    """A word for things of this kind: "person" of "man", "animal" of "dog"; "" for none."""
+    if kind_of(thing) == "person":
+        return "person"
+    return next((name for name, nouns in word_lists.NOUNS.items() if thing in nouns), "")
+
+
+# ------------------------------------------------------------------------------- negations
 
 
 def misplaced_negations(

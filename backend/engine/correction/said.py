@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import lemma
+from backend.engine.correction.counting import number_of
 from backend.engine.english import FUNCTION_WORDS
 from backend.engine.noise.word_kinds import kind_of
 from backend.engine.phrases.spans import Phrase, phrases_of
@@ -70,13 +71,10 @@ def said_in(captions: Sequence[str]) -> Said:
         phrases = phrases_of(text)
         for phrase in phrases:
             if phrase.kind == "attribute":
-                beside = {
-                    _thing(text, _after(phrase, phrases)),
-                    _thing(text, _before(phrase, phrases)),
-                    _thing(text, _wearer(text, phrase, phrases)),
-                }
                 said.qualities.update(
-                    (thing, word) for thing in beside if thing for word in _content(text, phrase)
+                    (thing, word)
+                    for thing in _described(text, phrase, phrases)
+                    for word in _content(text, phrase)
                 )
             elif phrase.kind == "relation":
                 ties = {_head(text, phrase), _preposition(text, phrase)}
@@ -94,7 +92,10 @@ def said_in(captions: Sequence[str]) -> Said:
 def new_phrases(text: str, said: Said) -> list[Phrase]:
     """The phrases of a caption that are not in `said`; of a relation whose preposition is, such as
     "sleeping on a table" where "on a table" is stated, the verb, unless that is stated, too."""
-    phrases = phrases_of(text)
+    return _new_among(text, phrases_of(text), said)
+
+
+def _new_among(text: str, phrases: Sequence[Phrase], said: Said) -> list[Phrase]:
     new = []
     for phrase in phrases:
         if said.has(text, phrase, phrases):
@@ -114,7 +115,7 @@ def left_out(caption: str, text: str) -> str:
     """
     said = said_in([text])
     phrases = phrases_of(caption)
-    lost = [phrase.text(caption) for phrase in new_phrases(caption, said)]
+    lost = [phrase.text(caption) for phrase in _new_among(caption, phrases, said)]
     untied = [
         phrase.text(caption)
         for phrase in phrases
@@ -178,6 +179,15 @@ def _after(phrase: Phrase, phrases: Sequence[Phrase]) -> Phrase | None:
 def _before(phrase: Phrase, phrases: Sequence[Phrase]) -> Phrase | None:
     things = [other for other in phrases if other.kind == "object" and other.end <= phrase.start]
     return things[-1] if things else None
+
+
+def _described(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> set[str]:
+    """The objects that an attribute may describe. A number counts what it precedes, if anything."""
+    owner = _owner(text, phrase, phrases)
+    if number_of(phrase.text(text)) and owner is not None and owner.start >= phrase.end:
+        return {_head(text, owner)}
+    beside = (_after(phrase, phrases), _before(phrase, phrases), _wearer(text, phrase, phrases))
+    return {_head(text, thing) for thing in beside if thing is not None}
 
 
 def _owner(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> Phrase | None:

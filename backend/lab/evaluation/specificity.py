@@ -23,6 +23,7 @@ from backend.datasets.containers import relative_name
 from backend.datasets.images import load_image
 from backend.datasets.reading import SourcePair, read_dataset
 from backend.engine import memory
+from backend.engine.captions import Caption
 from backend.engine.correction.captioner import load_captioner
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.logit_scale import logit_scale_of
@@ -327,7 +328,7 @@ def evaluate_dataset(
         if left_out:
             notes.append(f"{captions.name}: {left_out} rows are of no picture here, left out")
     texts = {name: _texts(scorer, [text for _, text in of]) for name, of in sets.items()}
-    cut = sum(scorer.reader.words_read(text) < len(text.split()) for of in sets.values()
+    cut = sum(scorer.reader.words_read(text) < len(Caption.parse(text)) for of in sets.values()
               for _, text in of)  # fmt: skip
     if cut:
         notes.append(f"{cut} captions are longer than the model reads; their ends do not count")
