@@ -44,7 +44,7 @@ from backend.cli.options import (
     VLM_MODE,
     VLM_URL,
 )
-from backend.cli.output import console, open_workspace, reported, say_which_model, shown_database
+from backend.cli.output import console, open_workspace, reported, shown_database
 from backend.errors import EXIT_STATUSES, SettingsError
 from backend.settings import DEMO, load_settings
 from backend.version import VERSION
@@ -165,9 +165,7 @@ def serve(
             workspace.confine()
         for message in workspace.jobs.resume():
             console.print(escape(message))
-        start_dataset, refusal = workspace.prepare(data or str(DEMO))
-        if refusal:
-            say_which_model(refusal, workspace.summary(start_dataset).name)
+        start_dataset = workspace.prepare(data or str(DEMO))
         host = f"[{settings.host}]" if ":" in settings.host else settings.host
         port = listening.getsockname()[1]
         console.print(f"Open       http://{host}:{port}/   (stop with Ctrl-C)")

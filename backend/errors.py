@@ -93,7 +93,7 @@ class UnknownPictures(TracedError):
     remedies = {
         "terminal": "Choose one that does: python app.py models list, then --model fast. To score "
         "them nevertheless: --anyway.",
-        "page": "Choose another model. The Models page says which there are, and downloads them.",
+        "page": "Choose another under “Model to score with” on the Datasets page, then score.",
     }
 
 

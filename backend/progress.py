@@ -6,5 +6,25 @@ from collections.abc import Callable
 Progress = Callable[[int, int, str], None]
 
 
+class StageMessage(str):
+    """The message of one stage of a job that also knows how long the whole job will still take.
+
+    `seconds_left`: of this stage and all later ones, None if unknown; `is_least`: it may be more,
+    because the cost of some stage is unknown.
+    """
+
+    __slots__ = ("is_least", "seconds_left")
+
+    seconds_left: float | None
+    is_least: bool
+
+    def __new__(
+        cls, text: str, seconds_left: float | None = None, is_least: bool = False
+    ) -> "StageMessage":
+        message = super().__new__(cls, text)
+        message.seconds_left, message.is_least = seconds_left, is_least
+        return message
+
+
 def no_progress(done: int, total: int, message: str) -> None:
     """A callback that does nothing."""

@@ -167,11 +167,12 @@ class Workspace:
         used = [path for row in self.datasets() for path in (row.source, row.root)]
         return self.uploads.remove_abandoned(used)
 
-    def prepare(self, name_or_path: str) -> tuple[int, str]:
-        """Make a dataset ready to be opened: import it now if needed, score it in the background.
+    def prepare(self, name_or_path: str) -> int:
+        """Make a dataset ready to be opened: import it now if needed, score it in the background;
+        returns its id.
 
-        Returns its id, and why it is not scored: "" unless its model does not know its pictures.
-        The first page does not wait for the scores.
+        The first page waits neither for the scores nor for a model: the job asks whether it knows
+        the pictures, and the review page shows its refusal.
         """
         dataset_id = self.find_or_import(name_or_path)
         summary = self.summary(dataset_id)
@@ -180,10 +181,8 @@ class Workspace:
         is_scored = summary.scored + left_out >= summary.total and self.jobs.classifiers(dataset_id)
         under_way = {(job.kind, job.dataset_id) for job in self.jobs.running()}
         if not is_scored and ("score", dataset_id) not in under_way:
-            if refusal := self.jobs.needs_model(dataset_id):
-                return dataset_id, refusal
             self.jobs.start("score", dataset_id)
-        return dataset_id, ""
+        return dataset_id
 
 
 def _summary(session: Any, row: Any) -> DatasetSummary:

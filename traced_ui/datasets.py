@@ -141,8 +141,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
 
     def offered(dataset_id: int | None) -> Any:
-        pairs = workspace.review.counts(dataset_id).total if dataset_id is not None else 0
-        return gr.Dropdown(choices=models_page.choices(workspace, pairs), value="")
+        last = workspace.jobs.last_scoring(dataset_id) if dataset_id is not None else None
+        return models_offered(workspace, dataset_id, last is not None and last.asks_for_model)
 
     @guarded
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
@@ -159,9 +159,9 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             message = imported_note(imported)
             update = gr.Dropdown(choices=choices(workspace), value=imported["dataset_id"])
             if imported.get("asks_for_model"):
-                added = workspace.review.counts(imported["dataset_id"]).total
-                listed = models_page.choices(workspace, added)
-                choice = gr.Dropdown(choices=listed, value=listed[1][1])
+                choice = models_offered(workspace, imported["dataset_id"], asks=True)
+        elif job.asks_for_model:
+            choice = models_offered(workspace, job.dataset_id, asks=True)
         if job.status == "done" and job.kind == "support":
             message = note(support_message(job.result), "good")
         if job.status == "done" and job.kind == "estimate":
@@ -196,6 +196,14 @@ def _field(name: str, info: str | None = None, placeholder: str = "") -> gr.Text
 
 def _tick(name: str, info: str) -> gr.Checkbox:
     return gr.Checkbox(False, label=TICKS[name], info=info, elem_id=element(name))
+
+
+def models_offered(workspace: Workspace, dataset_id: int | None, asks: bool) -> gr.Dropdown:
+    """The models to score the dataset with. `asks`: its model does not know its pictures, so that
+    another one is chosen."""
+    pairs = workspace.review.counts(dataset_id).total if dataset_id is not None else 0
+    value = models_page.suggested(workspace.models.listed()) if asks else ""
+    return gr.Dropdown(choices=models_page.choices(workspace, pairs), value=value)
 
 
 def support_message(result: dict[str, Any]) -> str:

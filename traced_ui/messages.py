@@ -2,8 +2,8 @@
 
 import functools
 import logging
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import gradio as gr
 from markupsafe import Markup
@@ -11,6 +11,8 @@ from markupsafe import Markup
 from backend.errors import SettingsError, TracedError, explain
 from traced_ui.page_words import for_page
 from traced_ui.templates import part
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -38,8 +40,18 @@ def guarded(handler: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return handler(*arguments)
         except Exception as error:
-            raise gr.Error(
-                part("plain", explained(error)), duration=12, print_exception=False
-            ) from None
+            raise _warning(error) from None
 
     return wrapped
+
+
+def guarded_steps(steps: Iterator[T]) -> Iterator[T]:
+    """The same for a handler that yields what the page shows meanwhile."""
+    try:
+        yield from steps
+    except Exception as error:
+        raise _warning(error) from None
+
+
+def _warning(error: Exception) -> gr.Error:
+    return gr.Error(part("plain", explained(error)), duration=12, print_exception=False)

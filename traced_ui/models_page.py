@@ -1,12 +1,15 @@
 """Models page: available models, their cost on this machine, download and removal."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import gradio as gr
 
+from backend.engine.presets import EMBEDDED_NAME
 from backend.errors import SettingsError
-from backend.jobs.model_manager import ModelView
+from backend.jobs.model_manager import ModelView, Removal
 from backend.jobs.pace import duration
+from backend.jobs.scoring_stages import copies_of
 from backend.workspace import Workspace
 from traced_ui.jobs import job_html
 from traced_ui.messages import guarded, note
@@ -29,8 +32,13 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
             with gr.Row():
                 choose = gr.Button("Use for new datasets", elem_id="models-default")
                 drop = gr.Button("Remove from this machine", elem_id="models-remove")
+    with gr.Column(visible=False, elem_id="models-removal") as removal:
+        what_goes = gr.HTML(elem_id="models-what-goes")
+        with gr.Row():
+            sure = gr.Button("Remove it", variant="stop", elem_id="models-remove-sure")
+            keep = gr.Button("Keep it", elem_id="models-keep")
     message = gr.HTML(elem_id="models-message")
-    job_id = gr.State(None)
+    job_id, going = gr.State(None), gr.State("")
     timer = gr.Timer(1.0, active=False)
 
     def draw(chosen: str | None) -> tuple[str, Any]:
@@ -67,21 +75,29 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
     def make_default(chosen: str | None, request: gr.Request) -> tuple[str, str]:
         name = chosen_by(workspace, chosen, request)
         workspace.models.set_default(name)
-        text = f"From the next start on, datasets without a model are scored with '{name}'."
+        text = f"From now on, datasets without a model are scored with '{name}'."
         return note(text, "good"), draw(chosen)[0]
 
     @guarded
-    def remove(chosen: str | None, request: gr.Request) -> tuple[str, str]:
+    def ask(chosen: str | None, request: gr.Request) -> tuple[str, Any, str, str]:
+        """Say what removing the model would do, and show the buttons that decide."""
         name = chosen_by(workspace, chosen, request)
-        freed = workspace.models.remove(name)
-        return note(f"'{name}' is removed; {size(freed)} are free again.", "good"), draw(chosen)[0]
+        question = removal_question(workspace.models.what_goes(name))
+        return name, gr.Column(visible=True), note(question, "warning"), ""
+
+    @guarded
+    def remove(name: str, request: gr.Request) -> tuple[str, Any, str, Any]:
+        removed = workspace.models.remove(chosen_by(workspace, name, request))
+        return note(removed_message(removed), "good"), gr.Column(visible=False), *draw(None)
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     get.click(download, [model], [job_id, message, timer], **options)
     measure.click(probe, [model], [job_id, message, timer], **options)
     timer.tick(watch, [job_id, model], [message, timer, table], **options)
     choose.click(make_default, [model], [message, table], **options)
-    drop.click(remove, [model], [message, table], **options)
+    drop.click(ask, [model], [going, removal, what_goes, message], **options)
+    sure.click(remove, [going], [message, removal, table, model], **options)
+    gr.on([keep.click, model.input], lambda: gr.Column(visible=False), None, [removal], **options)
     return draw, [model], [table, model]
 
 
@@ -96,7 +112,16 @@ def chosen_by(workspace: Workspace, model: str | None, request: gr.Request) -> s
 
 def models_html(views: list[ModelView]) -> str:
     """The table of models."""
-    return render("models.html", views=views, size=size, minutes=duration)
+    return render("models.html", views=views, size=size, minutes=duration, millions=millions)
+
+
+def millions(parameters: int) -> str:
+    """
+    >>> millions(151_277_313), millions(47_104)
+    ('151 million', '0.05 million')
+    """
+    count = parameters / 1e6
+    return f"{count:,.0f} million" if count >= 1 else f"{count:.2g} million"
 
 
 def size(count: int) -> str:
@@ -118,17 +143,52 @@ def done_message(kind: str, result: dict[str, Any]) -> str:
     return f"On this machine now: {names}."
 
 
+def suggested(views: Sequence[ModelView]) -> str:
+    """What to score pictures with that the embedded model does not know: the first model of this
+    machine, else the first to download.
+
+    `views`: as in `Models.listed`, presets first."""
+    others = [view for view in views if view.name != EMBEDDED_NAME]
+    return next((view.name for view in others if view.is_here), others[0].name)
+
+
+def removal_question(removal: Removal) -> str:
+    """What removing a model would do."""
+    text = f"Remove '{removal.model}' from this machine? That frees {size(removal.freed)}."
+    if removal.datasets:
+        names = ", ".join(f"'{name}'" for name in removal.datasets)
+        text += f" Scores stay, but nothing new can be scored with it; it is the model of {names}."
+    if removal.was_default:
+        text += " It is the model for new datasets: the embedded one will be that again."
+    return text
+
+
+def removed_message(removal: Removal) -> str:
+    """What removing a model has done."""
+    text = f"'{removal.model}' is removed; {size(removal.freed)} are free again."
+    if removal.was_default:
+        text += " The model for new datasets is the embedded one again."
+    return text
+
+
 def choices(workspace: Workspace, pairs: int) -> list[tuple[str, str]]:
     """Dropdown entries (label, model) for scoring `pairs` pairs: the dataset's own model first,
-    then each model with its estimated cost."""
+    then each model with its download and its time, measured ("about") or not ("roughly")."""
     known = [("the dataset's own model", "")]
     return known + [(_offer(view, pairs), view.name) for view in workspace.models.listed()]
 
 
 def _offer(view: ModelView, pairs: int) -> str:
+    """What a model costs, with the noisy copies that the first detector is trained on."""
     parts = [view.name]
     if not view.is_here:
         parts.append(f"{size(view.download)} to download" if view.download else "to download")
-    if view.probe is not None:
-        parts.append(f"about {duration(view.probe.seconds * pairs / 1000)} for {pairs:,} pairs")
+    if view.seconds is not None and pairs:
+        seconds = view.seconds * (pairs + copies_of(pairs)) / 1000
+        parts.append(f"{about(view)} {duration(seconds)} for {pairs:,} pairs")
     return " · ".join(parts)
+
+
+def about(view: ModelView) -> str:
+    """How much a model's time may be relied on."""
+    return "about" if view.probe is not None else "roughly"

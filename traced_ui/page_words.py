@@ -65,7 +65,13 @@ _ADVICE = (
     ),
 )
 _OF_THE_TERMINAL = re.compile(r"(?:^|[^\w-])--[a-z][a-z-]+|python app\.py")
+#: A command to be run on another machine, where there is no page.
+_ELSEWHERE = re.compile(r"'hf download [^']*'")
 _SENTENCES = re.compile(r"(?<=[.!?])\s+")
+
+
+def _is_of_the_terminal(sentence: str) -> bool:
+    return bool(_OF_THE_TERMINAL.search(_ELSEWHERE.sub("", sentence)))
 
 
 def for_page(message: str) -> str:
@@ -76,7 +82,7 @@ def for_page(message: str) -> str:
     """
     for pattern, words in _ADVICE:
         message = re.sub(pattern, words, message)
-    if not _OF_THE_TERMINAL.search(message):
+    kept = [part for part in _SENTENCES.split(message) if not _is_of_the_terminal(part)]
+    if len(kept) == len(_SENTENCES.split(message)):
         return message
-    kept = [part for part in _SENTENCES.split(message) if not _OF_THE_TERMINAL.search(part)]
     return " ".join(kept) or "This can only be done by whoever runs the server."

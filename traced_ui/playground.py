@@ -1,27 +1,38 @@
 """Playground page: analyse one image and one caption."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 from gradio.data_classes import ImageData
 
 from backend.datasets.images import load_image
-from backend.errors import SettingsError
+from backend.engine.presets import EMBEDDED_NAME
+from backend.errors import SettingsError, UnknownPictures
+from backend.jobs.model_manager import ModelView
+from backend.jobs.pace import duration
 from backend.review.views import PlaygroundResult
 from backend.workspace import QueueFilter, Workspace
+from traced_ui import models_page
 from traced_ui.abstractness import explained_abstractness
 from traced_ui.differences import difference
 from traced_ui.highlighting import highlighted_caption
-from traced_ui.messages import guarded
+from traced_ui.jobs import job_html
+from traced_ui.messages import guarded, guarded_steps
+from traced_ui.models_page import about, size
 from traced_ui.steps import steps_list
 from traced_ui.support import phrase_chips
 from traced_ui.templates import part, render
 from traced_ui.trajectory_chart import trajectory_chart
 
 EXAMPLES = 6
-
+#: JavaScript: on a phone, results are below the examples.
+_SCROLLS = "if (results.getBoundingClientRect().top > innerHeight) results.scrollIntoView();"
+#: Seconds between two looks at a download.
+LOOK_EVERY = 0.5
+SCRIPT = Path(__file__).with_name("playground.js")
 
 #: Entry of the model dropdown: (label, value).
 DATASETS_OWN = ("the dataset's own model", "")
@@ -32,7 +43,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
     with gr.Row():
         with gr.Column(scale=2, min_width=320):
             image = Picture(
-                type="filepath", label="Picture", height=340, sources=["upload", "clipboard"]
+                type="filepath",
+                label="Picture",
+                height=340,
+                sources=["upload", "clipboard"],
+                elem_id="playground-picture",
             )
             caption = gr.Textbox(
                 label="Caption", lines=2, max_lines=6, elem_id="playground-caption"
@@ -61,6 +76,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                     "Choose an example, or your own picture and caption.",
                 ),
                 elem_id="playground-result",
+                js_on_load=SCRIPT.read_text(encoding="utf-8"),
             )
             chart = gr.HTML(elem_id="playground-chart")
             steps = gr.HTML()
@@ -68,24 +84,26 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 
     options: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": 2}
     pair = [image, caption]
+    shown = [result, chart, steps, abstract]
+    begins = _in_browser("results.dataset.asked = pair; results.classList.add('running');")
     checked = gr.on(
         [run.click, caption.submit],
-        checking(workspace),
-        [*pair, dataset, anyway, model],
-        [result, chart, steps, abstract],
-        js=_in_browser("results.dataset.asked = pair; results.classList.add('running');"),
-        **options,
-    )
+        checking(workspace), [*pair, dataset, anyway, model], shown, js=begins, **options,
+    )  # fmt: skip
+    used = result.select(using(workspace), [*pair, dataset], [*shown, model], js=begins, **options)
     compare = "results.classList.toggle('stale', shown !== undefined && pair !== shown);"
     over = "results.classList.remove('running');"
     in_browser: dict[str, Any] = {"api_visibility": "private", "queue": False}
-    checked.success(
-        None, pair, None,
-        js=_in_browser(f"shown = results.dataset.shown = results.dataset.asked; {compare}"),
-        **in_browser,
-    )  # fmt: skip
-    checked.then(None, pair, None, js=_in_browser(over), **in_browser)
-    stop.click(None, pair, None, js=_in_browser(over), cancels=[checked], **in_browser)
+    for ended in (checked, used):
+        ended.success(
+            None, pair, None,
+            js=_in_browser(
+                f"shown = results.dataset.shown = results.dataset.asked; {compare} {_SCROLLS}"
+            ),
+            **in_browser,
+        )  # fmt: skip
+        ended.then(None, pair, None, js=_in_browser(over), **in_browser)
+    stop.click(None, pair, None, js=_in_browser(over), cancels=[checked, used], **in_browser)
     gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **in_browser)
 
     def list_models(chosen: str) -> gr.Dropdown:
@@ -143,7 +161,11 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
         if model and model not in models_here(workspace):
             raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
         path, play = Path(picture), workspace.review.playground
-        result = play(load_image(path), text or "", dataset_id, anyway, model or None)
+        image = load_image(path)
+        try:
+            result = play(image, text or "", dataset_id, anyway, model or None)
+        except UnknownPictures as refusal:
+            return refused_html(str(refusal), workspace.models.listed()), "", "", ""
         chart = trajectory_chart(result.trajectory)
         why = render(
             "playground_why.html", abstractness=explained_abstractness(result.abstractness)
@@ -151,6 +173,76 @@ def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
         return result_html(result, path.name), chart, steps_list(result.trajectory), why
 
     return check
+
+
+def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
+    """The handler of a click on an offered model: like the button's with this model, downloaded
+    first if it is not on this machine; also returns the dropdown of models, this one chosen."""
+    check = checking(workspace)
+
+    def fetched(model: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
+        """Download the model; yields its progress, and at last why that failed if it did."""
+        name = models_page.chosen_by(workspace, model, request)
+        started = workspace.jobs.start("download", None, model=name)
+        while not (job := workspace.jobs.job(started)).has_ended:
+            yield job_html(job), "", "", "", gr.skip()
+            time.sleep(LOOK_EVERY)
+        if job.status != "done":
+            yield job_html(job), "", "", "", gr.skip()
+
+    def use(
+        picture: str | None, text: str | None, dataset_id: int | None, event: gr.EventData,
+        request: gr.Request,
+    ) -> Iterator[tuple[Any, ...]]:  # fmt: skip
+        model = str(dict(event._data or {}).get("model", ""))
+        if model not in models_here(workspace):
+            yield from guarded_steps(fetched(model, request))
+        names = models_here(workspace)
+        if model in names:
+            entries = [DATASETS_OWN, *((name, name) for name in names)]
+            checked = check(picture, text, dataset_id, False, model)
+            yield *checked, gr.Dropdown(choices=entries, value=model)
+
+    return use
+
+
+class Alternative(NamedTuple):
+    """A model that may know a picture: what a click does, and what that costs."""
+
+    model: str
+    action: str
+    cost: str
+
+
+def alternatives(views: Sequence[ModelView]) -> list[Alternative]:
+    """The models for pictures that the embedded one does not know: those on this machine, then
+    those to download."""
+    made = []
+    for view in sorted(views, key=lambda view: not view.is_here):
+        if view.name == EMBEDDED_NAME or not (view.is_here or view.download):
+            continue
+        place = "on this machine" if view.is_here else f"{size(view.download or 0)} to download"
+        costs = [place]
+        if view.seconds is not None:
+            costs.append(f"{about(view)} {short_time(view.seconds / 1000)} a pair")
+        action = f"{view.name}" if view.is_here else f"Download {view.name}"
+        made.append(Alternative(view.name, action, " · ".join(costs)))
+    return made
+
+
+def short_time(seconds: float) -> str:
+    """
+    >>> short_time(0.173), short_time(0.01), short_time(12)
+    ('0.2 s', 'less than 0.1 s', '12 s')
+    """
+    if seconds < 0.05:
+        return "less than 0.1 s"
+    return f"{seconds:.1f} s" if seconds < 9.95 else duration(seconds)
+
+
+def refused_html(why: str, views: Sequence[ModelView]) -> str:
+    """That the model does not know the picture, and which ones may."""
+    return render("playground_refused.html", why=why, alternatives=alternatives(views))
 
 
 def result_html(result: PlaygroundResult, picture: str) -> str:

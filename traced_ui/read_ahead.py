@@ -10,6 +10,7 @@ With login enabled, the pairs prefetched by a page are claimed for its curator, 
 screen: nobody else gets them.
 """
 
+import functools
 from typing import Any
 
 import fastapi
@@ -166,11 +167,14 @@ def _following(
         session.held = frozenset(taken)
         rows = tuple(row for row in rows if row.pair_id in session.held)
     order, drawn = [], {}
+    scoring = functools.cache(actions.workspace.jobs.last_scoring)
     for row in rows:
         mark = f"{row.verdict_version} {row.p_error} {row.s_0}"
+        if row.p_error is None and (job := scoring(filter.dataset_id)) is not None:
+            mark += f" {job.status}"
         order.append(row.pair_id)
         if batch.have.get(row.pair_id) != mark:
-            parts = drawn_pair(actions.view_of(session, row.pair_id))
+            parts = drawn_pair(actions.view_of(session, row.pair_id), scoring=scoring)
             drawn[str(row.pair_id)] = {
                 "mark": mark, "stage": parts.stage, "chart": parts.chart, "steps": parts.steps,
             }  # fmt: skip

@@ -15,6 +15,7 @@ from markupsafe import Markup
 from backend.engine.bulk_edit import BulkEdit
 from backend.engine.captions import Caption
 from backend.errors import SettingsError, TracedError, VerdictConflict
+from backend.jobs.reports import JobView
 from backend.review.queue_form import LIKENESS, START, cleaned, from_fields, id_in
 from backend.review.views import PairView
 from backend.verdicts import DECISIONS, saved_text
@@ -70,11 +71,17 @@ def _now(verdict: VerdictRow) -> str:
     return saved_text(verdict.decision, verdict.enriches)
 
 
-def drawn_pair(view: PairView, step: int = 0, next_ids: Sequence[int] = ()) -> Drawn:
-    """Stage, chart and steps of a pair at a step. `next_ids`: pairs whose pictures to prefetch."""
+def drawn_pair(
+    view: PairView,
+    step: int = 0,
+    next_ids: Sequence[int] = (),
+    scoring: Callable[[int], JobView | None] | None = None,
+) -> Drawn:
+    """Stage, chart and steps of a pair at a step. `next_ids`: pairs whose pictures to prefetch;
+    `scoring`: the newest scoring job of a dataset, asked about a pair without scores."""
     stage = review_page.stage(view, step, view.suggestions, next_ids)
     if view.trajectory is None:
-        waiting = review_page.empty("Not scored yet", "Scores appear once the job has finished.")
+        waiting = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
         beside = review_page.guidelines(view) + waiting + review_page.beside(view)
         return Drawn(stage=stage, chart="", steps=beside)
     chart = trajectory_chart(view.trajectory, step)
@@ -717,7 +724,8 @@ class ReviewActions:
         if view.pair_id in following:
             following = following[following.index(view.pair_id) + 1 :]
         self.note_shown(view, session)
-        return drawn_pair(view, session.step, following[:3])
+        last = self.workspace.jobs.last_scoring
+        return drawn_pair(view, session.step, following[:3], last)
 
     def note_shown(self, view: PairView, session: PageSession) -> None:
         """Store what later events need to know about the pair."""

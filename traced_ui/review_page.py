@@ -10,6 +10,7 @@ from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.types import SuspectWord
 from backend.engine.noise.word_kinds import WORD_KINDS
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.reports import JobView
 from backend.review.queue_form import RANGES, as_query
 from backend.review.views import CaptionCheck, EditView, PairView, SuggestionView, VerdictView
 from backend.verdicts import ENRICHED, ENRICHMENT, PICTURE_ISSUES, TEXTS, judgement
@@ -331,6 +332,21 @@ def question(view: PairView, action: str) -> Markup:
     wanted = labels.get(action, "Wrong: correct it")
     verdict = LISTED[judgement(view.decision, view.enriches) or ""]
     return render("review/question.html", view=view, verdict=verdict, wanted=wanted)
+
+
+def not_scored(job: JobView | None) -> Markup:
+    """Why a pair has no scores. `job`: the newest one that scores its dataset."""
+    if job is None:
+        return empty("Not scored yet", "Score the dataset on the Datasets page.")
+    if not job.has_ended:
+        return empty("Not scored yet", "Scores appear once the job has finished.")
+    if job.status == "done":
+        return empty(
+            "Not scored",
+            "It was imported after the last scoring, or left out of it: “Rows left out” on the "
+            "Datasets page says why.",
+        )
+    return empty("Not scored", for_page(job.message) or "Score it on the Datasets page.")
 
 
 def empty(title: str, text: str) -> Markup:

@@ -53,8 +53,10 @@ def download(model: MODEL, db: DATABASE = None, as_json: AS_JSON = False) -> Non
 def remove(model: MODEL, db: DATABASE = None) -> None:
     """Delete a downloaded model from this machine."""
     with reported(False):
-        freed = open_workspace(load_settings({"database": db})).models.remove(model)
-        results.print(f"'{escape(model)}' is removed; {size(freed)} are free again.")
+        removal = open_workspace(load_settings({"database": db})).models.remove(model)
+        results.print(f"'{escape(model)}' is removed; {size(removal.freed)} are free again.")
+        if removal.was_default:
+            results.print("It was the default, which is 'embedded' now.")
 
 
 @models.command("probe")

@@ -19,14 +19,10 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    ProgressColumn,
     SpinnerColumn,
-    Task,
     TextColumn,
     TimeElapsedColumn,
-    TimeRemainingColumn,
 )
-from rich.text import Text
 
 from backend.errors import INTERRUPTED, OutOfMemory, TracedError, explain, is_out_of_memory
 from backend.jobs.pace import Pace
@@ -68,13 +64,6 @@ def emit(report: Any, as_json: bool, summary: str) -> None:
         results.print(escape(summary))  # no markup: brackets in tables are printed as they are
 
 
-class RateColumn(ProgressColumn):
-    """Steps per second."""
-
-    def render(self, task: Task) -> Text:
-        return Text(f"{task.speed:.1f}/s" if task.speed else "")
-
-
 @contextlib.contextmanager
 def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
     """A progress bar on standard error, or a line now and then if that is not a terminal; yields
@@ -84,22 +73,22 @@ def progress(title: str) -> Iterator[Callable[[int, int, str], None]]:
         return
     columns = (
         SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
-        TimeElapsedColumn(), TimeRemainingColumn(), RateColumn(),
+        TimeElapsedColumn(),
     )  # fmt: skip
+    pace = Pace()
     with Progress(*columns, console=console) as bars:
         task = bars.add_task(title, total=None)
 
         def update(done: int, total: int, message: str = "") -> None:
-            bars.update(
-                task, completed=done, total=total or None, description=escape(message or title)
-            )
+            text = pace.describe(done, total, message or title, time.monotonic())
+            bars.update(task, completed=done, total=total or None, description=escape(text))
 
         yield update
 
 
 class Lines:
     """Progress for a log: a line when a stage begins, and then every `LINE_EVERY` seconds, with the
-    stage's remaining time."""
+    remaining time of the whole job where that is known, else of the stage."""
 
     def __init__(self, title: str, clock: Callable[[], float] = time.monotonic) -> None:
         self._title, self._clock = title, clock

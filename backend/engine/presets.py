@@ -10,8 +10,14 @@ from dataclasses import dataclass
 from backend.bundled import MODELS
 
 #: The scorer bundled with the program. It was trained on drawn scenes only.
+EMBEDDED_NAME = "embedded"
 EMBEDDED = MODELS / "scenes-blip-itm"
 EMBEDDED_CAPTIONER = MODELS / "scenes-blip-captioner"
+
+
+def memory_of(parameters: int) -> int:
+    """Bytes of so many weights in float32, the precision used on a CPU."""
+    return 4 * parameters
 
 
 @dataclass(frozen=True)
@@ -27,18 +33,23 @@ class Checkpoint:
 
     @property
     def memory(self) -> int:
-        """Bytes of its weights in float32, the precision used on a CPU."""
-        return 4 * self.parameters
+        return memory_of(self.parameters)
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A scorer with a short name, and the captioner that goes with it, if any."""
+    """A scorer with a short name, and the captioner that goes with it, if any.
+
+    `core_seconds`: processor seconds of one core for a thousand pairs, captioner included, measured
+    with random weights (`backend.lab.bench.preset_times`, BENCHMARKS.md "Clusters"): a first idea
+    before a probe of this machine.
+    """
 
     name: str
     good_for: str
     scorer: Checkpoint
     captioner: Checkpoint | None = None
+    core_seconds: float | None = None
 
     @property
     def checkpoints(self) -> tuple[Checkpoint, ...]:
@@ -58,7 +69,7 @@ class Preset:
 
     @property
     def is_embedded(self) -> bool:
-        return self.name == "embedded"
+        return self.name == EMBEDDED_NAME
 
 
 PRESETS: tuple[Preset, ...] = (
@@ -72,10 +83,11 @@ PRESETS: tuple[Preset, ...] = (
             "MIT",
             "3d74acf9a28c67741b2f4f2ea7635f0aaf6f0268",
         ),
+        core_seconds=346,
     ),
     Preset(
         "balanced",
-        "photographs: finer differences than fast, several times its time",
+        "photographs: finer differences than fast, about twenty times its time",
         Checkpoint(
             "google/siglip-base-patch16-224",
             203_155_970,
@@ -83,6 +95,7 @@ PRESETS: tuple[Preset, ...] = (
             "Apache 2.0",
             "7fd15f0689c79d79e38b1c2e2e2370a7bf2761ed",
         ),
+        core_seconds=7466,
     ),
     Preset(
         "thorough",
@@ -101,6 +114,7 @@ PRESETS: tuple[Preset, ...] = (
             "BSD 3-Clause",
             "82a37760796d32b1411fe092ab5d4e227313294b",
         ),
+        core_seconds=4855,
     ),
     Preset(
         "multilingual",
@@ -112,9 +126,10 @@ PRESETS: tuple[Preset, ...] = (
             "Apache 2.0",
             "8952a4eafcde3cb7ab46b1dd629b33f8784ca9c6",
         ),
+        core_seconds=6740,
     ),
     Preset(
-        "embedded",
+        EMBEDDED_NAME,
         "drawn scenes such as the demo's, and nothing else",
         Checkpoint(str(EMBEDDED), 2_157_570, 0, "as this project", ""),
         Checkpoint(str(EMBEDDED_CAPTIONER), 2_157_745, 0, "as this project", ""),

@@ -12,7 +12,7 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy.orm import Session
 
-from backend.engine.presets import EMBEDDED
+from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
 from backend.jobs.stored_trajectories import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
@@ -82,6 +82,9 @@ def settings_for(store: Store, settings: Settings, dataset_id: int) -> Settings:
     with store.reading() as session:
         stored = dict(dataset_queries.get_dataset(session, dataset_id).models)
         stored = stored or _of_last_run(session, dataset_id)
+    if not stored and "model" not in settings.origins:  # the default may be another one by now
+        plain = settings if "captioner" in settings.origins else replace(settings, captioner=None)
+        settings = with_default(store, plain)
     return with_models(settings, stored)
 
 
@@ -100,14 +103,14 @@ def with_models(settings: Settings, stored: Mapping[str, Any]) -> Settings:
     return replace(settings.chosen(model), **others)
 
 
-def models_of_datasets(store: Store) -> list[str]:
-    """The models that datasets are scored with, oldest dataset first, each once."""
+def models_by_dataset(store: Store) -> dict[str, str]:
+    """The model that each dataset is scored with, by the dataset's name, oldest dataset first."""
     with store.reading() as session:
-        remembered = [
-            row.models or _of_last_run(session, row.id)
+        remembered = {
+            row.name: row.models or _of_last_run(session, row.id)
             for row in dataset_queries.list_datasets(session)
-        ]
-    return list(dict.fromkeys(str(stored["model"]) for stored in remembered if "model" in stored))
+        }
+    return {name: str(stored["model"]) for name, stored in remembered.items() if "model" in stored}
 
 
 def remember(store: Store, engine: Engine, dataset_id: int, anyway: bool) -> None:
@@ -130,7 +133,7 @@ def was_scored_anyway(session: Session, dataset_id: int, settings: Settings) -> 
 
 def model_name(model: str) -> str:
     """The stored name of a model; the embedded one gets a name that is valid on any machine."""
-    return "embedded" if _is_embedded(model) else model
+    return EMBEDDED_NAME if _is_embedded(model) else model
 
 
 def _is_embedded(model: str) -> bool:
@@ -162,9 +165,10 @@ def _of_last_run(session: Session, dataset_id: int) -> dict[str, Any]:
 
 
 def default_model(store: Store) -> str:
-    """The model for datasets that have none yet; "embedded" unless another has been set."""
+    """The model for datasets that have none yet; the embedded one unless another has been
+    set."""
     with store.reading() as session:
-        return str(setting_queries.get_setting(session, _DEFAULT, "embedded"))
+        return str(setting_queries.get_setting(session, _DEFAULT, EMBEDDED_NAME))
 
 
 def set_default_model(store: Store, model: str) -> None:

@@ -17,6 +17,7 @@ from backend.engine.statistics.disagreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.classifiers import probabilities, stored_classifier
 from backend.jobs.noisy_copies import TrajectoryCache
+from backend.jobs.scoring_stages import COLD_START_PAIRS, INJECTION
 from backend.jobs.stored_trajectories import (
     AT_ONCE,
     exploring_of,
@@ -36,9 +37,6 @@ from db.queries import trajectories as trajectory_queries
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
-
-#: Maximum number of pairs that a cold start trains on: more would cost time and gain little.
-COLD_START_PAIRS = 2000
 
 
 def detect(
@@ -60,7 +58,7 @@ def detect(
     if active is not None and (judged or active.report.get("run") == run.id):
         report = dict(active.report)
     else:
-        progress(0, 0, "Training the detector on injected noise")
+        progress(0, 0, INJECTION.name)
         pairs, trajectories = scored_pairs(store, run, drawn)
         trajectories = listening(trajectories, captioner_of(trajectories))
         keyed = [(pair.id, pair.image_path) for pair in pairs]

@@ -21,7 +21,7 @@ from backend.engine import memory
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
-from backend.engine.detection.cold_start import COPIES_WANTED, FEWEST_PAIRS, ColdStart, cold_start
+from backend.engine.detection.cold_start import ColdStart, cold_start
 from backend.engine.detection.localisation import suspect_words
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.engine.scoring.protocol import ImageState
@@ -35,13 +35,25 @@ from backend.jobs.classifiers import (
     word_weights,
 )
 from backend.jobs.dataset_pairs import prepare_scorer
-from backend.jobs.detect import COLD_START_PAIRS
 from backend.jobs.image_batches import encode_opened, open_pictures
 from backend.jobs.known_pictures import UNKNOWN, check_pictures
 from backend.jobs.noisy_copies import BATCH as COPIES_AT_ONCE
-from backend.jobs.score_dataset import what_run
+from backend.jobs.score_dataset import models_of, what_run
+from backend.jobs.scoring_stages import (
+    CAPTIONER,
+    COLD_START_PAIRS,
+    CONCRETENESS,
+    COPIES,
+    CORRECTIONS,
+    MEANINGS,
+    STAGES,
+    TRAINING,
+    TRAJECTORIES,
+    copies_of,
+    keep_costs,
+)
 from backend.jobs.stored_trajectories import to_row
-from backend.jobs.suggest import SUGGEST_ABOVE, SUGGEST_AT_MOST, TOGETHER
+from backend.jobs.suggest import SUGGEST_ABOVE, SUGGEST_AT_MOST, TOGETHER, USUAL_SHARE
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -55,21 +67,8 @@ from db.queries.pairs import PairRow
 PAIRS = 20
 #: Overhead of a database row in bytes, beyond its values: keys, headers, index entries.
 _ROW = 200
-#: Share of a dataset that looks wrong to its detector where nothing is known yet; it counts as much
-#: as a sample, because a detector that was trained on the sample alone tells little apart, and so
-#: suspects too many.
-_USUAL_SHARE = 0.3
 #: Which part of an estimate covers each stage of scoring; stages by what they report as progress.
-PARTS: Mapping[str, str] = {
-    "Caption trajectories": "trajectories_seconds",
-    "Concreteness": "texts_seconds",
-    "Meanings of captions": "texts_seconds",
-    "What the captioner expects": "captioner_seconds",
-    "Scoring injected errors": "copies_seconds",
-    "Training the detector on injected noise": "training_seconds",
-    "Choosing a detector": "training_seconds",
-    "Preparing corrections": "suggestions_seconds",
-}
+PARTS: Mapping[str, str] = {stage.name: stage.part for stage in STAGES}
 
 
 @dataclass(frozen=True)
@@ -107,7 +106,8 @@ class _Costs:
 
     trajectory: float
     captioner: float
-    texts: float
+    concreteness: float
+    meanings: float
     row: float
     vector: int
 
@@ -169,14 +169,17 @@ def estimate(
         training_seconds = _training_seconds(engine, sample, min(total, COLD_START_PAIRS))
     else:
         p_errors = probabilities(classifier, sample.trajectories)
+    # A detector that was trained on the sample alone tells little apart, and so suspects too many:
+    # the usual share counts as much as the sample.
     likely = sum(p_error >= SUGGEST_ABOVE for p_error in p_errors) / len(p_errors)
     if not has_detector:
-        likely = (likely * len(p_errors) + _USUAL_SHARE * PAIRS) / (len(p_errors) + PAIRS)
+        likely = (likely * len(p_errors) + USUAL_SHARE * PAIRS) / (len(p_errors) + PAIRS)
     corrected = min(SUGGEST_AT_MOST, round(likely * len(ids))) if suggestions else 0
     each = 0.0
     if corrected:
         progress(0, 0, "Measuring corrections")
         each = _suggestion_seconds(engine, sample, classifier, p_errors)
+    _keep(engine, total, costs, copy_seconds, training_seconds, each)
     info = engine.scorer.info
     return Estimate(
         model=info.model,
@@ -187,7 +190,7 @@ def estimate(
         trajectories_seconds=costs.trajectory * len(ids),
         copies_seconds=copy_seconds * copies,
         captioner_seconds=costs.captioner * len(ids) if captioner is not None else 0.0,
-        texts_seconds=costs.texts * len(ids),
+        texts_seconds=(costs.concreteness + costs.meanings) * len(ids),
         disk=round((costs.row + costs.vector + 4 * MEANING_WIDTH) * len(ids) + costs.row * copies),
         memory=memory.resident(),
         training_seconds=training_seconds,
@@ -196,16 +199,22 @@ def estimate(
     )
 
 
-def copies_of(pairs: int) -> int:
-    """Number of noisy copies that a cold start scores for this many pairs; see `make_copies`.
-
-    >>> copies_of(100), copies_of(785), copies_of(1_000_000), copies_of(3)
-    (300, 1570, 2000, 0)
-    """
-    used = min(pairs, COLD_START_PAIRS)
-    if used < FEWEST_PAIRS:
-        return 0
-    return used * max(1, min(3, round(COPIES_WANTED / used)))
+def _keep(
+    engine: Engine, total: int, costs: _Costs, copy: float, training: float, correction: float
+) -> None:
+    """Keep what was measured, for the time left of the jobs that follow. Seconds: of a copy, of
+    training the first detector of `total` pairs, of the corrections of a pair; 0: not measured."""
+    measured = {
+        TRAJECTORIES: costs.trajectory,
+        CONCRETENESS: costs.concreteness,
+        MEANINGS: costs.meanings,
+        CAPTIONER: costs.captioner,
+        COPIES: copy,
+        TRAINING: training / min(total, COLD_START_PAIRS),
+        CORRECTIONS: correction,
+    }
+    known = {stage: seconds for stage, seconds in measured.items() if seconds > 0}
+    keep_costs(engine.settings.data_directory, models_of(engine), known)
 
 
 def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> tuple[_Costs, _Sample]:
@@ -232,6 +241,7 @@ def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> tuple[_Cos
     after_captioner = time.monotonic()
     captions = [pair.caption for pair in readable]
     engine.concreteness(captions)
+    after_concreteness = time.monotonic()
     engine.meanings(captions)
     ended = time.monotonic()
     count = len(readable)
@@ -244,7 +254,8 @@ def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> tuple[_Cos
     costs = _Costs(
         (after_trajectories - began) / count,
         (after_captioner - after_trajectories) / count,
-        (ended - after_captioner) / count,
+        (after_concreteness - after_captioner) / count,
+        (ended - after_concreteness) / count,
         sum(_ROW + bytes_in(row) for row in rows) / count,
         4 * seen.shape[1] if seen is not None else 0,
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from PIL import Image
 
 from backend.jobs.image_batches import open_ahead
+from backend.jobs.scoring_stages import CAPTIONER
 from backend.jobs.stored_expectations import to_row
 from backend.loaded_models import Engine
 from backend.progress import Progress
@@ -30,6 +31,9 @@ def remember_expectations(
     captioner = engine.captioner
     if captioner is None:
         return 0
+    with store.reading() as session:
+        unread = queries.count_unexpected(session, run.id, captioner.identity)
+    before = max(0, total - unread)
     done = 0
     for batch, opened in open_ahead(root, _waiting(store, run, captioner.identity)):
         readable = [p for p in batch if isinstance(opened[p.image_path], Image.Image)]
@@ -45,7 +49,7 @@ def remember_expectations(
                 },
             )
         done += len(readable)
-        progress(min(done, total), total, "What the captioner expects")
+        progress(min(before + done, total), total, CAPTIONER.name)
     return done
 
 

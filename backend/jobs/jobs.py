@@ -264,6 +264,12 @@ class Jobs:
         with self._store.reading() as session:
             return _views([job_queries.get_job(session, job_id)], session)[0]
 
+    def last_scoring(self, dataset_id: int) -> JobView | None:
+        """The newest background job that scores the dataset, whatever its status."""
+        with self._store.reading() as session:
+            job = job_queries.latest_job(session, "score", dataset_id)
+            return _views([job], session)[0] if job is not None else None
+
     def running(self) -> list[JobView]:
         """Background jobs queued or running, of all servers on this database, oldest first."""
         with self._store.reading() as session:

@@ -124,7 +124,8 @@ def check_picture(engine: Engine, image: Image.Image, name: str = "") -> None:
         return
     with engine.lock:
         if known.unknown(engine.scorer, [image])[0]:
-            raise UnknownPictures(why_unknown(engine.settings.model, f"'{name}'" if name else "It"))
+            picture = f"'{name}'" if name else "This picture"
+            raise UnknownPictures(why_unknown(engine.settings.model, picture))
 
 
 def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.Image) -> None:

@@ -1,6 +1,7 @@
 """What is known of the models on this machine from their files alone, without loading any."""
 
 import json
+import math
 import os
 import re
 from pathlib import Path
@@ -16,6 +17,10 @@ MODEL_TYPES = frozenset({"clip", "metaclip_2", "siglip", "blip"})
 _OPEN_CLIP_WEIGHTS = "open_clip_model.safetensors"
 #: Bytes read of a model card: its licence is at the beginning.
 _CARD = 1 << 16
+#: Bytes per number, by the name of the precision in a configuration.
+_WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
+#: Bytes of a safetensors header, as the format limits them.
+_LONGEST_HEADER = 100_000_000
 _LICENCE = re.compile(r"^license(?:_name)?:[ \t]*[\"']?([^\"'\n]{1,60})", re.MULTILINE)
 
 
@@ -61,6 +66,44 @@ def size_of(path: Path) -> int:
     """Disk space used by a model's file or folder, in bytes."""
     files = path.iterdir() if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def parameters_of(path: Path | None) -> int | None:
+    """Number of a model's parameters, from the headers of its safetensors; from the size of other
+    weights and the precision stated in the configuration. `path`: a folder or a file of weights;
+    None if there are no weights, or none whose header can be read."""
+    if path is None:
+        return None
+    if path.is_file():
+        files, configuration = [path], {}
+    else:
+        names = hub_cache.needed([file.name for file in path.iterdir() if file.exists()])
+        files = [path / name for name in names if name.endswith((".safetensors", ".bin"))]
+        configuration = _json(path / "config.json")
+    width = _WIDTHS.get(str(configuration.get("dtype") or configuration.get("torch_dtype")), 4)
+    counts = [
+        _in_header(file) if file.suffix == ".safetensors" else file.stat().st_size // width
+        for file in files
+    ]
+    return sum(counts) or None
+
+
+def _in_header(file: Path) -> int:
+    """Numbers in a file of safetensors, without those that count (positions); 0 if its header is
+    damaged. The header's length is in the first eight bytes."""
+    try:
+        with file.open("rb") as stored:
+            length = int.from_bytes(stored.read(8), "little")
+            if length > min(_LONGEST_HEADER, file.stat().st_size):
+                return 0
+            tensors = json.loads(stored.read(length))
+        return sum(
+            math.prod(tensor["shape"])
+            for name, tensor in tensors.items()
+            if name != "__metadata__" and not tensor["dtype"].startswith(("I", "U", "BOOL"))
+        )
+    except (OSError, ValueError, AttributeError, KeyError, TypeError):
+        return 0
 
 
 def licence_in(folder: Path | None) -> str:

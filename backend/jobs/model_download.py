@@ -85,13 +85,23 @@ def download(model: str, progress: Progress = no_progress) -> DownloadReport:
 
 def remove(model: str) -> int:
     """Delete a model from this machine; returns the bytes freed. Raises NotFound."""
+    freed = removable(model)
+    for folder in _folders(model):
+        shutil.rmtree(folder)
+    return freed
+
+
+def removable(model: str) -> int:
+    """How many bytes removing the model would free. Raises NotFound if there is nothing of it."""
+    folders = _folders(model)
+    return sum(path.lstat().st_size for folder in folders for path in folder.rglob("*"))
+
+
+def _folders(model: str) -> list[Path]:
     folders = [folder_of(name) for name in repositories_of(model) if folder_of(name).is_dir()]
     if not folders:
         raise NotFound(f"'{model}' is not on this machine.")
-    freed = sum(path.lstat().st_size for folder in folders for path in folder.rglob("*"))
-    for folder in folders:
-        shutil.rmtree(folder)
-    return freed
+    return folders
 
 
 def _download(name: str, progress: Progress) -> int:

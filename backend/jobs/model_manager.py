@@ -2,14 +2,15 @@
 
 from dataclasses import dataclass
 
+from backend.engine import threads
 from backend.engine.hub_cache import bytes_of, commit_of, snapshot_of
-from backend.engine.presets import BY_NAME, PRESETS, Preset, preset_of
+from backend.engine.presets import EMBEDDED_NAME, PRESETS, Preset, memory_of, preset_of
 from backend.errors import SettingsError
 from backend.jobs import local_models, model_download
 from backend.jobs.dataset_models import (
     DatasetEngines,
     default_model,
-    models_of_datasets,
+    models_by_dataset,
     set_default_model,
 )
 from backend.jobs.model_download import DownloadReport
@@ -17,7 +18,7 @@ from backend.jobs.model_probe import PAIRS, Probe, probe, probes
 from backend.progress import Progress, no_progress
 from backend.store import Store
 
-__all__ = ["PAIRS", "DownloadReport", "ModelView", "Models", "Probe"]
+__all__ = ["PAIRS", "DownloadReport", "ModelView", "Models", "Probe", "Removal"]
 
 
 @dataclass(frozen=True)
@@ -26,7 +27,8 @@ class ModelView:
 
     Sizes in bytes; None: unknown until downloaded. `revision`: the pinned commit, or the downloaded
     one; "main" for a model that is neither pinned nor downloaded. `on_disk`: what its files take
-    here, whether or not they are complete; None for the embedded model.
+    here, whether or not they are complete; None for the embedded model. `core_seconds`: see
+    `Preset`.
     """
 
     name: str
@@ -42,6 +44,26 @@ class ModelView:
     is_default: bool
     probe: Probe | None
     on_disk: int | None = None
+    core_seconds: float | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds for a thousand pairs here: measured, else roughly by the number of cores; None
+        for a model that nobody has measured."""
+        if self.probe is not None or self.core_seconds is None:
+            return self.probe.seconds if self.probe is not None else None
+        return self.core_seconds / threads.cores()
+
+
+@dataclass(frozen=True)
+class Removal:
+    """A model that is, or would be, removed. `freed`: bytes; `datasets`: those scored with it;
+    `was_default`: it was the default, which is the embedded model from then on."""
+
+    model: str
+    freed: int
+    datasets: tuple[str, ...]
+    was_default: bool
 
 
 class Models:
@@ -57,7 +79,7 @@ class Models:
         measured = probes(self._settings.data_directory)
         default = default_model(self._store)
         views = [_of_preset(preset, measured.get(preset.name), default) for preset in PRESETS]
-        named = dict.fromkeys([*measured, *models_of_datasets(self._store), default])
+        named = dict.fromkeys([*measured, *models_by_dataset(self._store).values(), default])
         others = [
             name for name in named
             if preset_of(name) is None and (name == default or _can_be_used(name))
@@ -82,9 +104,26 @@ class Models:
         """See `backend.jobs.model_download.download`."""
         return model_download.download(model, progress)
 
-    def remove(self, model: str) -> int:
-        """See `backend.jobs.model_download.remove`."""
-        return model_download.remove(model)
+    def what_goes(self, model: str) -> Removal:
+        """What removing the model would do. Raises NotFound if there is nothing of it here."""
+        freed = model_download.removable(model)
+        going = set(_repositories(self.view(model).name))
+        datasets = tuple(
+            dataset
+            for dataset, used in models_by_dataset(self._store).items()
+            if going.intersection(_repositories(self.view(used).name))
+        )
+        default = _repositories(default_model(self._store))
+        return Removal(model, freed, datasets, bool(going.intersection(default)))
+
+    def remove(self, model: str) -> Removal:
+        """Delete a model from this machine; if it is the default, the embedded one becomes that.
+        Raises NotFound."""
+        removal = self.what_goes(model)
+        model_download.remove(model)
+        if removal.was_default:
+            set_default_model(self._store, EMBEDDED_NAME)
+        return removal
 
     def probe(self, model: str, progress: Progress = no_progress) -> Probe:
         """See `backend.jobs.model_probe.probe`."""
@@ -122,6 +161,7 @@ def _of_preset(preset: Preset, measured: Probe | None, default: str) -> ModelVie
         preset.name == default,
         measured,
         None if preset.is_embedded else sum(bytes_of(name) for name in names),
+        preset.core_seconds,
     )
 
 
@@ -132,8 +172,11 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
     commits = [commit_of(name) for name in names]
     if path is not None:
         licence, on_disk = local_models.licence_in(path), local_models.size_of(path)
+        parameters = local_models.parameters_of(path)
     else:
-        stated = [local_models.licence_in(snapshot_of(name)) for name in names]
+        snapshots = [snapshot_of(name) for name in names]
+        parameters = sum(local_models.parameters_of(folder) or 0 for folder in snapshots) or None
+        stated = [local_models.licence_in(folder) for folder in snapshots]
         licence = next(filter(None, stated), "see its page" if names else "")
         on_disk = sum(bytes_of(name) for name in names)
     return ModelView(
@@ -141,9 +184,9 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
         model=model,
         captioner=None,
         good_for="your own choice",
-        parameters=None,
+        parameters=parameters,
         download=on_disk if any(commits) else None,
-        memory=measured.memory if measured is not None else None,
+        memory=memory_of(parameters) if parameters else None,
         licence=licence,
         revision=(commits[0] or "main") if commits else "",
         is_here=local_models.is_model(path) if path is not None else bool(names) and all(commits),
@@ -166,9 +209,7 @@ def _why_not_here(model: str) -> str:
 
 
 def _repositories(model: str) -> tuple[str, ...]:
-    if model in BY_NAME:
-        return ()
     try:
         return model_download.repositories_of(model)
-    except Exception:  # an open_clip name unknown to the library: treated as not installed
+    except Exception:  # the embedded model, a folder, a name that open_clip does not know
         return ()

@@ -1,8 +1,11 @@
-"""Rate and remaining time of a job's stage, in words."""
+"""Rate and remaining time of a job, in words."""
+
+from backend.progress import StageMessage
 
 
 class Pace:
-    """Describes the progress of one job; each stage (message) has its own pace.
+    """Describes the progress of one job; each stage (message) has its own pace. The time left is
+    that of the whole job if the message knows it, else that of the stage.
 
     >>> pace = Pace()
     >>> pace.describe(0, 100, "Scoring", 0.0), pace.describe(40, 100, "Scoring", 10.0)
@@ -15,22 +18,34 @@ class Pace:
         self._first = 0
 
     def describe(self, done: int, total: int, message: str, now: float) -> str:
-        """`message` followed by rate and time left; the bare message in a stage's first two
-        seconds and as long as nothing is done. `now`: seconds of a monotonic clock."""
+        """`message` followed by rate and time left. In a stage's first two seconds and as long as
+        nothing is done it has no rate of its own. `now`: seconds of a monotonic clock."""
+        facts = ", ".join(self._facts(done, total, message, now))
+        return f"{message} · {facts}" if facts else str(message)
+
+    def _facts(self, done: int, total: int, message: str, now: float) -> list[str]:
         if message != self._stage:
-            self._stage, self._began, self._first = message, now, done
+            self._stage, self._began, self._first = str(message), now, done
         seconds, completed = now - self._began, done - self._first
-        if seconds < 2 or completed <= 0 or not 0 < done < total:
-            return message
-        per_second = completed / seconds
-        return f"{message} · {rate(per_second)}, {duration((total - done) / per_second)} left"
+        facts, left, least = [], None, ""
+        if seconds >= 2 and completed > 0 and 0 < done < total:
+            per_second = completed / seconds
+            facts.append(rate(per_second))
+            left = (total - done) / per_second
+        if isinstance(message, StageMessage):
+            left, least = message.seconds_left, "at least " if message.is_least else ""
+        if left is not None and round(left) > 0:
+            facts.append(f"{least}{duration(left)} left")
+        return facts
 
 
 def rate(per_second: float) -> str:
     """
-    >>> rate(4), rate(0.5), rate(0.01)
-    ('4.0 a second', '30 a minute', '36 an hour')
+    >>> rate(4), rate(0.5), rate(0.01), rate(5_300_000)
+    ('4.0 a second', '30 a minute', '36 an hour', '5.3 million a second')
     """
+    if per_second >= 1e6:
+        return f"{per_second / 1e6:.1f} million a second"
     if per_second >= 1:
         return f"{per_second:.1f} a second"
     if per_second * 60 >= 1:

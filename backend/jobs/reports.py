@@ -5,6 +5,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from backend.errors import UnknownPictures
+
 
 @dataclass(frozen=True)
 class ProblemView:
@@ -431,3 +433,9 @@ class JobView:
     @property
     def has_ended(self) -> bool:
         return self.status in ("done", "failed", "cancelled")
+
+    @property
+    def asks_for_model(self) -> bool:
+        """Whether it scored nothing because its model does not know the dataset's pictures."""
+        refused = self.message.startswith(UnknownPictures.title)
+        return self.status == "failed" and refused

@@ -19,10 +19,11 @@ from backend.engine.expectation import listening
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.classifiers import classifier_in_use, probabilities, stored_classifier
 from backend.jobs.dataset_pairs import prepare_scorer
-from backend.jobs.detect import COLD_START_PAIRS, judge_rest, renew_suspects
+from backend.jobs.detect import judge_rest, renew_suspects
 from backend.jobs.expectations import remember_expectations
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.reports import TrainReport
+from backend.jobs.scoring_stages import COLD_START_PAIRS
 from backend.jobs.session_run import scored_by_this_model
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, scored_batches, scored_pairs
 from backend.loaded_models import Engine

@@ -153,7 +153,7 @@ class JobRunner:
             self._end(job.id, "cancelled", _cancelled_at)
         except Exception as error:  # a job must never crash the runner
             if isinstance(error, TracedError):
-                log.warning("job %s failed: %s", job.id, explain(error))
+                log.warning("job %s failed: %s", job.id, explain(error, "terminal"))
             else:
                 log.exception("job %s failed", job.id)
             message = explain(error, "page")

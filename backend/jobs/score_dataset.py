@@ -30,14 +30,31 @@ from backend.jobs.known_pictures import (
 from backend.jobs.ray_cluster import Cluster, trajectories_by_ray
 from backend.jobs.ray_worker import trajectory_of
 from backend.jobs.reports import ScoreReport
+from backend.jobs.scoring_stages import (
+    CAPTIONER,
+    COLD_START_PAIRS,
+    CONCRETENESS,
+    COPIES,
+    CORRECTIONS,
+    MEANINGS,
+    TRAINING,
+    TRAJECTORIES,
+    Plan,
+    Stage,
+    copies_of,
+    keep_costs,
+    kept_costs,
+)
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
-from backend.jobs.suggest import suggest_likely
+from backend.jobs.suggest import SUGGEST_AT_MOST, USUAL_SHARE, suggest_likely
 from backend.jobs.vectors import image_file, remember_images, remember_meanings
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
 from backend.version import VERSION
+from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
+from db.queries import expectations as expectation_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import signals as signal_queries
@@ -85,6 +102,10 @@ def score_dataset(
     with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
     known = familiarity_for(store, engine, dataset_id, anyway)
+    units = units_left(store, engine, dataset_id, run.id, suggestions)
+    folder, models = engine.settings.data_directory, models_of(engine)
+    plan = Plan(units, kept_costs(folder, models), copies_alike=cluster is None)
+    progress = plan.reporting(progress)
     if cluster is None:
         done = _trajectories(store, engine, run, root, total, progress, known)
     else:
@@ -97,6 +118,10 @@ def score_dataset(
     with store.writing() as session:
         run_queries.finish_run(session, run.id)
     measure_disagreement(store, dataset_id)
+    measured = plan.measured
+    if cluster is not None:
+        measured.pop(TRAJECTORIES, None)  # other machines' time
+    keep_costs(folder, models, measured)
     with store.reading() as session:
         truncated = pair_queries.count_truncated(session, dataset_id)
     return ScoreReport(
@@ -137,6 +162,40 @@ def what_run(engine: Engine, dataset_id: int) -> dict[str, Any]:
     }
 
 
+def units_left(
+    store: Store, engine: Engine, dataset_id: int, run_id: int, suggestions: bool
+) -> dict[Stage, int]:
+    """What each stage of scoring has left to do, in its units. `run_id`: 0 for a new run."""
+    captioner = engine.captioner
+    with store.reading() as session:
+        total = pair_queries.counts(session, dataset_id).total
+        unscored = pair_queries.count_unscored(session, dataset_id, run_id)
+        active = classifier_queries.active(session, dataset_id)
+        unread = 0
+        if captioner is not None:
+            unread = expectation_queries.count_unexpected(session, run_id, captioner.identity)
+            unread += unscored
+    has_detector = active is not None and run_id != 0 and active.report.get("run") == run_id
+    corrected = min(SUGGEST_AT_MOST, round(USUAL_SHARE * unscored)) if suggestions else 0
+    return {
+        TRAJECTORIES: unscored,
+        CONCRETENESS: unscored,
+        MEANINGS: unscored,
+        CAPTIONER: unread,
+        COPIES: 0 if has_detector else copies_of(total),
+        TRAINING: 0 if has_detector else min(total, COLD_START_PAIRS),
+        CORRECTIONS: corrected,
+    }
+
+
+def models_of(engine: Engine) -> str:
+    """What the costs of the stages depend on, beside the machine."""
+    info, captioner = engine.scorer.info, engine.captioner
+    read_by = captioner.name if captioner is not None else "no captioner"
+    parts = (info.kind, info.model, info.device, info.precision, engine.exploring.name, read_by)
+    return " · ".join(parts)
+
+
 def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
     """The run of this model and these settings on this dataset: an earlier one, or a new one."""
     what = what_run(engine, dataset_id)
@@ -173,6 +232,7 @@ def _trajectories(
     """Compute the trajectories that this run lacks. `known`: the test for pictures that the model
     knows, None: it knows all."""
     done = _Done()
+    before = _scored_before(store, run, total)
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
     for batch, opened in open_ahead(root, _unscored(store, run)):
@@ -189,7 +249,7 @@ def _trajectories(
         done.unreadable += sum(pair.image_path in broken for pair in batch)
         done.unknown += sum(pair.image_path in unknown for pair in batch)
         done.left_out |= unknown
-        progress(done.pairs, total, "Caption trajectories")
+        progress(before + done.pairs, total, TRAJECTORIES.name)
     _list_left_out(store, run, done.left_out)
     return done
 
@@ -206,6 +266,7 @@ def _by_cluster(
 ) -> _Done:
     """Like `_trajectories`, computed by Ray workers."""
     done = _Done()
+    before = _scored_before(store, run, total)
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
     folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
@@ -232,9 +293,15 @@ def _by_cluster(
         done.unreadable += sum(not row["unknown"] for row in others)
         done.unknown += sum(bool(row["unknown"]) for row in others)
         done.left_out |= unknown
-        progress(done.pairs, total, "Caption trajectories")
+        progress(before + done.pairs, total, TRAJECTORIES.name)
     _list_left_out(store, run, done.left_out)
     return done
+
+
+def _scored_before(store: Store, run: RunRow, total: int) -> int:
+    """How many of the pairs have a trajectory of the run already."""
+    with store.reading() as session:
+        return total - pair_queries.count_unscored(session, run.dataset_id or 0, run.id)
 
 
 def _save(
@@ -320,4 +387,4 @@ def _concreteness(
                     session, {p.id: s for p, s in zip(unknown, scores, strict=True)}
                 )
         done += len(batch)
-        progress(done, total, "Concreteness")
+        progress(done, total, CONCRETENESS.name)

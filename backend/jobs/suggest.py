@@ -19,6 +19,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
 from backend.jobs.classifiers import classifier_in_use, judging, listened_to, word_weights
+from backend.jobs.scoring_stages import CORRECTIONS
 from backend.jobs.stored_suggestions import to_save
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
 from backend.loaded_models import Engine
@@ -33,6 +34,8 @@ from db.queries.suggestions import Attempt
 
 #: Corrections are prepared for pairs at least this likely to be wrong.
 SUGGEST_ABOVE = 0.5
+#: Share of a dataset that looks wrong to its detector where nothing is known yet.
+USUAL_SHARE = 0.3
 #: Pairs processed and committed together.
 TOGETHER = 8
 #: Maximum number of pairs, most likely wrong first; the others get theirs when they are opened.
@@ -51,7 +54,7 @@ def suggest_likely(
     proposer = _prepared_by(engine, classifier) if likely else ""
     suggested = 0
     for done in range(0, len(likely), TOGETHER):
-        progress(done, len(likely), "Preparing corrections")
+        progress(done, len(likely), CORRECTIONS.name)
         contexts = _contexts(
             store, engine, run, root, likely[done : done + TOGETHER], word_weights(classifier),
             proposer,
@@ -59,7 +62,7 @@ def suggest_likely(
         suggested += _suggest(
             store, engine, run.id, contexts, classifier, exploring_of(run), proposer
         )
-    progress(len(likely), len(likely), "Preparing corrections")
+    progress(len(likely), len(likely), CORRECTIONS.name)
     return suggested
 
 

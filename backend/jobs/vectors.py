@@ -10,6 +10,7 @@ from pathlib import Path
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.engine.scoring.protocol import FloatArray
 from backend.errors import SettingsError
+from backend.jobs.scoring_stages import MEANINGS
 from backend.jobs.vector_file import VectorFile
 from backend.loaded_models import Engine
 from backend.progress import Progress
@@ -62,7 +63,7 @@ def remember_meanings(
         if new:
             file.append([p.id for p in new], engine.meanings([p.caption for p in new]))
         done += len(batch)
-        progress(done, total, "Meanings of captions")
+        progress(done, total, MEANINGS.name)
 
 
 def _folder(store: Store, engine: Engine, dataset_id: int) -> Path:

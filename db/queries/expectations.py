@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import ColumnElement, bindparam, func, select, update
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_floats, encode_floats
@@ -35,20 +35,27 @@ class ExpectationRow:
     captioner: str
 
 
+def count_unexpected(session: Session, run_id: int, captioner: str) -> int:
+    """How many pairs `unexpected` would return in all."""
+    query = select(func.count()).where(*_unread(run_id, captioner))
+    return int(session.execute(query).scalar_one())
+
+
 def unexpected(session: Session, run_id: int, captioner: str, after: int, limit: int) -> list[int]:
     """The next pairs after `after` whose trajectory under the run has no expectations of this
     captioner, in import order."""
     unread = session.execute(
         select(Trajectory.pair_id)
-        .where(
-            Trajectory.run_id == run_id,
-            Trajectory.pair_id > after,
-            Trajectory.captioner.is_(None) | (Trajectory.captioner != captioner),
-        )
+        .where(*_unread(run_id, captioner), Trajectory.pair_id > after)
         .order_by(Trajectory.pair_id)
         .limit(limit)
     )
     return list(unread.scalars())
+
+
+def _unread(run_id: int, captioner: str) -> tuple[ColumnElement[bool], ...]:
+    unread = Trajectory.captioner.is_(None) | (Trajectory.captioner != captioner)
+    return Trajectory.run_id == run_id, unread
 
 
 def save_expectations(session: Session, run_id: int, rows: Mapping[int, ExpectationRow]) -> None:

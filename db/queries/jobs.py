@@ -133,6 +133,13 @@ def get_job(session: Session, job_id: int) -> JobRow:
     return record(JobRow, row)
 
 
+def latest_job(session: Session, kind: str, dataset_id: int) -> JobRow | None:
+    """The newest job of this kind for the dataset, whatever its status."""
+    query = select(*_COLUMNS).where(Job.kind == kind, Job.dataset_id == dataset_id)
+    row = session.execute(query.order_by(Job.id.desc()).limit(1)).one_or_none()
+    return record(JobRow, row) if row is not None else None
+
+
 def running_jobs(session: Session) -> list[JobRow]:
     """Jobs that are queued or running, oldest first."""
     query = select(*_COLUMNS).where(Job.status.in_(UNFINISHED)).order_by(Job.id)

@@ -232,6 +232,13 @@ def unscored_by_image(session: Session, dataset_id: int, run_id: int) -> Iterato
         yield int(row[0]), str(row[1])
 
 
+def count_unscored(session: Session, dataset_id: int, run_id: int) -> int:
+    """How many pairs have no trajectory of that run."""
+    scored = exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id)
+    query = select(func.count()).select_from(Pair).where(Pair.dataset_id == dataset_id, ~scored)
+    return int(session.execute(query).scalar_one())
+
+
 def has_split(session: Session, dataset_id: int, name: str) -> bool:
     """Whether the dataset has pairs in this split; "" means without a split."""
     is_of_it = Pair.split == name if name else or_(Pair.split.is_(None), Pair.split == "")

@@ -75,6 +75,7 @@ def environment_of(folder: Path) -> dict[str, str]:
         "TRACED_DATA_DIRECTORY": str(folder / "state"),
         "TRACED_PASSWORD": PASSWORD,
         "GRADIO_ANALYTICS_ENABLED": "False",
+        "HF_HUB_CACHE": str(folder / "hub"),
         "HF_HUB_OFFLINE": "1",
     }
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 import app as program
 from backend.cli import output
 from backend.errors import EXIT_STATUSES, INTERRUPTED, TracedError
+from backend.progress import StageMessage
 from backend.review.queue_form import from_fields
 from tests.datasets.folders import GOOD, malformed
 
@@ -44,7 +45,8 @@ def test_results_and_messages_are_apart(tmp_path: Path) -> None:
 def test_what_was_changed_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("import", str(malformed(tmp_path / "pairs")))
     (tmp_path / "guide.md").write_text("Say what is seen.")
-    models = SimpleNamespace(remove=lambda _: 2_000_000_000)
+    removal = SimpleNamespace(freed=2_000_000_000, was_default=True)
+    models = SimpleNamespace(remove=lambda _: removal)
     monkeypatch.setattr(
         "backend.cli.model_commands.open_workspace", lambda _: SimpleNamespace(models=models)
     )
@@ -52,6 +54,7 @@ def test_what_was_changed_is_a_result(tmp_path: Path, monkeypatch: pytest.Monkey
         (("datasets", "rename", "pairs", "dogs"), "'pairs' is now called 'dogs'."),
         (("datasets", "guidelines", "dogs", "--set", str(tmp_path / "guide.md")), "are set."),
         (("models", "remove", "fast"), "2.0 GB are free again."),
+        (("models", "remove", "fast"), "It was the default, which is 'embedded' now."),
     ):
         done = run("--quiet", *arguments)
         assert (done.exit_code, done.stderr) == (0, "")
@@ -107,6 +110,18 @@ def test_progress_in_a_log_is_a_line_a_stage_and_one_now_and_then(
         "Scoring: 60 of 100 (60%), after 60 s · 1.0 a second, 40 s left",
         "Scoring: 90 of 100 (90%), after 90 s · 1.0 a second, 10 s left",
         "Training, after 99 s",
+    ]
+
+
+def test_progress_in_a_log_says_how_long_the_whole_job_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    lines = output.Lines("Scoring", lambda: 5.0)
+    lines.update(5, 100, StageMessage("Caption trajectories", 7200.0, is_least=True))
+    lines.update(9, 9, StageMessage("Preparing corrections", 0.0))
+    assert capsys.readouterr().err.splitlines() == [
+        "Caption trajectories: 5 of 100 (5%), after 0 s · at least 2.0 h left",
+        "Preparing corrections: 9 of 9 (100%), after 0 s",
     ]
 
 

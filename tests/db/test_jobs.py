@@ -10,6 +10,7 @@ from db.column_types import now
 from db.errors import MissingRow
 from db.models import Job
 from db.queries import jobs
+from tests.db.building import add_dataset
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -29,6 +30,15 @@ def test_a_job_tells_how_far_it_is(store: Store) -> None:
         assert jobs.running_jobs(session) == []
         with pytest.raises(MissingRow):
             jobs.get_job(session, 99)
+
+
+def test_the_newest_job_of_a_dataset(store: Store) -> None:
+    (first, _), (second, _) = (add_dataset(store, 1, name) for name in ("first", "second"))
+    with store.writing() as session:
+        assert jobs.latest_job(session, "score", first) is None
+        made = [jobs.create_job(session, kind, first) for kind in ("score", "score", "train")]
+        jobs.create_job(session, "score", second)
+        assert jobs.latest_job(session, "score", first) == made[1]
 
 
 def test_jobs_of_a_killed_program_are_reported_at_the_next_start(store: Store) -> None:

@@ -1,6 +1,7 @@
 """A dataset keeps the models that it was scored with; several of them share one memory."""
 
 import json
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -307,18 +308,36 @@ def test_a_sample_is_drawn_from_all_of_a_stream() -> None:
     assert sampled(iter(["a", "a", "b"])) == ["a", "b"]
 
 
-def test_what_would_be_refused_is_not_started(pairs: Path) -> None:
+def test_a_dataset_opens_at_once_and_its_job_refuses(
+    pairs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking: list[str] = []
+
+    def recognised(*arguments: Any) -> Any:
+        looking.append(threading.current_thread().name)
+        return recognise(*arguments)
+
+    monkeypatch.setattr("backend.jobs.known_pictures.recognise", recognised)
     workspace = opened(pairs)
-    dataset, refusal = workspace.prepare(str(photographs(pairs / "photographs")))
-    assert "12 of 12 pictures" in refusal
-    assert workspace.jobs.recent() == []
-    drawn, refusal = workspace.prepare(str(pairs / "pairs"))
-    assert refusal == ""
-    (started,) = workspace.jobs.recent()
-    assert (started.kind, started.dataset_id) == ("score", drawn)
+    dataset = workspace.prepare(str(photographs(pairs / "photographs")))
+    (job,) = workspace.jobs.recent()
     assert workspace.jobs.background.wait(100)
+    job = workspace.jobs.job(job.id)
+    assert looking == [f"job {job.id}"]  # once, by nobody whom the first page waits for
+    assert (job.kind, job.dataset_id, job.status) == ("score", dataset, "failed")
+    assert job.asks_for_model
+    assert "12 of 12 pictures" in job.message
+    assert "--" not in job.message
+    assert workspace.jobs.last_scoring(dataset) == job
     workspace.jobs.score(dataset, suggestions=False, anyway=True)
-    assert workspace.prepare("photographs") == (dataset, "")
+    assert workspace.prepare("photographs") == dataset
+    assert len(workspace.jobs.recent()) == 1
+    drawn = workspace.prepare(str(pairs / "pairs"))
+    last = workspace.jobs.last_scoring(drawn)
+    assert last is not None
+    assert last.id == workspace.jobs.recent()[0].id
+    assert workspace.jobs.background.wait(100)
+    assert workspace.jobs.recent()[0].status == "done"
     workspace.store.close()
 
 
@@ -346,7 +365,7 @@ def test_single_pictures_that_the_model_does_not_know_are_left_out(
     workspace = opened(pairs, detector="logistic")
     dataset = workspace.find_or_import(str(mixed(pairs / "mixed", 2)))
     names = ["images/other-0-0.png", "images/other-0-1.png"]
-    assert workspace.prepare("mixed")[1] == ""
+    assert workspace.prepare("mixed") == dataset
     assert workspace.jobs.background.wait(300)
     (started,) = workspace.jobs.recent()
     assert (started.status, started.result["scored"], started.result["unknown"]) == ("done", 24, 4)
@@ -354,7 +373,7 @@ def test_single_pictures_that_the_model_does_not_know_are_left_out(
     assert {row.image_path for row in rows if row.p_error is None} == set(names)
     assert left_out(workspace, dataset) == names
     # Neither unfinished work nor a reason to refuse: a second time there is nothing to do.
-    assert workspace.prepare("mixed") == (dataset, "")
+    assert workspace.prepare("mixed") == dataset
     assert len(workspace.jobs.recent()) == 1
     again = workspace.jobs.score(dataset, suggestions=False)
     assert (again.scored, again.skipped, again.unknown) == (0, 24, 4)

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from backend.errors import SettingsError, UnknownPictures
-from backend.jobs.estimate import PARTS, Estimate, copies_of
+from backend.jobs.estimate import PARTS, Estimate
+from backend.jobs.scoring_stages import copies_of
 from backend.lab.scenes import demo
+from backend.progress import StageMessage
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import runs as run_queries
@@ -31,6 +33,12 @@ def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
     assert planned.suggestions > 0
     ticks: list[str] = []
     report = workspace.jobs.score(dataset, lambda done, total, message: ticks.append(message))
+    # What the estimate has measured says from the start how long all stages will still take.
+    left = [tick for tick in ticks if isinstance(tick, StageMessage)]
+    assert left == ticks
+    assert all(tick.seconds_left is not None and not tick.is_least for tick in left)
+    assert (left[0].seconds_left or 0) > planned.copies_seconds / 10
+    assert left[-1].seconds_left == 0
     # Whatever scoring does by default, the estimate has a part for it.
     assert set(ticks) == set(PARTS)
     parts = {part: getattr(planned, part) for part in PARTS.values()}

@@ -1,6 +1,7 @@
 """Models by name: got from a hub over HTTP, measured, remembered, dropped, and never without a
 question."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,9 @@ from backend.errors import ModelMissing, ModelUnavailable, NotFound, SettingsErr
 from backend.jobs.model_download import PART, download, remove
 from backend.settings import load_settings
 from backend.workspace import Workspace
+from db.queries import datasets as dataset_queries
 from tests.checkpoints import random_clip
+from tests.datasets.folders import malformed
 from tests.datasets.hub_server import Hub, PublishedModel, hub_server
 from tests.fixtures.shared import SharedFolder
 
@@ -228,7 +231,10 @@ def test_a_probe_measures_this_machine_and_is_kept(hub: Hub, workspace: Workspac
     with pytest.raises(ModelMissing):
         workspace.models.probe(NAME)
     download(NAME)
-    measured = workspace.models.probe(NAME)
+    ticks: list[tuple[int, int]] = []
+    measured = workspace.models.probe(NAME, lambda done, total, text: ticks.append((done, total)))
+    assert ticks[0] == (0, 20)
+    assert ticks[-1] == (20, 20)
     assert measured.seconds > 0
     assert (measured.device, measured.captioner) == ("cpu", None)
     assert workspace.models.view(NAME).probe == measured
@@ -242,3 +248,73 @@ def test_facts_of_the_presets_fit_together() -> None:
             assert checkpoint.download == pytest.approx(checkpoint.memory, rel=0.02)
         else:
             assert Path(checkpoint.name).is_dir()
+
+
+def own_model(folder: Path, name: str = "own") -> tuple[Path, int]:
+    """A CLIP in a folder, and its number of parameters as torch counts them."""
+    scorer = load_scorer(str(random_clip(folder / name)), None, "cpu")
+    return folder / name / "clip", sum(weight.numel() for weight in scorer.model.parameters())
+
+
+def test_the_size_of_one_s_own_model_is_read_from_its_files(
+    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, parameters = own_model(tmp_path)
+    monkeypatch.setattr("safetensors.torch.load_file", None)  # whoever loads weights fails
+    view = workspace.models.view(str(folder))
+    assert (view.parameters, view.memory) == (parameters, 4 * parameters)
+    weights = folder / "model.safetensors"
+    (folder / "pytorch_model.bin").write_bytes(weights.read_bytes())  # another copy is not counted
+    assert workspace.models.view(str(folder)).parameters == parameters
+    weights.unlink()
+    stated = json.loads((folder / "config.json").read_text())
+    for precision, width in (("float32", 4), ("float16", 2)):
+        (folder / "config.json").write_text(json.dumps({**stated, "dtype": precision}))
+        size = (folder / "pytorch_model.bin").stat().st_size
+        assert workspace.models.view(str(folder)).parameters == size // width
+
+
+@pytest.mark.parametrize(
+    "damaged", [b"", b"\xff" * 64, b"\4" + bytes(7) + b"null", b"\11" + bytes(7) + b'{"a": 12}']
+)
+def test_a_damaged_header_has_no_size(tmp_path: Path, workspace: Workspace, damaged: bytes) -> None:
+    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "model.safetensors").write_bytes(damaged)
+    view = workspace.models.view(str(tmp_path))
+    assert (view.parameters, view.memory) == (None, None)
+
+
+def test_a_downloaded_model_has_a_size(hub: Hub, workspace: Workspace) -> None:
+    download(NAME)
+    view = workspace.models.view(NAME)
+    scorer = load_scorer(NAME, None, "cpu")
+    assert view.parameters == sum(weight.numel() for weight in scorer.model.parameters())
+
+
+def test_the_default_that_is_removed_is_the_default_no_more(
+    hub: Hub, workspace: Workspace, tmp_path: Path
+) -> None:
+    download(NAME)
+    workspace.models.set_default(NAME)
+    dataset = workspace.jobs.import_dataset(malformed(tmp_path / "pairs")).dataset_id
+    assert workspace.engines.of_dataset(dataset).settings.model == NAME  # at once
+    with workspace.store.writing() as session:
+        dataset_queries.remember_models(session, dataset, {"model": NAME})
+    asked = workspace.models.what_goes(NAME)
+    assert (asked.datasets, asked.was_default) == (("pairs",), True)
+    assert workspace.models.view(NAME).is_here
+    assert workspace.models.remove(NAME) == asked
+    assert asked.freed > 10_000
+    assert workspace.models.default() == "embedded"
+    with pytest.raises(NotFound, match="not on this machine"):
+        workspace.models.what_goes(NAME)
+
+
+def test_a_preset_s_part_takes_the_default_with_it(
+    hub: Hub, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pin(monkeypatch, COMMIT)
+    download("fast")
+    workspace.models.set_default("fast")
+    assert workspace.models.remove(NAME).was_default
+    assert workspace.models.default() == "embedded"

@@ -37,7 +37,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def test_nothing_is_left_to_compute(workspace: Workspace) -> None:
-    dataset_id, _ = workspace.prepare(str(DEMO))
+    dataset_id = workspace.prepare(str(DEMO))
     assert workspace.jobs.recent() == []
     summary = workspace.summary(dataset_id)
     assert (summary.total, summary.scored, summary.reviewed) == (600, 600, 0)

@@ -184,14 +184,15 @@ def concreteness(text: str) -> Abstractness:
     return Abstractness(text, 0.5, words)
 
 
-def checked_in_playground(text: str) -> str:
-    return playground.result_html(
-        PlaygroundResult(
-            text, 0.3, 0.8, text, 0.4, True, True, suspects(text), trajectory(text),
-            (suggestion(text),), text, text, concreteness(text),
-        ),
-        text,
+def played(text: str) -> PlaygroundResult:
+    return PlaygroundResult(
+        text, 0.3, 0.8, text, 0.4, True, True, suspects(text), trajectory(text),
+        (suggestion(text),), text, text, concreteness(text),
     )  # fmt: skip
+
+
+def checked_in_playground(text: str) -> str:
+    return playground.result_html(played(text), text)
 
 
 def classifiers(text: str) -> list[ClassifierView]:
@@ -227,6 +228,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "logged_in.html": lambda text: render("logged_in.html", name=text),
     "login.html": lambda text: login.login_page(f"/{text}", text),
     "playground.html": checked_in_playground,
+    "playground_refused.html": lambda text: playground.refused_html(
+        text, [ModelView(text, text, None, text, None, None, None, "", "", True, False, None)]
+    ),
     "playground_stale.html": lambda text: render("playground_stale.html"),
     "playground_why.html": lambda text: render("playground_why.html", abstractness=text),
     "problems.html": lambda text: render(

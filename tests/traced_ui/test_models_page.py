@@ -1,24 +1,27 @@
 """The Models page and the choice of a model to score with: what they say and what they start."""
 
 import html
+import re
 import threading
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 import pytest
 
-from backend.errors import ModelUnavailable
+from backend.errors import ModelUnavailable, UnknownPictures, explain
 from backend.jobs.model_manager import ModelView
 from backend.jobs.model_probe import Probe
 from backend.progress import Progress
 from backend.workspace import Workspace
+from db.queries import jobs
 from tests.datasets.hub_server import Hub
 from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
 from tests.lab.scenes.other_pictures import generated
 from traced_ui import models_page
-from traced_ui.datasets import imported_note
-from traced_ui.models_page import choices, chosen_by, done_message, models_html
+from traced_ui.datasets import imported_note, models_offered
+from traced_ui.models_page import choices, chosen_by, done_message, models_html, suggested
 
 __all__ = ["checkpoint", "hub"]  # fixtures
 
@@ -30,7 +33,7 @@ def test_the_table_says_what_each_costs_and_what_is_here(workspace: Workspace) -
     for text in ("fast", "openai/clip-vit-base-patch32", "605 MB", "MIT", "3d74acf9a28c",
                  "not measured", "151 million", "BSD 3-Clause"):  # fmt: skip
         assert text in html
-    assert html.count("<td>yes</td>") == 1  # the embedded one
+    assert html.count(">yes</td>") == 1  # the embedded one
 
 
 def test_a_name_is_text(workspace: Workspace) -> None:
@@ -48,7 +51,11 @@ def test_each_model_is_offered_with_size_and_time(
     monkeypatch.setattr("backend.jobs.model_manager.probes", lambda folder: {"fast": PROBE})
     listed = choices(workspace, 785)
     assert listed[0] == ("the dataset's own model", "")
-    assert listed[1] == ("fast · 605 MB to download · about 8 min for 785 pairs", "fast")
+    # 785 pairs and the 1,570 noisy copies that the first detector is trained on.
+    assert listed[1] == ("fast · 605 MB to download · about 24 min for 785 pairs", "fast")
+    rough = dict(reversed(pair) for pair in listed)["balanced"]
+    assert re.search(r"813 MB to download · roughly [\d.]+ (min|h) for 785 pairs", rough)
+    assert all("pairs" not in label for label, _ in choices(workspace, 0))
     assert listed[-1][1] == "embedded"
 
 
@@ -87,6 +94,27 @@ def test_an_import_of_other_pictures_asks_for_a_model(workspace: Workspace, tmp_
     assert "--" not in imported_note(result)
 
 
+def test_a_model_at_hand_is_suggested_before_one_to_download(workspace: Workspace) -> None:
+    views = workspace.models.listed()
+    assert suggested(views) == "fast"
+    local = replace(views[0], name="somebody/clip", is_here=True)
+    assert suggested([*views, local]) == "somebody/clip"
+
+
+def test_a_refused_scoring_chooses_another_model(workspace: Workspace) -> None:
+    def offered() -> Any:
+        last = workspace.jobs.last_scoring(1)
+        return models_offered(workspace, 1, last is not None and last.asks_for_model)
+
+    assert offered().value == ""
+    with workspace.store.writing() as session:
+        job = jobs.create_job(session, "score", 1)
+        refusal = explain(UnknownPictures("12 of 12 pictures."), "page")
+        jobs.update_job(session, job.id, status="failed", message=refusal)
+    assert offered().value == "fast"
+    assert ("embedded", "embedded") in offered().choices
+
+
 def test_what_a_job_has_brought() -> None:
     assert done_message("download", {"models": [["a/b", "0123456789abcdef"]]}).endswith(
         "a/b at 0123456789ab."
@@ -103,11 +131,16 @@ class ModelsPage:
         with gr.Blocks() as self.blocks:
             models_page.build(workspace)
         self.job: int | None = None
+        self.asked = ""
 
     def click(self, button: str, model: str | None, username: str | None = None) -> dict[str, Any]:
         """Click `models-BUTTON` with this model chosen; the new values by element id or type."""
-        changed = self._call(f"models-{button}", "click", model, gr.Request(username=username))
-        self.job = changed.get("state", self.job)
+        given = self.asked if button == "remove-sure" else model
+        changed = self._call(f"models-{button}", "click", given, gr.Request(username=username))
+        if button == "remove":
+            self.asked = changed.get("state", "")
+        else:
+            self.job = changed.get("state", self.job)
         return changed
 
     def tick(self, model: str | None) -> dict[str, Any]:
@@ -127,7 +160,8 @@ class ModelsPage:
         ]  # fmt: skip
         assert function.fn is not None
         takes = [_called(block) for block in function.inputs]
-        assert takes == (["state"] if event == "tick" else []) + ["models-choice"]
+        states = ["state"] if event == "tick" or component == "models-remove-sure" else []
+        assert takes == states + ["models-choice"] * (component != "models-remove-sure")
         values = function.fn(*inputs)
         outputs = [_called(block) for block in function.outputs]
         return dict(zip(outputs, values, strict=True))
@@ -168,11 +202,22 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert "for new datasets" in row_of(chosen["models-table"], NAME)
     assert "for new datasets" not in row_of(chosen["models-table"], "embedded")
 
-    assert "<td>no</td>" not in row_of(chosen["models-table"], NAME)
-    removed = page.click("remove", NAME)
-    assert f"'{NAME}' is removed" in html.unescape(removed["models-message"])
-    assert "<td>no</td>" in row_of(removed["models-table"], NAME)
+    assert ">no</td>" not in row_of(chosen["models-table"], NAME)
+    asked = page.click("remove", NAME)
+    assert asked["models-removal"].visible
+    question = html.unescape(asked["models-what-goes"])
+    assert f"Remove '{NAME}' from this machine?" in question
+    assert "It is the model for new datasets: the embedded one will be that again." in question
+    assert workspace.models.view(NAME).is_here  # nothing goes unless that is confirmed
+    removed = page.click("remove-sure", "fast")
+    assert not removed["models-removal"].visible
+    said = html.unescape(removed["models-message"])
+    assert f"'{NAME}' is removed" in said
+    assert "The model for new datasets is the embedded one again." in said
+    assert ">no</td>" in row_of(removed["models-table"], NAME)
+    assert "for new datasets" in row_of(removed["models-table"], "embedded")
     assert not workspace.models.view(NAME).is_here
+    assert workspace.models.default() == "embedded"
 
 
 def test_a_job_is_watched_until_it_ends(

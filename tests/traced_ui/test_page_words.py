@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from backend.errors import SettingsError
+from backend.jobs.model_download import by_hand
 from tests.browser.conftest import ROOT
 from traced_ui.messages import explained
 from traced_ui.page_words import for_page
@@ -34,6 +35,7 @@ RAISING = [*(ROOT / "backend").glob("review/*.py"), *(ROOT / "backend").glob("jo
          "The name 'a' is taken. Enter another one under “Name in this app”."),
         ("No room is left. Name another folder with --keep.", "No room is left."),
         ("Try --this", "This can only be done by whoever runs the server."),
+        (by_hand("openai/clip-vit-base-patch32"), by_hand("openai/clip-vit-base-patch32")),
         ("A caption -- with dashes -- stays.", "A caption -- with dashes -- stays."),
     ],
 )  # fmt: skip

@@ -1,7 +1,11 @@
 """What is uploaded to the playground is opened as any image that nobody here has made."""
 
+import html
+import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 import pytest
@@ -9,13 +13,19 @@ from gradio.data_classes import ImageData
 from PIL import Image
 
 from backend.engine.presets import EMBEDDED
-from backend.errors import SettingsError
+from backend.errors import SettingsError, UnknownPictures
+from backend.jobs.model_probe import Probe
 from backend.loaded_models import Engine
 from backend.review import ask_models
 from backend.store import Store
 from backend.workspace import Workspace
 from tests.datasets.folders import picture
+from tests.datasets.hub_server import Hub
+from tests.jobs.test_models import NAME, checkpoint, hub
+from tests.traced_ui.samples import played
 from traced_ui import playground
+
+__all__ = ["checkpoint", "hub"]  # fixtures
 
 
 def cut_jpeg(path: Path) -> None:
@@ -107,6 +117,81 @@ def test_another_model_of_this_machine_may_be_chosen(
     with pytest.raises(gr.Error, match=r"thorough.* is not on this machine"):
         check(path, "A dog", None, False, "thorough")
     assert len(chosen) == 3
+
+
+class Knows:
+    """Checks of the playground: only one model knows the picture."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, workspace: Workspace, model: str) -> None:
+        self.model, self.asked = model, list[str | None]()
+        monkeypatch.setattr(workspace.review, "playground", self.play)
+
+    def play(self, image: Image.Image, text: str, dataset: Any, anyway: bool, model: Any) -> Any:
+        self.asked.append(model)
+        if model != self.model:
+            raise UnknownPictures("It is nothing that this model was trained on.")
+        return played(text)
+
+
+def clicked(model: str, workspace: Workspace, path: str, user: str | None = None) -> list[Any]:
+    """What the page shows, one after the other, when an offered model is clicked."""
+    event, request = gr.EventData(None, {"model": model}), gr.Request(username=user)
+    return list(playground.using(workspace)(path, "A dog", None, event, request))
+
+
+def test_a_picture_that_the_model_does_not_know_is_offered_others(
+    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    local = replace(workspace.models.view("fast"), name="o<wn", is_here=True, core_seconds=None,
+                  probe=Probe("o<wn", None, "cpu", "float32", 2500.0, 1.0, 1, 2, ""))  # fmt: skip
+    views = [*workspace.models.listed(), local]
+    monkeypatch.setattr(workspace.models, "listed", lambda: views)
+    Knows(monkeypatch, workspace, "none")
+    path = str(picture(tmp_path / "a.png", (30, 20)))
+    refused, *others = playground.checking(workspace)(path, "A dog")
+    assert others == ["", "", ""]
+    assert "nothing that this model was trained on" in refused
+    offered = playground.alternatives(views)
+    assert [offer.model for offer in offered] == [
+        "o<wn", "fast", "balanced", "thorough", "multilingual"
+    ]  # fmt: skip
+    assert (offered[0].action, offered[0].cost) == ("o<wn", "on this machine · about 2.5 s a pair")
+    assert re.fullmatch(r"605 MB to download · roughly [\d.]+ s a pair", offered[1].cost)
+    for offer in offered:
+        assert f'data-model="{html.escape(offer.model)}">{html.escape(offer.action)}<' in refused
+        assert offer.cost in refused
+    assert "--" not in refused
+
+
+def test_one_click_downloads_a_model_and_checks_with_it(
+    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, hub: Hub
+) -> None:
+    known = Knows(monkeypatch, workspace, NAME)
+    path = str(picture(tmp_path / "a.png", (30, 20)))
+    steps = clicked(NAME, workspace, path)
+    assert f"Downloading the model {NAME}" in steps[0][0]
+    assert 'id="traced-stage-playground"' in steps[-1][0]
+    assert steps[-1][-1].value == NAME
+    assert (NAME, NAME) in steps[-1][-1].choices
+    assert known.asked == [NAME]
+    hub.requests.clear()
+    assert len(clicked(NAME, workspace, path)) == 1  # a second time it is here
+    assert hub.requests == []
+
+
+def test_a_model_that_cannot_be_downloaded_says_what_to_copy(
+    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, hub: Hub
+) -> None:
+    known = Knows(monkeypatch, workspace, NAME)
+    path = str(picture(tmp_path / "a.png", (30, 20)))
+    monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", "http://127.0.0.1:9")
+    said = html.unescape(clicked(NAME, workspace, path)[-1][0])
+    assert "models--somebody--tiny-clip" in said
+    workspace.accounts.add("bob", "a long password", "curator")
+    with pytest.raises(gr.Error, match="Only an adjudicator"):
+        clicked(NAME, workspace, path, "bob")
+    assert known.asked == []
+    assert len(workspace.jobs.recent()) == 1
 
 
 def test_models_that_are_not_here_are_not_offered(workspace: Workspace) -> None:

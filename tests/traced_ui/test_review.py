@@ -11,11 +11,12 @@ from backend.errors import SettingsError
 from backend.review.queue_form import START
 from backend.review.review import Review
 from backend.workspace import QueueFilter, Workspace
+from db.queries import jobs, phrase_scores, suggestions, verdicts
 from db.queries import pairs as pair_queries
-from db.queries import phrase_scores, suggestions, verdicts
 from db.queries import runs as run_queries
 from db.queries.suggestions import NewSuggestion
 from traced_ui import keyboard, review_page
+from traced_ui.read_ahead import Batch, answer
 from traced_ui.review_actions import ACTIONS, ReviewActions
 
 
@@ -281,6 +282,31 @@ def test_no_dataset_says_what_to_do(actions: ReviewActions) -> None:
 
 def test_unscored_pairs_say_so(actions: ReviewActions) -> None:
     assert "Not scored yet" in Page(actions).shown.steps
+    assert "Score the dataset on the Datasets page" in Page(actions).shown.steps
+
+
+@pytest.mark.parametrize(
+    ("status", "message", "shown"),
+    [
+        ("running", "", "Scores appear once the job has finished."),
+        ("failed", "This model does not know it. Choose another.", "not know it. Choose another."),
+        ("failed", "Give another with --model NAME.", "whoever runs the server"),
+        ("cancelled", "Cancelled at 3 of 9.", "Cancelled at 3 of 9."),
+        ("done", "", "imported after the last scoring, or left out"),
+    ],
+)
+def test_why_a_pair_has_no_scores(
+    actions: ReviewActions, status: str, message: str, shown: str
+) -> None:
+    with actions.workspace.store.writing() as session:
+        job = jobs.create_job(session, "score", 1)
+        jobs.update_job(session, job.id, status=status, message=message)
+    page = Page(actions)
+    assert shown in html.unescape(page.shown.steps)
+    ahead = Batch(session=page.session.key, dataset=1, shown=page.session.pair_id)
+    waiting = answer(actions, page.session, ahead)["drawn"].values()
+    assert waiting
+    assert all(shown in html.unescape(part["steps"]) for part in waiting)
 
 
 def test_a_queue_can_be_kept_opened_and_forgotten(actions: ReviewActions) -> None:

@@ -1,0 +1,108 @@
+"""What each preset costs one core: `python -m backend.lab.bench.preset_times [PRESET …]`
+
+Nothing is downloaded: models of the published sizes with random weights do the same work. The
+result is what `Preset.core_seconds` says: processor time of one thread, which other programs
+disturb little.
+"""
+
+import sys
+import time
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+
+import backend.engine.hub  # noqa: F401  (before transformers' models)
+from backend.engine.captions import Caption
+from backend.engine.presets import BY_NAME, PRESETS, Preset
+from backend.engine.scoring.dual_encoder import DualEncoder
+from backend.engine.scoring.protocol import ScorerInfo
+from backend.engine.scoring.siglip import SiglipScorer
+from backend.engine.trajectories.driver import run_trajectories
+from backend.engine.trajectories.exploring import Exploring
+from backend.errors import SettingsError
+from backend.lab.bench.caption_lengths import HashReader, make_captions
+from backend.lab.bench.random_models import random_pixels, random_scorer, spread
+
+#: Captions per preset, and their lengths in words.
+PAIRS, WORDS = 8, (8, 20)
+_BASE = {
+    "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
+    "num_attention_heads": 12,
+}  # fmt: skip
+
+
+def core_seconds(preset: Preset, pairs: int = PAIRS) -> float:
+    """Processor seconds that one core takes for a thousand pairs: images, trajectories, captioner.
+    Raises SettingsError for the embedded preset, which `models probe` measures."""
+    scorer = _scorer(preset)
+    pixels = random_pixels(scorer, pairs)
+    captions = [Caption.parse(text) for text in make_captions(pairs, WORDS)]
+    reader = _captioner() if preset.captioner is not None else None
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        _score(scorer, pixels[:1], captions[:1])  # warm-up is not counted
+        began = time.process_time()
+        _score(scorer, pixels, captions)
+        if reader is not None:
+            _read(reader, pixels, captions)
+        return 1000 * (time.process_time() - began) / pairs
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _scorer(preset: Preset) -> DualEncoder:
+    if preset.name == "fast":
+        return random_scorer("clip")
+    if preset.name == "thorough":
+        return random_scorer("blip-itm")
+    if preset.name == "balanced":
+        return _siglip(image_size=224, vocabulary=32_000)
+    if preset.name == "multilingual":
+        return _siglip(image_size=256, vocabulary=250_000)
+    raise SettingsError(f"Nothing is published for '{preset.name}': python app.py models probe.")
+
+
+def _siglip(image_size: int, vocabulary: int) -> SiglipScorer:
+    from transformers import SiglipConfig, SiglipModel
+
+    text = {**_BASE, "vocab_size": vocabulary, "max_position_embeddings": 64}
+    vision = {**_BASE, "image_size": image_size, "patch_size": 16}
+    model = spread(SiglipModel(SiglipConfig(text_config=text, vision_config=vision)))
+    special = SimpleNamespace(eos_token_id=1, pad_token_id=1)
+    info = ScorerInfo("siglip", "random weights", "0", "cpu", "")
+    return SiglipScorer(info, model, HashReader(vocabulary, 64, special), None)
+
+
+def _captioner() -> Any:
+    """BLIP's captioner, base size."""
+    from transformers import BlipConfig, BlipForConditionalGeneration
+
+    text = {**_BASE, "vocab_size": 30_524, "encoder_hidden_size": 768, "is_decoder": True}
+    vision = {**_BASE, "image_size": 384, "patch_size": 16}
+    return spread(BlipForConditionalGeneration(BlipConfig(text_config=text, vision_config=vision)))
+
+
+def _score(scorer: DualEncoder, pixels: torch.Tensor, captions: list[Caption]) -> None:
+    with torch.inference_mode():
+        states = scorer._see(pixels)
+    dict(run_trajectories(scorer, list(zip(states, captions, strict=True)), Exploring()))
+
+
+@torch.inference_mode()
+def _read(model: Any, pixels: torch.Tensor, captions: list[Caption]) -> None:
+    """One pass for each caption, as for what a captioner expects of its words."""
+    for image, caption in zip(pixels, captions, strict=True):
+        ids = torch.arange(2 + len(caption.words))[None]
+        model(pixel_values=image[None], input_ids=ids)
+
+
+def main() -> None:
+    names = sys.argv[1:] or [preset.name for preset in PRESETS if not preset.is_embedded]
+    for name in names:
+        print(f"{name:14} {core_seconds(BY_NAME[name]):8.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
