@@ -56,8 +56,8 @@ def evaluate(
     ] = "scenes",
     scorer: Annotated[
         list[str] | None,
-        typer.Option(help="As for score, or lemon-fix, lemon-opt; may be given several times. "
-                     "Default: blip-itm."),
+        typer.Option(help="As for score, or lemon-fix, lemon-opt (as published), lemon-auc (ours); "
+                     "may be given several times. Default: blip-itm."),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Default: the embedded model of each scorer.")

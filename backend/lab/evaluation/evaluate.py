@@ -45,8 +45,8 @@ from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.progress import Progress, no_progress
 from backend.settings import MODELS
 
-#: The two variants in LEMoN's paper; both are the scorer "lemon" on top of CLIP.
-LEMON = {"lemon-fix": "fix", "lemon-opt": "opt"}
+#: The two variants in LEMoN's paper, and one fitted to AUC; all are the scorer "lemon" on CLIP.
+LEMON = {"lemon-fix": "fix", "lemon-opt": "opt", "lemon-auc": "auc"}
 #: Where the weights of suspect words come from.
 WORD_WEIGHTS = ("default", "fitted")
 #: The figures averaged in the summary, and their column titles.
@@ -219,7 +219,7 @@ def _run(
 ) -> tuple[Figures, list[Learnt]]:
     pairs = labelled(plan, noise, seed)
     test = test_half(pairs, seed)
-    prepare(scorer, pairs, test, fit=LEMON.get(name) == "opt")
+    prepare(scorer, pairs, test, fit=LEMON.get(name, "fix"))
     what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
     captioner = _captioner(plan, seed)
     trajectories = with_captioner(
