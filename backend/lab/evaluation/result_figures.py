@@ -17,9 +17,8 @@ from backend.engine.detection.classifier import (
     Classifier,
     calibrate,
     choose,
-    choose_among,
+    choose_as_published,
     fold_of,
-    papers_families,
 )
 from backend.engine.detection.cold_start import balanced
 from backend.engine.detection.families import PAPERS_OWN, S_0, Labels, Linear, Weights, fitted
@@ -321,16 +320,14 @@ def compared(
         if name not in ("best", "paper")
     }
     ablated = {
-        name: auc_of(choose_among(*of, papers_families(columns)), half, features)
+        name: auc_of(choose_as_published(*of, columns), half, features)
         for name, columns in ABLATIONS.items()
     }
     named["paper"] = ablated["whole trajectory"]
     if minimised is not None:
         other = feature_matrix(minimised)
         low = replace(half, features=other[~test])
-        choice = choose_among(
-            low.features, low.labels, low.weights, low.folds, papers_families(PAPERS_OWN)
-        )
+        choice = choose_as_published(low.features, low.labels, low.weights, low.folds, PAPERS_OWN)
         ablated["minimised"] = auc_of(choice, low, other)
     return replace(figures, auc_by_detector=named, ablations=ablated)
 
