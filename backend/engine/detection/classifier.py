@@ -249,6 +249,29 @@ def _out_of_fold(
     return out
 
 
+def unseen_log_odds(
+    model: Model,
+    features: Matrix,
+    labels: Labels,
+    weights: Weights,
+    folds: NDArray[np.int64],
+    groups: Sequence[Hashable],
+    asked: Matrix,
+    asked_groups: Sequence[Hashable],
+) -> Weights:
+    """Log-odds of the rows of `asked` whose image is among the training rows' `groups`, each by a
+    model fitted to the folds without that image; NaN for rows of other images. Shape [asked]."""
+    fold_by_group = dict(zip(groups, folds.tolist(), strict=True))
+    places = np.array([fold_by_group.get(group, -1) for group in asked_groups], np.int64)
+    odds = np.full(len(asked), np.nan)
+    for fold in range(FOLDS):
+        rows, rest = places == fold, folds != fold
+        if rows.any():
+            apart = fitted(model, features[rest], labels[rest], weights[rest])
+            odds[rows] = apart.log_odds(asked[rows])
+    return odds
+
+
 def _too_few() -> TrainingError:
     return TrainingError(
         "There are too few examples of right or of wrong captions to train on. Decide more "
