@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from backend.engine.word_differences import new_words
+from backend.engine.word_differences import jumped_over, new_words
 from backend.lab.scenes import phrasing
 from backend.lab.scenes.grammar import Description, Link, NounPhrase
 from backend.lab.scenes.truth import is_true
@@ -67,8 +67,10 @@ def fine_grained(
 
 
 def changed_words(before: Description, after: Description) -> frozenset[int]:
-    """Indices of the words of `after` that are not in `before`, except function words."""
-    return new_words(before.words, after.words, phrasing.WITHOUT_A_CLAIM)
+    """Indices of the words of `after` that are not in `before`, except function words; both sides
+    of an exchange."""
+    texts = before.words, after.words, phrasing.WITHOUT_A_CLAIM
+    return new_words(*texts) | jumped_over(*texts)
 
 
 def _put(description: Description, number: int, phrase: NounPhrase) -> Description:
