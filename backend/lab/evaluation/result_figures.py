@@ -36,7 +36,7 @@ from backend.engine.detection.types import DETECTORS
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.lab.evaluation import metrics
 from backend.lab.evaluation.corrections import CorrectionFigures
-from backend.lab.evaluation.labelled import LabelledPairs
+from backend.lab.evaluation.labelled import LabelledPairs, half_of
 from backend.lab.evaluation.metrics import Bin, Scores, Wrong
 from backend.lab.evaluation.suspect_hits import CHANCE, OURS, PRIOR, Localisation, WordScores
 from backend.lab.evaluation.suspect_hits import localisation as localise
@@ -151,11 +151,7 @@ def test_half(pairs: LabelledPairs, seed: int) -> NDArray[np.bool_]:
     """
     if pairs.test is not None:
         return pairs.test
-    groups = pairs.groups
-    distinct = sorted(set(groups))
-    shuffled = np.random.default_rng((11, seed)).permutation(len(distinct))
-    side = {group: bool(shuffled[i] < len(distinct) // 2) for i, group in enumerate(distinct)}
-    return np.array([side[group] for group in groups])
+    return half_of(pairs.groups, seed)
 
 
 test_half.__test__ = False  # type: ignore[attr-defined]  # prevents collection by pytest
