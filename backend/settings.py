@@ -63,7 +63,7 @@ class Settings:
     quantise: str | None = None  #: 4bit or 8bit, for a local corrector on an accelerator
     device: str | None = None  #: cuda, mps, cpu; None: the best there is
     precision: str | None = None  #: float32 or bfloat16; None: as the device prefers
-    lemon: str = "fix"  #: LEMoN's weights: fix, or opt (fitted to verdicts)
+    lemon: str = "fix"  #: LEMoN's weights: fix, or fitted to verdicts: opt, auc
     detector: str = "best"  #: what is trained: best, or a family by name, such as paper
     explorer: str = "elimination"  #: elimination, gcd or fast-gcd
     unit: str = "word"  #: what Elimination deletes: word or token
@@ -230,8 +230,8 @@ def load_settings(
         raise SettingsError(f"quantise must be '4bit' or '8bit', not '{settings.quantise}'.")
     if settings.corrector_url and not settings.corrector:
         raise SettingsError("Name the server's model as well: --vlm NAME beside --vlm-url.")
-    if settings.lemon not in ("fix", "opt"):
-        raise SettingsError(f"lemon must be 'fix' or 'opt', not '{settings.lemon}'.")
+    if settings.lemon not in ("fix", "opt", "auc"):
+        raise SettingsError(f"lemon must be 'fix', 'opt' or 'auc', not '{settings.lemon}'.")
     if is_reserved(settings.author):
         raise SettingsError(f"'{settings.author}' is reserved for rules; choose another name.")
     settings.exploring  # noqa: B018  (rejects invalid settings now, not mid-run)

@@ -26,7 +26,7 @@ def test_layers() -> None:
         ({"TRACED_DIRECTION": "sideways"}, "maximise, minimise"),
         ({"TRACED_STEPS": "0"}, "steps"),
         ({"TRACED_TOP": "few"}, "top"),
-        ({"TRACED_LEMON": "half"}, "'fix' or 'opt'"),
+        ({"TRACED_LEMON": "half"}, "'fix', 'opt' or 'auc'"),
     ],
 )
 def test_nonsense_is_refused_by_name(environment: dict[str, str], message: str) -> None:

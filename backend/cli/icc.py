@@ -79,8 +79,11 @@ def icc(
         correlations = [
             f"{name}: Pearson {correlation.pearson:.3f}, Spearman {correlation.spearman:.3f}, "
             f"Kendall {correlation.kendall:.3f}"
-            for name, correlation in (("by pictures", report.vba), ("by vectors", report.sba),
-                              ("both", report.combined), ("distilled", report.distilled))
+            for name, correlation in (
+                ("by pictures", report.vba), ("distilled", report.distilled_vba),
+                ("by vectors", report.sba), ("distilled", report.distilled_sba),
+                ("both", report.combined), ("distilled", report.distilled),
+            )
         ]  # fmt: skip
         emit(
             report, as_json,

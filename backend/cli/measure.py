@@ -56,8 +56,8 @@ def evaluate(
     ] = "scenes",
     scorer: Annotated[
         list[str] | None,
-        typer.Option(help="As for score, or lemon-fix, lemon-opt; may be given several times. "
-                     "Default: blip-itm."),
+        typer.Option(help="As for score, or lemon-fix, lemon-opt (as published), lemon-auc (ours); "
+                     "may be given several times. Default: blip-itm."),
     ] = None,
     model: Annotated[
         str | None, typer.Option(help="Default: the embedded model of each scorer.")
@@ -72,9 +72,15 @@ def evaluate(
         typer.Option(help="elimination, gcd or fast-gcd; may be given several times."),
     ] = None,
     noise: Annotated[
-        str, typer.Option(help="random, noun, fine-grained or all; recorded: errors recorded in a "
-                               "dataset that the noise command made.")
+        str, typer.Option(help="random, noun, fine-grained or all; rules: fine-grained by the "
+                               "rules that also make the detector's training errors; recorded: "
+                               "errors recorded in a dataset that the noise command made.")
     ] = "all",
+    trained_on: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NOISE", help="Also train the detector on this noise and test it on "
+                                           "--noise; may be given several times.")
+    ] = None,
     seeds: Annotated[int, typer.Option(help="Independent repetitions.")] = 3,
     first_seed: Annotated[int, typer.Option(help="The first of them.")] = 0,
     pairs: Annotated[int, typer.Option(help="Pairs per run; half of them are wrong.")] = 400,
@@ -225,7 +231,8 @@ def evaluate(
             noises=NOISES if noise == "all" else [noise], seeds=seeds, first_seed=first_seed,
             pairs=pairs, detector=detector or "best", compare=compare, corrections=corrections,
             correctors=correctors, times=times, word_weights=word_weights,
-            learning_curve=learning_curve, device=device, precision=precision, cache=cache,
+            learning_curve=learning_curve, trained_on=trained_on or (), device=device,
+            precision=precision, cache=cache,
         )  # fmt: skip
         for target in (markdown, page):
             if target is not None and not target.absolute().parent.is_dir():

@@ -89,8 +89,8 @@ def score(
     ] = None,
     lemon: Annotated[
         str | None,
-        typer.Option(help="LEMoN's weights: fix, or opt (fitted to this dataset's verdicts). "
-                     "Default: fix."),
+        typer.Option(help="LEMoN's weights: fix, or fitted to this dataset's verdicts: opt (by F1, "
+                     "as published), auc. Default: fix."),
     ] = None,
     detector: DETECTOR = None,
     engine: Annotated[

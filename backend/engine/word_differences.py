@@ -55,6 +55,29 @@ def new_words(
     return frozenset(j for j in changed if new[j] not in function_words) or changed
 
 
+def jumped_over(
+    old: Sequence[str], new: Sequence[str], function_words: Collection[str]
+) -> frozenset[int]:
+    """Indices of the words of `new` that changed places with moved ones: both sides of an exchange
+    have changed, although an alignment moves only one of them. Empty if no word was moved.
+
+    >>> before, after = "two dogs near a cat".split(), "a cat near two dogs".split()
+    >>> sorted(jumped_over(before, after, {"a"}) | new_words(before, after, {"a"}))
+    [1, 2, 3, 4]
+    """
+    runs = aligned(old, new)
+    removed = {old[i]: n for n, run in enumerate(runs) if not run.kept for i in run.old}
+    between: set[int] = set()
+    for n, run in enumerate(runs):
+        if run.kept:
+            continue
+        for word in {new[j] for j in run.new} - set(function_words):
+            if word in removed and removed[word] != n:
+                first, last = sorted((n, removed[word]))
+                between.update(j for other in runs[first + 1 : last] for j in other.new)
+    return frozenset(j for j in between if new[j] not in function_words)
+
+
 def lower_words(text: str) -> list[str]:
     """The words of a caption in lower case."""
     return [word.lower() for word in Caption.parse(text).words]

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.engine.scoring.protocol import Embed, FloatArray
 from backend.jobs.image_batches import open_pictures
@@ -22,6 +23,8 @@ from db.queries.pairs import PairRow
 
 #: Pairs whose vectors are written together.
 PART = 512
+#: The split whose pairs serve as neighbours, if the dataset has it.
+TRAINING = "train"
 
 Part = tuple[list[int], FloatArray, FloatArray]
 
@@ -31,8 +34,8 @@ def prepare_scorer(
 ) -> None:
     """Prepare the session's scorer for pairs of this dataset; a no-op for most scorers.
 
-    With the setting `lemon = "opt"` LEMoN's weights are fitted to the pairs that have verdicts,
-    which raises TrainingError if there are too few.
+    With the setting `lemon = "opt"` or `"auc"` LEMoN's weights are fitted to the pairs that have
+    verdicts, which raises TrainingError if there are too few.
     """
     if engine.scorer.info.compares_pairs:
         engine.scorer.prepare(DatasetPairs(store, engine, dataset_id, progress))
@@ -85,8 +88,17 @@ class DatasetPairs:
         beside.replace(path)
         return keys, vectors, captions
 
+    def training_keys(self) -> NDArray[np.int64] | None:
+        with self._store.reading() as session:
+            ids = pair_queries.ids_of_splits(session, self._dataset_id, [TRAINING])
+        return np.array(ids, np.int64) if ids else None
+
+    @property
+    def objective(self) -> str:
+        return self._engine.settings.lemon
+
     def labels(self) -> Mapping[int, bool] | None:
-        if self._engine.settings.lemon != "opt":
+        if self._engine.settings.lemon == "fix":
             return None
         with self._store.reading() as session:
             return {

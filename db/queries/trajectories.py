@@ -20,7 +20,7 @@ from db.blobs import (
 from db.models import Detection, Pair, Run, Trajectory
 from db.queries.expectations import ExpectationRow, unpack
 from db.queries.runs import NEWEST_FIRST
-from db.queries.statements import insert_for, table_of
+from db.queries.statements import chunks, insert_for, table_of
 
 FloatArray = NDArray[np.float32]
 
@@ -142,16 +142,34 @@ def trajectories_of(
 
 
 def draw_scored(session: Session, run_id: int, dataset_id: int, size: int) -> list[int]:
-    """At most `size` pairs with a trajectory under the run, sampled at random; in import order."""
-    drawn = session.execute(
-        select(Pair.id)
-        .where(
-            Pair.dataset_id == dataset_id,
-            exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id),
-        )
-        .order_by(Pair.random_key, Pair.id)
-        .limit(size)
+    """At most `size` pairs with a trajectory under the run, in import order: all scored pairs of
+    randomly drawn pictures.
+
+    A picture with more than `size` pairs is only drawn, in part, if it is the first one.
+    """
+    scored = (
+        Pair.dataset_id == dataset_id,
+        exists().where(Trajectory.pair_id == Pair.id, Trajectory.run_id == run_id),
+    )
+    in_turn = session.execute(
+        select(Pair.image_path).where(*scored).order_by(Pair.random_key, Pair.id).limit(size)
     ).scalars()
+    pairs_of: dict[str, list[int]] = {name: [] for name in in_turn}
+    for part in chunks(list(pairs_of), 1000):
+        rows = session.execute(
+            select(Pair.image_path, Pair.id)
+            .where(*scored, Pair.image_path.in_(part))
+            .order_by(Pair.id)
+        )
+        for name, pair_id in rows:
+            pairs_of[name].append(pair_id)
+    drawn: list[int] = []
+    for ids in pairs_of.values():
+        if len(drawn) + len(ids) <= size:
+            drawn += ids
+        elif not drawn:
+            drawn = ids[:size]
+            break
     return sorted(drawn)
 
 

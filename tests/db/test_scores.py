@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import update
 
 from db import Store, open_store
 from db.errors import MissingRow
+from db.models import Pair
 from db.queries import datasets, detections, pairs, runs, signals, suggestions, trajectories
 from db.queries.detections import DetectionRow
 from db.queries.suggestions import NewSuggestion
@@ -252,3 +254,26 @@ def test_a_scored_pair_takes_less_than_two_and_a_half_kilobytes(tmp_path: Path) 
         signals.save_icc(session, {i: i / max(ids) for i in ids})
     store.close()
     assert (tmp_path / "size.db").stat().st_size / size < 2500
+
+
+def test_training_pairs_are_drawn_by_picture(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 60)
+    with store.writing() as session:
+        for number, pair_id in enumerate(ids):
+            session.execute(
+                update(Pair).where(Pair.id == pair_id).values(image_path=f"{number // 3}.png")
+            )
+    run_id = start_run(store, dataset_id)
+    with store.writing() as session:
+        trajectories.save_trajectories(session, run_id, [trajectory(i) for i in ids[:57]])
+    with store.reading() as session:
+        drawn = trajectories.draw_scored(session, run_id, dataset_id, 20)
+        every = trajectories.draw_scored(session, run_id, dataset_id, 100)
+        part = trajectories.draw_scored(session, run_id, dataset_id, 2)
+    assert every == ids[:57]
+    assert drawn == sorted(drawn)
+    assert len(drawn) == 18  # six pictures; a seventh would not fit
+    pictures = {(pair_id - ids[0]) // 3 for pair_id in drawn}
+    assert len(pictures) == 6
+    assert len({(pair_id - ids[0]) // 3 for pair_id in part}) == 1
+    assert len(part) == 2

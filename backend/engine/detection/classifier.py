@@ -13,7 +13,9 @@ starts from s_0, and an ensemble of both. On drawn scenes these three are within
 each other; trees from scratch lose 0.5 to 1 % of AUC and take fifty times as long (BENCHMARKS.md).
 
 The paper's own detector can be selected by name (`DETECTORS`): XGBoost or CART on
-e = [s_0 … s_T, c_1 … c_T], padded, without sign constraints.
+e = [s_0 … s_T, c_1 … c_T], padded, with the libraries' defaults except for the grids of A.4: no
+sign constraints, no weights, no subsampling, leaves of any size. As in TRACED §4.3 it is chosen by
+3-fold grid search: the highest mean of the AUCs of three stratified folds; nothing else is tried.
 """
 
 import json
@@ -38,6 +40,7 @@ from backend.engine.detection.families import (
     Model,
     NineSigns,
     Weights,
+    fitted,
     from_json,
     is_heard,
 )
@@ -171,6 +174,8 @@ def choose(
     Raises TrainingError if a training fold has rows of one class only, SettingsError for an unknown
     detector.
     """
+    if detector == "paper":
+        return choose_as_published(features, labels, weights, folds, PAPERS_OWN, tick)
     tried = _tried(features, labels, weights, folds, families_of(detector, labelled), tick)
     alone = tried.alone
     best = tried.best or tried.signs or alone
@@ -186,17 +191,92 @@ def choose(
     return best
 
 
-def choose_among(
+def choose_as_published(
     features: Matrix,
     labels: Labels,
     weights: Weights,
     folds: NDArray[np.int64],
-    families: Families,
+    columns: tuple[int, ...],
+    tick: Ticker | None = None,
 ) -> Chosen:
-    """As `choose`, but among the given families only and without margins."""
-    best = _tried(features, labels, weights, folds, families, None).best
-    assert best is not None
-    return best
+    """TRACED's grid search over XGBoost and CART on the given columns, which its ablations vary.
+
+    The AUCs, also that of s_0 alone, are means over three stratified folds. `folds`, which do not
+    separate images, are only used for the out-of-fold log-odds of the winner. Raises TrainingError
+    with fewer than three rows of either class.
+    """
+    from sklearn.metrics import roc_auc_score
+    from sklearn.model_selection import StratifiedKFold
+
+    if min(labels.sum(), len(labels) - labels.sum()) < FOLDS:
+        raise _too_few()
+    parts = list(StratifiedKFold(FOLDS).split(features, labels))
+    best, best_auc, auc_of = S_0, -1.0, {}
+    tried: Families = [(S_0, [S_0]), *papers_families(columns)]
+    for number, (template, variants) in enumerate(tried):
+        if tick is not None:
+            tick(number, len(tried), "Choosing a detector")
+        models = [template.fit(features[rows], labels[rows], weights[rows]) for rows, _ in parts]
+        for variant in variants:
+            auc = float(
+                np.mean(
+                    [
+                        roc_auc_score(labels[rows], _log_odds(model, variant, features[rows]))
+                        for model, (_, rows) in zip(models, parts, strict=True)
+                    ]
+                )
+            )
+            auc_of[variant.kind] = max(auc, auc_of.get(variant.kind, 0.0))
+            if variant != S_0 and auc > best_auc:
+                best, best_auc = variant, auc
+    out_of_fold = _out_of_fold(best, features, labels, weights, folds)
+    return Chosen(best, out_of_fold, best_auc, auc_of)
+
+
+def _out_of_fold(
+    model: Model, features: Matrix, labels: Labels, weights: Weights, folds: NDArray[np.int64]
+) -> Weights:
+    """Log-odds of each row by the model fitted to the other folds, shape [n]."""
+    out = np.zeros(len(labels))
+    for fold in range(FOLDS):
+        rows = folds == fold
+        if len(set(labels[~rows].tolist())) < 2:
+            raise _too_few()
+        if rows.any():
+            out[rows] = fitted(model, features[~rows], labels[~rows], weights[~rows]).log_odds(
+                features[rows]
+            )
+    return out
+
+
+def unseen_log_odds(
+    model: Model,
+    features: Matrix,
+    labels: Labels,
+    weights: Weights,
+    folds: NDArray[np.int64],
+    groups: Sequence[Hashable],
+    asked: Matrix,
+    asked_groups: Sequence[Hashable],
+) -> Weights:
+    """Log-odds of the rows of `asked` whose image is among the training rows' `groups`, each by a
+    model fitted to the folds without that image; NaN for rows of other images. Shape [asked]."""
+    fold_by_group = dict(zip(groups, folds.tolist(), strict=True))
+    places = np.array([fold_by_group.get(group, -1) for group in asked_groups], np.int64)
+    odds = np.full(len(asked), np.nan)
+    for fold in range(FOLDS):
+        rows, rest = places == fold, folds != fold
+        if rows.any():
+            apart = fitted(model, features[rest], labels[rest], weights[rest])
+            odds[rows] = apart.log_odds(asked[rows])
+    return odds
+
+
+def _too_few() -> TrainingError:
+    return TrainingError(
+        "There are too few examples of right or of wrong captions to train on. Decide more "
+        "pairs of either kind, or use a larger dataset."
+    )
 
 
 @dataclass(frozen=True)
@@ -225,10 +305,7 @@ def _tried(
 
     for fold in range(FOLDS):
         if len(set(labels[folds != fold].tolist())) < 2:
-            raise TrainingError(
-                "There are too few examples of right or of wrong captions to train on. Decide more "
-                "pairs of either kind, or use a larger dataset."
-            )
+            raise _too_few()
     if not is_heard(features, labels):
         features = unheard(features)
     best: Chosen | None = None
@@ -239,7 +316,7 @@ def _tried(
     for number, (template, variants) in enumerate(tried):
         if tick is not None:
             tick(number, len(tried), "Choosing a detector")
-        fitted = [
+        models = [
             template.fit(features[folds != f], labels[folds != f], weights[folds != f])
             for f in range(FOLDS)
         ]
@@ -247,7 +324,7 @@ def _tried(
             out = np.zeros(len(labels))
             for f in range(FOLDS):
                 rows = folds == f
-                out[rows] = _log_odds(fitted[f], variant, features[rows])
+                out[rows] = _log_odds(models[f], variant, features[rows])
             auc = float(roc_auc_score(labels, out))
             auc_of[variant.kind] = max(auc, auc_of.get(variant.kind, 0.0))
             chosen = Chosen(variant, out, auc, auc_of)
@@ -336,12 +413,12 @@ def _grown(template: Boosted) -> tuple[Model, list[Model]]:
     return template, [replace(template, n_estimators=trees) for trees in TREES]
 
 
-def _log_odds(fitted: Model, variant: Model, features: Matrix) -> Weights:
-    if isinstance(fitted, NineSigns) and isinstance(variant, NineSigns):
-        return replace(fitted, share=variant.share).log_odds(features)
-    if isinstance(fitted, Boosted) and isinstance(variant, Boosted):
-        return fitted.log_odds_after(features, variant.n_estimators)
-    return fitted.log_odds(features)
+def _log_odds(model: Model, variant: Model, features: Matrix) -> Weights:
+    if isinstance(model, NineSigns) and isinstance(variant, NineSigns):
+        return replace(model, share=variant.share).log_odds(features)
+    if isinstance(model, Boosted) and isinstance(variant, Boosted):
+        return model.log_odds_after(features, variant.n_estimators)
+    return model.log_odds(features)
 
 
 def calibrate(log_odds: Weights, labels: Labels, weights: Weights) -> Calibration:
@@ -349,9 +426,9 @@ def calibrate(log_odds: Weights, labels: Labels, weights: Weights) -> Calibratio
     from sklearn.linear_model import LogisticRegression
 
     bounded = np.clip(log_odds, -10, 10)[:, None]
-    fitted = LogisticRegression(C=1e3).fit(bounded, labels, sample_weight=weights)
+    platt = LogisticRegression(C=1e3).fit(bounded, labels, sample_weight=weights)
     # A negative slope would invert the ranking; clipped to 0, a useless model predicts a constant.
-    return Calibration(max(0.0, float(fitted.coef_[0, 0])), float(fitted.intercept_[0]))
+    return Calibration(max(0.0, float(platt.coef_[0, 0])), float(platt.intercept_[0]))
 
 
 def report_of(chosen: Chosen) -> dict[str, Any]:

@@ -10,9 +10,10 @@ classifier predicts with probability p that an original is a copy, then
 because p / (1 - p) is the ratio of the two densities. The share is estimated from the originals
 that look most like injected errors, for which p_error is close to 1.
 
-Cross-fitted: a training pair is scored by a classifier that has seen neither it nor another caption
-of its image. If the dataset has more pairs than are used for training, the rest are scored by the
-final classifier, which has not seen them.
+Cross-fitted by image: no pair is scored by a classifier that has seen its image. Training pairs are
+drawn by image, and all pairs of these images, also those without a noisy copy, are scored by the
+model of a fold that does not contain their image. Pairs of other images are scored by the final
+classifier.
 
 The same copies, whose changed words are known, are used to fit the word weights (`word_weights`).
 """
@@ -33,6 +34,7 @@ from backend.engine.detection.classifier import (
     choose,
     fold_of,
     report_of,
+    unseen_log_odds,
 )
 from backend.engine.detection.families import S_0, Linear, Weights, fitted
 from backend.engine.detection.features import Matrix, feature_matrix
@@ -112,6 +114,12 @@ def cold_start(
     model = fitted(chosen.model, features, labels, weights)
     classifier = Classifier(model, calibration, copies.words or DEFAULT, copies.captioner)
     p_error = classifier.predict(originals)
+    apart = unseen_log_odds(
+        chosen.model, features, labels, weights, folds,
+        [groups[owner] for owner in owners], originals, groups,
+    )  # fmt: skip
+    seen = np.isfinite(apart)
+    p_error[seen] = calibration(apart[seen])
     p_error[used] = calibration(chosen.out_of_fold[: len(used)])
     report = {
         **report_of(chosen),
@@ -136,10 +144,10 @@ def make_copies(
 ) -> Copies:
     """Noisy copies of the captions of at most `maximum_pairs` pairs, scored on their images.
 
-    Raises TrainingError if the captions allow too little noise.
+    Pairs are drawn by image (`groups`), all pairs of an image together. Raises TrainingError if the
+    captions allow too little noise.
     """
-    rng = np.random.default_rng(seed)
-    chosen = np.sort(rng.permutation(len(captions))[:maximum_pairs]).tolist()
+    chosen = drawn_by_image(groups, maximum_pairs, seed)
     pairs = [ImageCaption(str(groups[i]), captions[i]) for i in chosen]
     rounds = max(1, min(3, round(COPIES_WANTED / len(chosen))))
     requests: list[tuple[int, str]] = []
@@ -166,6 +174,22 @@ def make_copies(
         fit_word_weights(scored, changed),
         captioner_of(scored),
     )
+
+
+def drawn_by_image(groups: Sequence[Hashable], at_most: int, seed: int) -> list[int]:
+    """Rows of randomly drawn images, `at_most` in total, in ascending order.
+
+    An image is drawn with all its rows or not at all, unless it alone has more than `at_most`.
+    """
+    rows_of: dict[Hashable, list[int]] = {}
+    for row, group in enumerate(groups):
+        rows_of.setdefault(group, []).append(row)
+    images = list(rows_of.values())
+    drawn: list[int] = []
+    for number in np.random.default_rng(seed).permutation(len(images)).tolist():
+        if len(drawn) + len(images[number]) <= at_most:
+            drawn += images[number]
+    return sorted(drawn or images[0][:at_most] if images else [])
 
 
 def captioner_of(trajectories: Sequence[Trajectory]) -> str:

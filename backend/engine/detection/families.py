@@ -52,8 +52,8 @@ NINE = tuple(
 PAPERS_OWN = (0, *(NAMES.index(name) for name in PAPER))
 
 
-def _signs(columns: tuple[int, ...], held: bool = True) -> tuple[int, ...]:
-    return tuple(SIGNS.get(NAMES[column], 0) if held else 0 for column in columns)
+def _signs(columns: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(SIGNS.get(NAMES[column], 0) for column in columns)
 
 
 class Model(Protocol):
@@ -227,7 +227,10 @@ def is_heard(features: Matrix, labels: Labels) -> bool:
 
 def fitted(model: Model, features: Matrix, labels: Labels, weights: Weights) -> Model:
     """The fitted model. If a captioner has read most rows, it is a `Heard` with a second model for
-    captions without one; otherwise the captioner's columns are ignored."""
+    captions without one; otherwise the captioner's columns are ignored. TRACED's models, which have
+    no such columns, are fitted as they are."""
+    if isinstance(model, Cart | Boosted) and not model.held:
+        return model.fit(features, labels, weights)
     if not is_heard(features, labels):
         return model.fit(unheard(features), labels, weights)
     return Heard(model, model).fit(features, labels, weights)
@@ -235,9 +238,11 @@ def fitted(model: Model, features: Matrix, labels: Labels, weights: Weights) -> 
 
 @dataclass(frozen=True)
 class Cart:
-    """One decision tree (CART) on the given columns; if `held`, monotonic in the signs from theory.
+    """One decision tree (CART) on the given columns.
 
-    A leaf's value is its share of wrong captions, with add-one smoothing.
+    If `held`, it is monotonic in the signs from theory, its leaves have at least five rows, and a
+    leaf's value is its share of wrong captions with add-one smoothing. Otherwise it is TRACED's:
+    the library's defaults, without weights.
     """
 
     max_depth: int | None
@@ -249,16 +254,21 @@ class Cart:
     def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Cart":
         from sklearn.tree import DecisionTreeClassifier
 
-        signs = _signs(self.columns, self.held)
-        grown = DecisionTreeClassifier(
-            max_depth=self.max_depth,
-            min_samples_leaf=5,
-            monotonic_cst=signs if any(signs) else None,
-            random_state=0,
-        ).fit(features[:, self.columns], labels, sample_weight=weights)
+        signs = _signs(self.columns)
+        if self.held:
+            grown = DecisionTreeClassifier(
+                max_depth=self.max_depth,
+                min_samples_leaf=5,
+                monotonic_cst=signs if any(signs) else None,
+                random_state=0,
+            ).fit(features[:, self.columns], labels, sample_weight=weights)
+        else:
+            grown = DecisionTreeClassifier(max_depth=self.max_depth, random_state=0)
+            grown.fit(features[:, self.columns], labels)
         tree = grown.tree_
         share = tree.value[:, 0, 1] / tree.value[:, 0].sum(1)
         count = tree.weighted_n_node_samples
+        value = (share * count + 1) / (count + 2) if self.held else share
         return Cart(
             self.max_depth,
             self.columns,
@@ -267,7 +277,7 @@ class Cart:
                 "right": tree.children_right.tolist(),
                 "feature": tree.feature.tolist(),
                 "threshold": tree.threshold.tolist(),
-                "value": ((share * count + 1) / (count + 2)).tolist(),
+                "value": value.tolist(),
                 "missing_left": tree.missing_go_to_left.astype(int).tolist(),
             },
             held=self.held,
@@ -303,7 +313,10 @@ class Cart:
 
 @dataclass(frozen=True)
 class Boosted:
-    """XGBoost on the given columns; if `held`, monotonic in the signs from theory.
+    """XGBoost on the given columns.
+
+    If `held`, it is monotonic in the signs from theory and regularised by subsampling and by a
+    minimum weight of the leaves. Otherwise it is TRACED's: the library's defaults, without weights.
 
     `stacked`: boosting starts from the log-odds of s_0 alone and learns a correction to them.
     """
@@ -325,25 +338,27 @@ class Boosted:
         import xgboost
 
         base = S_0.fit(features, labels, weights) if self.stacked else None
-        data = xgboost.DMatrix(features[:, self.columns], labels, weight=weights)
+        data = xgboost.DMatrix(
+            features[:, self.columns], labels, weight=weights if self.held else None
+        )
         if base is not None:
             data.set_base_margin(base.log_odds(features))
-        booster = xgboost.train(
-            {
-                "objective": "binary:logistic",
-                "max_depth": self.max_depth,
-                "learning_rate": self.learning_rate,
+        settings: dict[str, Any] = {
+            "objective": "binary:logistic",
+            "max_depth": self.max_depth,
+            "learning_rate": self.learning_rate,
+            "seed": 0,
+            "nthread": 2,
+        }
+        if self.held:
+            settings |= {
                 "subsample": 0.8,
                 "min_child_weight": 3,
-                "monotone_constraints": _signs(self.columns, self.held),
+                "monotone_constraints": _signs(self.columns),
                 "tree_method": "hist",
                 "max_bin": 64,
-                "seed": 0,
-                "nthread": 2,
-            },
-            data,
-            self.n_estimators,
-        )
+            }
+        booster = xgboost.train(settings, data, self.n_estimators)
         return Boosted(
             self.max_depth, self.learning_rate, self.n_estimators, self.columns, self.stacked,
             base, booster, self.held,

@@ -19,6 +19,7 @@ from backend.engine.detection.classifier import (
     choose,
     fold_of,
     report_of,
+    unseen_log_odds,
 )
 from backend.engine.detection.cold_start import (
     ScoreCaptions,
@@ -45,7 +46,8 @@ TOP = 100
 
 @dataclass(frozen=True)
 class Retrained:
-    """A candidate; `p_error`: its probability of each pair, cross-fitted for training pairs."""
+    """A candidate; `p_error`: its probability of each pair, cross-fitted for all pairs of images
+    that were trained on."""
 
     classifier: Classifier
     p_error: np.ndarray
@@ -98,12 +100,18 @@ def retrain(
     if enough >= CALIBRATE_ON_VERDICTS:
         calibration = calibrate(verdict_odds, verdict_labels, np.ones(len(decided)))
     else:
-        apart = chosen.out_of_fold[len(decided) : len(decided) + len(undecided)]
-        share = estimated_share(plain(apart)) if len(apart) else None
+        others = chosen.out_of_fold[len(decided) : len(decided) + len(undecided)]
+        share = estimated_share(plain(others)) if len(others) else None
         calibration = Calibration(plain.slope, plain.offset, share)
     model = fitted(chosen.model, features, target, weights)
     classifier = Classifier(model, calibration, copies.words or DEFAULT, copies.captioner)
     p_error = classifier.predict(originals)
+    apart = unseen_log_odds(
+        chosen.model, features, target, weights, folds,
+        [groups[owner] for owner in owners], originals, groups,
+    )  # fmt: skip
+    seen = np.isfinite(apart)
+    p_error[seen] = calibration(apart[seen])
     p_error[[*decided, *undecided]] = calibration(
         chosen.out_of_fold[: len(decided) + len(undecided)]
     )

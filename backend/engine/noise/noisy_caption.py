@@ -8,12 +8,17 @@ The article before "orange" was repaired; it is not among the changed words, bec
 makes the caption wrong. All other bytes are unchanged.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from backend.engine.captions import Caption
 from backend.engine.english import FUNCTION_WORDS, article_for
-from backend.engine.word_differences import changes, new_words
+from backend.engine.noise.word_lists import ADJECTIVES, COLOURS
+from backend.engine.word_differences import changes, jumped_over, new_words
+
+_NEGATIONS = frozenset({"no", "not", "without", "never"})
+#: Not marked where a negation was removed: what it denied is.
+_SILENT = frozenset({"a", "an", "is", "are"})
 
 
 @dataclass(frozen=True)
@@ -36,11 +41,16 @@ class NoisyCaption:
 
 @dataclass(frozen=True)
 class Replacement:
-    """Words `first` … `last` (inclusive) become `text`, which is lower case and not empty."""
+    """Words `first` … `last` (inclusive) become `text`, which is lower case and not empty.
+
+    `governs`: indices of the caption's words that become false by it although they stay: what an
+    added or removed negation denies.
+    """
 
     first: int
     last: int
     text: str
+    governs: tuple[int, ...] = ()
 
 
 def rewrite(
@@ -49,7 +59,8 @@ def rewrite(
     """The new text and the spans of the changed words in it.
 
     Replacements must not overlap. If a replacement has as many words as it replaces, only those
-    that differ are marked; otherwise all but the words shared at the beginning and the end.
+    that differ are marked; otherwise all but the words shared at the beginning and the end. Words
+    that a replacement governs are marked as well, and then not its articles and forms of "to be".
     """
     wanted = sorted(replacements, key=lambda replacement: replacement.first)
     repaired = [
@@ -61,8 +72,10 @@ def rewrite(
         word for replacement in wanted for word in range(replacement.first, replacement.last + 1)
     }
     silent = [fixed for fixed in repaired if fixed.first not in taken]
+    governed = {word for replacement in wanted for word in replacement.governs} - taken
     pieces: list[str] = []
     spans: list[tuple[int, int]] = []
+    shifts: list[tuple[int, int]] = []  # from this character of the old text on, by how much
     length = position = 0
     for change in sorted([*wanted, *silent], key=lambda replacement: replacement.first):
         start, end = caption.spans[change.first][0], caption.spans[change.last][1]
@@ -71,15 +84,44 @@ def rewrite(
         length += start - position
         if change not in silent:
             old = [word.lower() for word in caption.words[change.first : change.last + 1]]
-            spans += [(length + a, length + b) for a, b in _changed_words(old, new)]
+            spans += [
+                (length + a, length + b)
+                for a, b in _changed_words(old, new)
+                if not (change.governs and new[a:b].lower() in _SILENT)
+            ]
         length += len(new)
         position = end
-    return "".join([*pieces, caption.text[position:]]), tuple(spans)
+        shifts.append((end, length - end))
+    for word in governed:
+        start, end = caption.spans[word]
+        shift = next((by for after, by in reversed(shifts) if after <= start), 0)
+        spans.append((start + shift, end + shift))
+    return "".join([*pieces, caption.text[position:]]), tuple(sorted(set(spans)))
+
+
+def governed_by(words: Sequence[str], position: int) -> tuple[int, ...]:
+    """Indices of the words that a negation at `position` denies: the next word with a meaning, and
+    the noun if that is an adjective. `words` are in lower case.
+
+    >>> governed_by("a dog without a red collar on grass".split(), 2)
+    (4, 5)
+    """
+    denied: list[int] = []
+    for index in range(position + 1, len(words)):
+        if words[index] in FUNCTION_WORDS:
+            if denied:
+                break
+            continue
+        denied.append(index)
+        if words[index] not in ADJECTIVES and words[index] not in COLOURS:
+            break
+    return tuple(denied)
 
 
 def changed_spans(original: str, new: str) -> tuple[tuple[int, int], ...]:
     """Spans in `new` of the words that differ from `original`, without function words if other
-    words differ too. If words were only deleted, the words next to the gaps.
+    words differ too; both sides of an exchange; what an added or removed negation denies. If words
+    were only deleted, the words next to the gaps.
 
     >>> changed_spans("A brown dog on grass", "An orange dog on sand")
     ((3, 9), (17, 21))
@@ -88,6 +130,16 @@ def changed_spans(original: str, new: str) -> tuple[tuple[int, int], ...]:
     before = [word.lower() for word in old.words]
     after = [word.lower() for word in parsed.words]
     chosen = new_words(before, after, FUNCTION_WORDS)
+    chosen |= jumped_over(before, after, FUNCTION_WORDS)
+    denied: set[int] = set()
+    for run in changes(before, after):
+        for j in run.new:
+            if after[j] in _NEGATIONS:
+                denied.update(governed_by(after, j))
+        if any(before[i] in _NEGATIONS for i in run.old):
+            denied.update(governed_by(after, run.new.stop - 1))
+    if denied:
+        chosen = frozenset(j for j in chosen if after[j] not in FUNCTION_WORDS) | denied
     if not chosen:
         gaps = [run.new.start for run in changes(before, after)]
         chosen = frozenset(j for gap in gaps for j in (gap - 1, gap) if 0 <= j < len(after))

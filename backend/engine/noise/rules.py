@@ -12,7 +12,7 @@ from functools import cache
 from backend.engine.captions import Caption
 from backend.engine.english import CLOSED_CLASS, article_for
 from backend.engine.noise import word_lists as lists
-from backend.engine.noise.noisy_caption import Replacement
+from backend.engine.noise.noisy_caption import Replacement, governed_by
 from backend.engine.noise.nouns import is_plural, known_nouns, plural_of, singular_of
 from backend.engine.noise.verbs import form_table, forms_of
 
@@ -419,14 +419,14 @@ def negations(text: Text) -> Iterator[Edit]:
         follower = text.after(position)
         if word in ("with", "without"):
             other = "without" if word == "with" else "with"
-            yield _negation(position, position, word, other, other, ("with", "without"))
+            yield _negation(text, position, position, word, other, other, ("with", "without"))
         elif word in ("is", "are") and text.joined(
             position, min(position + 1, len(text.words) - 1)
         ):
             if follower == "not":
-                yield _negation(position, position + 1, "not", word, word, (word, "not"))
+                yield _negation(text, position, position + 1, "not", word, word, (word, "not"))
             elif follower.endswith("ing"):
-                yield _negation(position, position, word, f"{word} not", "not", (word, "not"))
+                yield _negation(text, position, position, word, f"{word} not", "not", (word, "not"))
         elif word in ("a", "an", "no") and text.before(position) in (
             "is",
             "with",
@@ -434,16 +434,17 @@ def negations(text: Text) -> Iterator[Edit]:
             "wearing",
         ):
             if word != "no":
-                yield _negation(position, position, word, "no", "no", _NO_GROUP)
+                yield _negation(text, position, position, word, "no", "no", _NO_GROUP)
             elif singular_of(follower) == follower and follower in known_nouns():
                 article = article_for(follower)
-                yield _negation(position, position, "no", article, article, _NO_GROUP)
+                yield _negation(text, position, position, "no", article, article, _NO_GROUP)
 
 
 def _negation(
-    first: int, last: int, lost: str, new: str, gained: str, group: tuple[str, ...]
+    text: Text, first: int, last: int, lost: str, new: str, gained: str, group: tuple[str, ...]
 ) -> Edit:
-    return Edit("negation", (Replacement(first, last, new),), lost, gained, group)
+    replacement = Replacement(first, last, new, governed_by(text.words, last))
+    return Edit("negation", (replacement,), lost, gained, group)
 
 
 RULES: tuple[tuple[str, Rule], ...] = (

@@ -1,21 +1,24 @@
 """LEMoN: is a pair consistent with its neighbours? (Zhang et al. 2024, arXiv 2407.18941)
 
-Built on any scorer that embeds images and captions. With cosine distances d_X between images, d_Y
-between captions and d_mm between an image and a caption, and the dataset's other pairs (x_j, y_j):
+Built on any scorer that embeds images and captions. With distances d_X between images, d_Y between
+captions and d_mm between an image and a caption, and the neighbours' pairs (x_j, y_j):
 
     d_1 = d_mm(x, y)
     d_n = mean over x's k nearest images of
-          d_Y(y, y_j) · exp(-τ1n d_X(x, x_j) - τ2n d_mm(x_j, y_j))
+          d_Y(y, y_j) · exp(-τ1n D_X(x, x_j) - τ2n d_mm(x_j, y_j))
     d_m = mean over y's k nearest captions of
-          d_X(x, x_j) · exp(-τ1m d_Y(y, y_j) - τ2m d_mm(x_j, y_j))
+          d_X(x, x_j) · exp(-τ1m D_Y(y, y_j) - τ2m d_mm(x_j, y_j))
 
-and s = -(d_1 + β d_n + γ d_m): higher is better, as for all scorers. A pair is never its own
-neighbour. The image is fixed along a trajectory, so its neighbours are found once; the nearest
-captions are found for each candidate.
+and s = -(d_1 + β d_n + γ d_m): higher is better, as for all scorers. As in the authors' code
+(github.com/MLforHealth/LEMoN), D = -cos in the weights where d = 1 - cos, which the published
+hyperparameters assume, and neighbours come from the training part of a dataset that has one.
+A pair is never its own neighbour. The image is fixed along a trajectory, so its neighbours are
+found once; the nearest captions are found for each candidate.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,7 +27,7 @@ from PIL import Image
 
 from backend.engine.scoring.cosine import CosineSession, gains_of
 from backend.engine.scoring.dual_encoder import DualEncoder
-from backend.engine.scoring.lemon_fit import fit_parameters
+from backend.engine.scoring.lemon_fit import OBJECTIVES, Labelled
 from backend.engine.scoring.neighbours import LemonParameters, NeighbourBank
 from backend.engine.scoring.protocol import (
     FloatArray,
@@ -93,15 +96,27 @@ class LemonScorer:
             return
         base = self.base.info
         parts = list(pairs.vectors(f"{base.kind}-{base.revision}", self._embed))
-        keys = [key for part, _, _ in parts for key in part]
-        if not keys:
+        keys = np.array([key for part, _, _ in parts for key in part], np.int64)
+        if not len(keys):
             return
-        self.bank = NeighbourBank(
-            keys, np.concatenate([part[1] for part in parts]),
-            np.concatenate([part[2] for part in parts]),
-        )  # fmt: skip
+        images = np.concatenate([part[1] for part in parts])
+        captions = np.concatenate([part[2] for part in parts])
+        training = pairs.training_keys()
+        rows = np.arange(len(keys)) if training is None else np.flatnonzero(np.isin(keys, training))
+        self.bank = NeighbourBank(keys[rows].tolist(), images[rows], captions[rows])
         labels = pairs.labels()
-        self.parameters = self._unfitted if labels is None else self._fitted(self.bank, labels)
+        if labels is None:
+            self.parameters = self._unfitted
+        else:
+            known = np.isin(keys, list(labels))  # pairs whose image cannot be read have no vectors
+            self.parameters = OBJECTIVES[pairs.objective](
+                self.neighbours(),
+                Labelled(
+                    keys[known], images[known], captions[known],
+                    np.array([labels[key] for key in keys[known].tolist()], np.bool_),
+                ),
+                self._unfitted,
+            )  # fmt: skip
         self._prepared_for = pairs.identity
 
     def _embed(
@@ -110,16 +125,6 @@ class LemonScorer:
         texts = self.base.text_embeddings(captions)
         vectors = self.base.image_embeddings(self.base.encode_images(images))
         return texts[:0] if vectors is None else vectors, texts
-
-    def _fitted(self, bank: NeighbourBank, labels: Mapping[int, bool]) -> LemonParameters:
-        rows = {bank.row_of(key): is_wrong for key, is_wrong in labels.items()}
-        rows.pop(-1, None)  # pairs whose image cannot be read
-        return fit_parameters(
-            bank,
-            np.array(list(rows), np.int64),
-            np.array(list(rows.values()), np.bool_),
-            self._unfitted.neighbours,
-        )
 
     @property
     def prepared(self) -> tuple[NeighbourBank, LemonParameters]:
@@ -226,19 +231,26 @@ def lemon_scores(
     bank: NeighbourBank,
     parameters: LemonParameters,
 ) -> torch.Tensor:
-    """s of captions [n, d] for one image; near_captions: [n, k]. Shape [n]."""
+    """s of captions [n, d] for one image, in double precision; near_captions: [n, k]. Shape [n]."""
     p = parameters
-    image = state.vector.clone()
-    d_1 = 1 - captions @ image
-    image_gap = 1 - torch.from_numpy(bank.images[state.near]) @ image
+
+    def of_bank(vectors: NDArray[Any]) -> torch.Tensor:
+        return torch.from_numpy(vectors).double()
+
+    # In double precision: exponents of τ up to 20 would magnify rounding errors.
+    captions, image = captions.double(), state.vector.double()
+    d_1 = p.distance(captions @ image)
     image_weight = torch.exp(
-        -p.tau_1n * image_gap - p.tau_2n * torch.from_numpy(bank.mismatch[state.near])
+        -p.tau_1n * p.gap(of_bank(bank.images[state.near]) @ image)
+        - p.tau_2n * p.distance(of_bank(bank.matches[state.near]))
     )
-    d_n = ((1 - captions @ torch.from_numpy(bank.captions[state.near]).T) * image_weight).mean(1)
-    near = torch.from_numpy(bank.captions[near_captions])
-    caption_gap = 1 - (near * captions[:, None]).sum(2)
+    said = p.distance(captions @ of_bank(bank.captions[state.near]).T)
+    d_n = (said * image_weight).mean(1)
+    near = of_bank(bank.captions[near_captions])
     caption_weight = torch.exp(
-        -p.tau_1m * caption_gap - p.tau_2m * torch.from_numpy(bank.mismatch[near_captions])
+        -p.tau_1m * p.gap((near * captions[:, None]).sum(2))
+        - p.tau_2m * p.distance(of_bank(bank.matches[near_captions]))
     )
-    d_m = ((1 - torch.from_numpy(bank.images[near_captions]) @ image) * caption_weight).mean(1)
+    seen = p.distance(of_bank(bank.images[near_captions]) @ image)
+    d_m = (seen * caption_weight).mean(1)
     return -(d_1 + p.beta * d_n + p.gamma * d_m)

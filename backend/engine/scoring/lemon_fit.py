@@ -1,78 +1,208 @@
-"""LEMoN_OPT: the six parameters that best separate right from wrong on labelled pairs."""
+"""LEMoN_OPT: the parameters that best separate right from wrong on labelled pairs.
+
+Two objectives: `fit_as_published` follows the authors' code (github.com/MLforHealth/LEMoN), which
+maximises F1 on validation data and sweeps k and the distance; `fit_to_auc` is ours.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
 
-from backend.engine.scoring.neighbours import LemonParameters, NeighbourBank
+from backend.engine.scoring.neighbours import FIX, LemonParameters, NeighbourBank
+from backend.engine.scoring.protocol import FloatArray
 from backend.errors import TrainingError
 
-#: Search ranges, sampled log-uniformly.
+_NAMES = ("beta", "gamma", "tau_1n", "tau_2n", "tau_1m", "tau_2m")
+#: Ranges of `fit_to_auc`, sampled log-uniformly.
 _RANGES = {
     "beta": (0.05, 100.0), "gamma": (0.05, 100.0), "tau_1n": (0.01, 20.0),
     "tau_2n": (0.01, 20.0), "tau_1m": (0.01, 20.0), "tau_2m": (0.01, 20.0),
 }  # fmt: skip
 _DRAWS, _ROUNDS = 400, 6
 _FEWEST = 10
+#: The authors' sweep: numbers of neighbours, grid of β and γ and of τ1 = τ1n = τ1m and
+#: τ2 = τ2n = τ2m, and starting points of the local searches.
+COUNTS = (1, 2, 5, 10, 15, 20, 30, 50)
+_BETAS = np.arange(0.0, 100.01, 5.0)
+_TAUS = (0.0, 1.0, 5.0, 10.0)
+_STARTS = (0.0, 0.5, 1.0, 10.0)
+_METHODS = ("Powell", "Nelder-Mead")
+
+Hyperparameters = NDArray[np.float64]
 
 
-def fit_parameters(
+@dataclass(frozen=True)
+class Labelled:
+    """Labelled pairs: their keys [n], unit vectors [n, d], and whether each caption is wrong [n].
+
+    Pairs that are in the bank are recognised by their keys and are never their own neighbours.
+    """
+
+    keys: NDArray[np.int64]
+    images: FloatArray
+    captions: FloatArray
+    wrong: NDArray[np.bool_]
+
+
+def fit_to_auc(
     bank: NeighbourBank,
-    rows: NDArray[np.int64],
-    is_error: NDArray[np.bool_],
-    neighbours: int = 30,
+    labelled: Labelled,
+    start: LemonParameters = FIX,
     seed: int = 0,
 ) -> LemonParameters:
-    """The parameters of highest AUC on the bank's pairs at `rows`, labelled `is_error`, both [n].
+    """The parameters of highest AUC, with the number of neighbours and the distance of `start`.
 
-    Random search, in ever smaller ranges around the best so far, starting from LEMoN_FIX; the
-    result is never worse than LEMoN_FIX on these pairs. Raises TrainingError with fewer than 10
-    pairs of either class.
+    Random search, in ever smaller ranges around the best so far; never worse than `start` on these
+    pairs. Raises TrainingError with fewer than 10 pairs of either class.
     """
     from sklearn.metrics import roc_auc_score
 
-    if min(int(is_error.sum()), int((~is_error).sum())) < _FEWEST:
-        raise TrainingError(
-            f"Fitting LEMoN needs at least {_FEWEST} right and {_FEWEST} wrong pairs; there are "
-            f"{int((~is_error).sum())} and {int(is_error.sum())}."
-        )
-    distances = _Distances(bank, rows, neighbours)
+    _check(labelled)
+    distances = Distances(bank, labelled, start.neighbours, start.euclidean)
     rng = np.random.default_rng(seed)
-    names = list(_RANGES)
-    low, high = np.log(np.array([_RANGES[name] for name in names])).T
-    fixed = LemonParameters(neighbours)
-    best = np.log([max(getattr(fixed, name), 1e-3) for name in names])
-    best_auc = roc_auc_score(is_error, distances.of(best, names))
+    low, high = np.log(np.array([_RANGES[name] for name in _NAMES])).T
+    best = np.log([max(getattr(start, name), 1e-3) for name in _NAMES])
+    best_auc = roc_auc_score(labelled.wrong, distances.of(np.exp(best)))
     spread = (high - low) / 2
     for _ in range(_ROUNDS):
         centre = best if spread[0] < (high - low)[0] / 2 else (low + high) / 2
         for _ in range(_DRAWS // _ROUNDS):
             drawn = np.clip(rng.uniform(centre - spread, centre + spread), low, high)
-            auc = roc_auc_score(is_error, distances.of(drawn, names))
+            auc = roc_auc_score(labelled.wrong, distances.of(np.exp(drawn)))
             if auc > best_auc:
                 best, best_auc = drawn, auc
         spread = spread / 2
-    return LemonParameters(neighbours, **dict(zip(names, np.exp(best).tolist(), strict=True)))
+    return replace(start, **dict(zip(_NAMES, np.exp(best).tolist(), strict=True)))
 
 
-class _Distances:
+def fit_as_published(
+    bank: NeighbourBank,
+    labelled: Labelled,
+    start: LemonParameters = FIX,
+    counts: Sequence[int] = COUNTS,
+) -> LemonParameters:
+    """The parameters of highest F1 at the best threshold, over both distances and all `counts`.
+
+    For each distance and number of neighbours, as in the authors' code: Powell and Nelder-Mead from
+    four starting points, then a grid. (Their code also starts L-BFGS on a differentiable proxy, and
+    searches the threshold by golden section; here all thresholds are compared.) `start` is only
+    used if no parameters reach a higher F1. Raises TrainingError with fewer than 10 pairs of either
+    class.
+    """
+    from scipy.optimize import minimize
+
+    _check(labelled)
+    best, best_f1 = start, -1.0
+    usable = sorted({min(count, len(bank) - 1) for count in counts})
+    for euclidean, count in product((False, True), usable):
+        distances = Distances(bank, labelled, count, euclidean)
+
+        def loss(values: Hyperparameters, distances: "Distances" = distances) -> float:
+            return -float(best_f1_of(labelled.wrong, distances.of(values)[None])[0])
+
+        tried = [
+            minimize(loss, np.full(len(_NAMES), begin), method=method)
+            for begin, method in product(_STARTS, _METHODS)
+        ]
+        ends = [(-float(result.fun), np.asarray(result.x)) for result in tried]
+        ends.append(distances.best_of_grid(labelled.wrong))
+        f1, values = max(ends, key=lambda end: end[0])
+        if f1 > best_f1:
+            best_f1 = f1
+            named = dict(zip(_NAMES, values.tolist(), strict=True))
+            best = LemonParameters(count, **named, euclidean=euclidean)
+    return best
+
+
+#: How labels are used, by the name of the setting.
+OBJECTIVES: dict[str, Callable[[NeighbourBank, Labelled, LemonParameters], LemonParameters]] = {
+    "opt": fit_as_published,
+    "auc": fit_to_auc,
+}
+
+
+def best_f1_of(wrong: NDArray[np.bool_], scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Highest F1 over all thresholds for each row of `scores` [rows, n], higher is worse; [rows].
+
+    Tied scores are called wrong together. Scores that are not finite count as the lowest.
+
+    >>> best_f1_of(np.array([True, False, True]), np.array([[3.0, 2.0, 1.0], [2.0, 1.0, 2.0]]))
+    array([0.8, 1. ])
+    """
+    finite = np.where(np.isfinite(scores), scores, -np.inf)
+    order = np.argsort(-finite, axis=1, kind="stable")
+    ranked = np.take_along_axis(finite, order, 1)
+    hits = np.cumsum(wrong[order], axis=1)
+    f1 = 2 * hits / (np.arange(1, scores.shape[1] + 1) + wrong.sum())
+    ends = np.ones(scores.shape, np.bool_)
+    ends[:, :-1] = ranked[:, :-1] > ranked[:, 1:]
+    highest: NDArray[np.float64] = np.where(ends, f1, 0.0).max(1)
+    return highest
+
+
+class Distances:
     """Precomputed terms of LEMoN's score for some pairs, so that parameters are cheap to try."""
 
-    def __init__(self, bank: NeighbourBank, rows: NDArray[np.int64], neighbours: int) -> None:
-        images, captions = bank.images[rows], bank.captions[rows]
-        near_x = bank.near_images(images, neighbours, rows.tolist())
-        near_y = bank.near_captions(captions, neighbours, rows.tolist())
-        self.d_1 = 1 - (images * captions).sum(1)
-        self.gap_x = 1 - np.einsum("nd,nkd->nk", images, bank.images[near_x])
-        self.gap_y = 1 - np.einsum("nd,nkd->nk", captions, bank.captions[near_y])
-        self.said_x = 1 - np.einsum("nd,nkd->nk", captions, bank.captions[near_x])
-        self.seen_y = 1 - np.einsum("nd,nkd->nk", images, bank.images[near_y])
-        self.mismatch_x, self.mismatch_y = bank.mismatch[near_x], bank.mismatch[near_y]
+    def __init__(
+        self, bank: NeighbourBank, pairs: Labelled, neighbours: int, euclidean: bool
+    ) -> None:
+        p = LemonParameters(neighbours, euclidean=euclidean)
+        own_rows = [bank.row_of(key) for key in pairs.keys.tolist()]
+        near_x = bank.near_images(pairs.images, neighbours, own_rows)
+        near_y = bank.near_captions(pairs.captions, neighbours, own_rows)
+        images, captions = pairs.images.astype(np.float64), pairs.captions.astype(np.float64)
 
-    def of(self, logarithms: NDArray[np.float64], names: list[str]) -> NDArray[np.float64]:
-        """d_1 + β d_n + γ d_m, shape [n]; higher is worse."""
-        p = dict(zip(names, np.exp(logarithms), strict=True))
-        weight_x = np.exp(-p["tau_1n"] * self.gap_x - p["tau_2n"] * self.mismatch_x)
-        weight_y = np.exp(-p["tau_1m"] * self.gap_y - p["tau_2m"] * self.mismatch_y)
-        d_n, d_m = (self.said_x * weight_x).mean(1), (self.seen_y * weight_y).mean(1)
-        distances: NDArray[np.float64] = self.d_1 + p["beta"] * d_n + p["gamma"] * d_m
+        def cosines(
+            vectors: NDArray[np.float64], among: FloatArray, near: NDArray[np.int64]
+        ) -> NDArray[np.float64]:
+            return np.einsum("nd,nkd->nk", vectors, among[near].astype(np.float64))
+
+        self.d_1 = p.distance((images * captions).sum(1))
+        self.gap_x = p.gap(cosines(images, bank.images, near_x))
+        self.gap_y = p.gap(cosines(captions, bank.captions, near_y))
+        self.said_x = p.distance(cosines(captions, bank.captions, near_x))
+        self.seen_y = p.distance(cosines(images, bank.images, near_y))
+        self.mismatch_x = p.distance(bank.matches[near_x])
+        self.mismatch_y = p.distance(bank.matches[near_y])
+
+    def of(self, values: Hyperparameters) -> NDArray[np.float64]:
+        """d_1 + β d_n + γ d_m, shape [n], for β, γ, τ1n, τ2n, τ1m, τ2m; higher is worse."""
+        beta, gamma, *taus = values
+        d_n, d_m = self._near(*taus)
+        distances: NDArray[np.float64] = self.d_1 + beta * d_n + gamma * d_m
         return distances
+
+    def best_of_grid(self, wrong: NDArray[np.bool_]) -> tuple[float, Hyperparameters]:
+        """The highest F1 on the authors' grid, and its hyperparameters."""
+        betas, gammas = (axis.ravel() for axis in np.meshgrid(_BETAS, _BETAS, indexing="ij"))
+        best, values = -1.0, np.zeros(len(_NAMES))
+        for tau_1, tau_2 in product(_TAUS, _TAUS):
+            d_n, d_m = self._near(tau_1, tau_2, tau_1, tau_2)
+            f1 = best_f1_of(wrong, self.d_1 + betas[:, None] * d_n + gammas[:, None] * d_m)
+            row = int(f1.argmax())
+            if f1[row] > best:
+                best = float(f1[row])
+                values = np.array([betas[row], gammas[row], tau_1, tau_2, tau_1, tau_2])
+        return best, values
+
+    def _near(
+        self, tau_1n: float, tau_2n: float, tau_1m: float, tau_2m: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """d_n and d_m, both [n]. The searches are unbounded, so weights may overflow."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight_x = np.exp(-tau_1n * self.gap_x - tau_2n * self.mismatch_x)
+            weight_y = np.exp(-tau_1m * self.gap_y - tau_2m * self.mismatch_y)
+            return (self.said_x * weight_x).mean(1), (self.seen_y * weight_y).mean(1)
+
+
+def _check(labelled: Labelled) -> None:
+    wrong = int(labelled.wrong.sum())
+    right = len(labelled.wrong) - wrong
+    if min(right, wrong) < _FEWEST:
+        raise TrainingError(
+            f"Fitting LEMoN needs at least {_FEWEST} right and {_FEWEST} wrong pairs; there are "
+            f"{right} and {wrong}."
+        )

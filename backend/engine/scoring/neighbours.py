@@ -2,17 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine.scoring.protocol import FloatArray
 
+#: A number, an array or a tensor of cosines.
+Cosines = TypeVar("Cosines")
+#: Version of the formula. Part of the run, so that scores of different versions are not mixed:
+#: 1 weighted neighbours by 1 - cos instead of -cos, and took all pairs as neighbours.
+FORMULA = 2
+
 
 @dataclass(frozen=True)
 class LemonParameters:
-    """k and six hyperparameters. The defaults are LEMoN_FIX; LEMoN_OPT fits the six to labels."""
+    """k, six hyperparameters and the distance between unit vectors. The defaults are LEMoN_FIX;
+    LEMoN_OPT fits all of them to labels.
+
+    `euclidean`: squared Euclidean distance, 2 - 2 cos, instead of the cosine distance, 1 - cos.
+    """
 
     neighbours: int = 30
     beta: float = 5.0
@@ -21,13 +31,31 @@ class LemonParameters:
     tau_2n: float = 5.0
     tau_1m: float = 0.1
     tau_2m: float = 5.0
+    euclidean: bool = False
+
+    def distance(self, cosines: Cosines) -> Cosines:
+        """Distance of unit vectors with these cosines."""
+        apart: Cosines = 1 - cosines  # type: ignore[operator]
+        return 2 * apart if self.euclidean else apart  # type: ignore[operator,no-any-return]
+
+    def gap(self, cosines: Cosines) -> Cosines:
+        """Distance of a neighbour in the exponent of its weight. For the cosine distance the
+        authors' code uses -cos, which multiplies the weights of 1 - cos by exp(tau_1)."""
+        if self.euclidean:
+            return self.distance(cosines)
+        return -cosines  # type: ignore[operator,no-any-return]
 
     def as_dict(self) -> dict[str, float]:
-        return asdict(self)
+        return {**asdict(self), "euclidean": float(self.euclidean), "formula": FORMULA}
+
+
+#: LEMoN_FIX.
+FIX = LemonParameters()
 
 
 class NeighbourBank:
-    """The dataset's pairs as unit vectors, with exact search (faiss, inner product).
+    """The pairs that serve as neighbours, as unit vectors, with exact search (faiss, inner
+    product): those of the dataset's training part, or all pairs if it has none.
 
     `images` and `captions`: shape [pairs, d]; `keys`: external ids of the pairs, ascending. Raises
     ValueError if the keys are not.
@@ -41,7 +69,8 @@ class NeighbourBank:
             raise ValueError("keys must be ascending and unique")
         self.images = np.ascontiguousarray(images, np.float32)
         self.captions = np.ascontiguousarray(captions, np.float32)
-        self.mismatch = 1 - (self.images * self.captions).sum(1)  #: d_mm of every pair
+        #: Cosine of image and caption of every pair, shape [pairs].
+        self.matches = (self.images.astype(np.float64) * self.captions).sum(1)
         self._by_image = faiss.IndexFlatIP(images.shape[1])
         self._by_caption = faiss.IndexFlatIP(captions.shape[1])
         self._by_image.add(self.images)

@@ -129,6 +129,16 @@ class PairSource(Protocol):
         ascending key: stored vectors of `model` where available, otherwise computed by `embed`."""
         ...
 
+    def training_keys(self) -> NDArray[np.int64] | None:
+        """Keys of the pairs that may be neighbours: those of the dataset's training part, None if
+        it has none, so that all pairs may."""
+        ...
+
+    @property
+    def objective(self) -> str:
+        """What is maximised on the labels: one of `backend.engine.scoring.lemon_fit.OBJECTIVES`."""
+        ...
+
     def labels(self) -> Mapping[int, bool] | None:
         """Whether each labelled pair's caption is wrong, by key; None if the scorer must not be
         fitted to labels."""

@@ -19,9 +19,11 @@ from backend.engine.detection.types import DETECTORS
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.trajectories.exploring import Exploring
+from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError
 from backend.lab.evaluation.corrections import CorrectionFigures, correction_quality
 from backend.lab.evaluation.labelled import (
+    MADE,
     NOISES,
     RECORDED,
     SCENES,
@@ -41,12 +43,13 @@ from backend.lab.evaluation.scored import (
     word_weights_of,
 )
 from backend.lab.evaluation.times import Times, measure_times
+from backend.lab.evaluation.transfer import Transfer, transfer
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.progress import Progress, no_progress
 from backend.settings import MODELS
 
-#: The two variants in LEMoN's paper; both are the scorer "lemon" on top of CLIP.
-LEMON = {"lemon-fix": "fix", "lemon-opt": "opt"}
+#: The two variants in LEMoN's paper, and one fitted to AUC; all are the scorer "lemon" on CLIP.
+LEMON = {"lemon-fix": "fix", "lemon-opt": "opt", "lemon-auc": "auc"}
 #: Where the weights of suspect words come from.
 WORD_WEIGHTS = ("default", "fitted")
 #: The figures averaged in the summary, and their column titles.
@@ -67,6 +70,7 @@ SUMMARY_COLUMNS = {
     "localisation_top1": "suspect top-1",
     "localisation_top3": "suspect top-3",
     "localisation_phrase_top1": "suspect phrase top-1",
+    "localisation_phrase_top3": "suspect phrase top-3",
     "localisation_word_prior": "word prior",
     "localisation_chance": "chance",
 }
@@ -98,6 +102,7 @@ class EvaluationReport:
     summary: list[Summary]
     times: list[Times] = field(default_factory=list)
     learnt: list[Learnt] = field(default_factory=list)
+    transfers: list[Transfer] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,7 @@ class Plan:
     * `captioner`: the captioner whose expectations are used; None: the embedded one together with
       embedded scorers; "none": no captioner.
     * `word_weights`: "default", or "fitted" on corrupted copies of the training half.
+    * `trained_on`: also judge each noise by detectors trained on these noises.
     * `learning_curve`: also measure results by the number of labelled pairs.
     * `detector`: one of DETECTORS; `compare`: also evaluate each detector family, and ablations.
     * `corrections`: number of wrong pairs per run that are corrected and judged, also by
@@ -133,17 +139,19 @@ class Plan:
     times: int = 0
     word_weights: str = "default"
     learning_curve: bool = False
+    trained_on: Sequence[str] = ()
     device: str | None = None
     precision: str | None = None
     cache: Path = Path("data/evaluation")
 
     def __post_init__(self) -> None:
-        unknown = set(self.noises) - {*NOISES, RECORDED}
+        asked = {*self.noises, *self.trained_on}
+        unknown = asked - {*MADE, RECORDED}
         if unknown or not self.noises:
             raise SettingsError(
-                f"There is no noise {sorted(unknown)}; use {', '.join((*NOISES, RECORDED))}."
+                f"There is no noise {sorted(unknown)}; use {', '.join((*MADE, RECORDED))}."
             )
-        if RECORDED in self.noises and self.dataset in (SCENES, UNFAMILIAR_SCENES):
+        if RECORDED in asked and self.dataset in (SCENES, UNFAMILIAR_SCENES):
             raise SettingsError(f"Drawn scenes have no recorded noise; use {', '.join(NOISES)}.")
         if self.detector not in DETECTORS:
             raise SettingsError(
@@ -177,6 +185,7 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
     results: list[Figures] = []
     times: list[Times] = []
     learnt: list[Learnt] = []
+    transfers: list[Transfer] = []
     for name in plan.scorers:
         loaded: dict[Path, Scorer] = {}
         for exploring in plan.explorers:
@@ -186,8 +195,10 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
                     progress(len(results), total, message)
                     folder = plan.folder_of(seed)
                     if folder not in loaded:
-                        loaded = {folder: _load(plan, name, folder)}
-                    figures, curve = _run(plan, name, loaded[folder], exploring, noise, seed)
+                        loaded = {folder: load(plan, name, folder)}
+                    run = plan, name, loaded[folder], exploring, noise, seed
+                    transfers += _transfers(*run)
+                    figures, curve = _run(*run)
                     results.append(figures)
                     learnt += curve
             if plan.times:
@@ -198,11 +209,13 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
                 times.append(measure_times(scorer, name, exploring, pairs, plan.times))
     progress(total, total, "Evaluated")
     return EvaluationReport(
-        plan.dataset, plan.pairs, plan.detector, results, summarise(results), times, learnt
-    )
+        plan.dataset, plan.pairs, plan.detector, results, summarise(results), times, learnt,
+        transfers,
+    )  # fmt: skip
 
 
-def _load(plan: Plan, name: str, folder: Path) -> Scorer:
+def load(plan: Plan, name: str, folder: Path) -> Scorer:
+    """The scorer `name` of the plan; `folder`: with the embedded models."""
     kind = "lemon" if name in LEMON else name
     model = plan.model or str(folder / DIRECTORIES["clip" if name in LEMON else name])
     return load_scorer(model, kind, plan.device, plan.precision)
@@ -214,18 +227,41 @@ def labelled(plan: Plan, noise: str, seed: int) -> LabelledPairs:
     return from_dataset(Path(plan.dataset), plan.image_root, plan.pairs, noise, seed)
 
 
+def _transfers(
+    plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
+) -> list[Transfer]:
+    if not plan.trained_on:
+        return []
+    scored = {
+        one: _scored(plan, name, scorer, exploring, one, seed)
+        for one in dict.fromkeys((*plan.trained_on, noise))
+    }
+    return [
+        transfer(
+            *scored[noise], *scored[other], name, exploring.name, other, noise, seed, plan.detector
+        )
+        for other in plan.trained_on
+    ]
+
+
+def _scored(
+    plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
+) -> tuple[LabelledPairs, list[Trajectory]]:
+    """The pairs with errors of this noise, and their trajectories with what the captioner says."""
+    pairs = labelled(plan, noise, seed)
+    prepare(scorer, pairs, test_half(pairs, seed), fit=LEMON.get(name, "fix"))
+    what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
+    made = trajectories_of(plan.cache, what, scorer, exploring, pairs)
+    return pairs, with_captioner(plan.cache, what, _captioner(plan, seed), made, pairs)
+
+
 def _run(
     plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
 ) -> tuple[Figures, list[Learnt]]:
-    pairs = labelled(plan, noise, seed)
+    pairs, trajectories = _scored(plan, name, scorer, exploring, noise, seed)
     test = test_half(pairs, seed)
-    prepare(scorer, pairs, test, fit=LEMON.get(name) == "opt")
     what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
     captioner = _captioner(plan, seed)
-    trajectories = with_captioner(
-        plan.cache, what, captioner,
-        trajectories_of(plan.cache, what, scorer, exploring, pairs), pairs,
-    )  # fmt: skip
     weights = None
     if plan.word_weights == "fitted":
         weights = word_weights_of(plan.cache, what, scorer, captioner, exploring, pairs, test, seed)

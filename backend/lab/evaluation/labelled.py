@@ -11,17 +11,22 @@ from PIL import Image
 
 from backend.datasets.images import check_image, load_image
 from backend.datasets.reading import SourcePair, read_dataset
-from backend.engine.captions import Caption
 from backend.engine.noise import ImageCaption, inject
 from backend.errors import DatasetFormatError, ImageError
 from backend.lab.evaluation.metrics import Wrong
 from backend.lab.noisy_dataset import recorded
-from backend.lab.scenes.caption_reading import claims_of
-from backend.lab.scenes.labelled_scenes import PICTURE_SIZE, labelled_scenes
+from backend.lab.scenes.labelled_scenes import (
+    PICTURE_SIZE,
+    RULES,
+    is_true_of,
+    labelled_scenes,
+    words_in,
+)
 from backend.lab.scenes.renderer import render
-from backend.lab.scenes.truth import facts
 
 NOISES = ("random", "noun", "fine-grained")
+#: All noises that can be made here. On datasets, fine-grained errors are made by rules anyway.
+MADE = (*NOISES, RULES)
 #: Noise that the dataset itself records, as written by the `noise` command.
 RECORDED = "recorded"
 #: Drawn worlds: the one that the embedded models were trained on, and one unseen in training.
@@ -52,12 +57,12 @@ class LabelledPairs:
 
 
 def from_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> LabelledPairs:
-    """Scenes unseen in training; every second caption is wrong."""
-    made = labelled_scenes(count, noise, seed, unfamiliar)
+    """Scenes unseen in training; every second caption is wrong. Swaps stay within a half."""
+    test = half_of(range(count), seed)
+    made = labelled_scenes(count, noise, seed, unfamiliar, test)
 
     def is_true(index: int, caption: str) -> bool:
-        claims = claims_of(caption)
-        return claims is not None and claims <= facts(made.scenes[index])
+        return is_true_of(caption, made.scenes[index])
 
     return LabelledPairs(
         made.captions,
@@ -71,6 +76,14 @@ def from_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> 
     )
 
 
+def half_of(groups: Sequence[int], seed: int) -> NDArray[np.bool_]:
+    """Mask of a random half of the images: all pairs of an image fall on the same side."""
+    distinct = sorted(set(groups))
+    shuffled = np.random.default_rng((11, seed)).permutation(len(distinct))
+    side = {group: bool(shuffled[i] < len(distinct) // 2) for i, group in enumerate(distinct)}
+    return np.array([side[group] for group in groups])
+
+
 def from_dataset(
     path: Path, image_root: Path | None, count: int, noise: str, seed: int, rate: float = 0.5
 ) -> LabelledPairs:
@@ -78,7 +91,9 @@ def from_dataset(
 
     If the dataset has a test split, half of them are sampled from it. All captions are assumed
     correct and `rate` of them is corrupted, or, with the noise "recorded", the dataset's own labels
-    are used. Raises DatasetFormatError if there are too few usable pairs or labels are missing.
+    are used. If a dataset records errors, other noise is injected into the captions before these
+    errors. Swaps stay within the training or test half. Raises DatasetFormatError if there are too
+    few usable pairs or labels are missing.
     """
     pairs = _usable_pairs(path, image_root)
     rng = np.random.default_rng(seed)
@@ -94,19 +109,23 @@ def from_dataset(
         raise DatasetFormatError(
             f"'{path.name}' has {len(chosen)} usable pairs; more than {_FEWEST} are needed."
         )
-    samples = (
-        _as_recorded(path, chosen) if noise == RECORDED else _injected(chosen, noise, seed, rate)
-    )
     numbers = {path: i for i, path in enumerate(dict.fromkeys(p.image_path for p in chosen))}
+    groups = [numbers[p.image_path] for p in chosen]
+    test = np.arange(len(chosen)) < len(half) if has_split else None
+    if noise == RECORDED:
+        samples = _as_recorded(path, chosen)
+    else:
+        sides = half_of(groups, seed) if test is None else test
+        samples = _injected(chosen, noise, seed, rate, sides)
     return LabelledPairs(
         [sample.caption for sample in samples],
         [sample.original for sample in samples],
         np.array([sample.wrong for sample in samples], np.bool_),
-        [_words_in(sample.caption, sample.spans) for sample in samples],
+        [words_in(sample.caption, sample.spans) for sample in samples],
         [sample.kind for sample in samples],
-        [numbers[p.image_path] for p in chosen],
+        groups,
         lambda index: load_image(chosen[index].image_path),
-        test=np.arange(len(chosen)) < len(half) if has_split else None,
+        test=test,
     )
 
 
@@ -141,19 +160,31 @@ class _Labelled:
     spans: Sequence[tuple[int, int]] = ()
 
 
-def _injected(pairs: Sequence[SourcePair], noise: str, seed: int, rate: float) -> list[_Labelled]:
-    asked = [ImageCaption(str(pair.image_path), pair.caption) for pair in pairs]
-    fine = noise == "fine-grained"
-    return [
-        _Labelled(pair.caption, pair.caption, False)
-        if noisy is None
-        else _Labelled(
-            noisy.text, pair.caption, True,
-            noisy.kinds[0] if fine else "", noisy.changed if fine else (),
-        )
-        for pair, noisy in zip(pairs, inject(asked, rate, [noise.replace("-", "_")], seed),
-                             strict=True)
-    ]  # fmt: skip
+def _injected(
+    pairs: Sequence[SourcePair], noise: str, seed: int, rate: float, test: NDArray[np.bool_]
+) -> list[_Labelled]:
+    """Each half is corrupted by itself: no caption of one half is swapped into the other."""
+    fine = noise in ("fine-grained", RULES)
+    kind = "fine_grained" if fine else noise
+    samples = [_Labelled(text, text, False) for text in map(_before_errors, pairs)]
+    for side in (False, True):
+        rows = np.flatnonzero(test == side).tolist()
+        asked = [ImageCaption(str(pairs[row].image_path), samples[row].caption) for row in rows]
+        for row, noisy in zip(rows, inject(asked, rate, [kind], seed), strict=True):
+            if noisy is not None:
+                samples[row] = _Labelled(
+                    noisy.text, noisy.original, True,
+                    noisy.kinds[0] if fine else "", noisy.changed if fine else (),
+                )  # fmt: skip
+    return samples
+
+
+def _before_errors(pair: SourcePair) -> str:
+    """The caption before an error that the dataset records; otherwise the caption."""
+    record = recorded(pair)
+    if record is None or not record["wrong"]:
+        return pair.caption
+    return str(pair.extra.get("original_caption") or pair.caption)
 
 
 def _as_recorded(path: Path, pairs: Sequence[SourcePair]) -> list[_Labelled]:
@@ -183,12 +214,3 @@ def _usable_pairs(path: Path, image_root: Path | None) -> list[SourcePair]:
     """All pairs, cached because every seed, noise and scorer samples from them. No image is opened
     yet: COCO has 123,000 of them, and a run samples a few hundred."""
     return list(read_dataset(path, image_root=image_root, open_images=False))
-
-
-def _words_in(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
-    words = Caption.parse(text).spans
-    return frozenset(
-        number
-        for number, (start, end) in enumerate(words)
-        if any(a < end and start < b for a, b in spans)
-    )

@@ -17,9 +17,8 @@ from backend.engine.detection.classifier import (
     Classifier,
     calibrate,
     choose,
-    choose_among,
+    choose_as_published,
     fold_of,
-    papers_families,
 )
 from backend.engine.detection.cold_start import balanced
 from backend.engine.detection.families import PAPERS_OWN, S_0, Labels, Linear, Weights, fitted
@@ -37,7 +36,7 @@ from backend.engine.detection.types import DETECTORS
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.lab.evaluation import metrics
 from backend.lab.evaluation.corrections import CorrectionFigures
-from backend.lab.evaluation.labelled import LabelledPairs
+from backend.lab.evaluation.labelled import LabelledPairs, half_of
 from backend.lab.evaluation.metrics import Bin, Scores, Wrong
 from backend.lab.evaluation.suspect_hits import CHANCE, OURS, PRIOR, Localisation, WordScores
 from backend.lab.evaluation.suspect_hits import localisation as localise
@@ -152,11 +151,7 @@ def test_half(pairs: LabelledPairs, seed: int) -> NDArray[np.bool_]:
     """
     if pairs.test is not None:
         return pairs.test
-    groups = pairs.groups
-    distinct = sorted(set(groups))
-    shuffled = np.random.default_rng((11, seed)).permutation(len(distinct))
-    side = {group: bool(shuffled[i] < len(distinct) // 2) for i, group in enumerate(distinct)}
-    return np.array([side[group] for group in groups])
+    return half_of(pairs.groups, seed)
 
 
 test_half.__test__ = False  # type: ignore[attr-defined]  # prevents collection by pytest
@@ -321,16 +316,14 @@ def compared(
         if name not in ("best", "paper")
     }
     ablated = {
-        name: auc_of(choose_among(*of, papers_families(columns)), half, features)
+        name: auc_of(choose_as_published(*of, columns), half, features)
         for name, columns in ABLATIONS.items()
     }
     named["paper"] = ablated["whole trajectory"]
     if minimised is not None:
         other = feature_matrix(minimised)
         low = replace(half, features=other[~test])
-        choice = choose_among(
-            low.features, low.labels, low.weights, low.folds, papers_families(PAPERS_OWN)
-        )
+        choice = choose_as_published(low.features, low.labels, low.weights, low.folds, PAPERS_OWN)
         ablated["minimised"] = auc_of(choice, low, other)
     return replace(figures, auc_by_detector=named, ablations=ablated)
 

@@ -12,6 +12,7 @@ from backend.lab.evaluation.evaluate import (
 from backend.lab.evaluation.papers_tables import papers_dataset, published
 from backend.lab.evaluation.result_figures import ABLATIONS, Figures
 from backend.lab.evaluation.suspect_hits import CHANCE, INTERVENTION, OURS
+from backend.lab.evaluation.transfer import Transfer
 
 Rows = list[list[str]]
 
@@ -29,6 +30,8 @@ def markdown(report: EvaluationReport) -> str:
         ("What rarer errors cost", _RATES, _rates(report)),
         ("Does the score point at the changed words?", _LOCALISED, _localised(report)),
         ("The same by what was changed", _KINDS, _by_kind(report)),
+        ("Trained on one generator's errors, tested on another's", _TRANSFERRED,
+         _transferred(report)),
         ("Corrections of wrong captions", _CORRECTED, _corrected(report)),
         ("By how many labelled pairs what is learnt", _LEARNT, _learnt(report)),
     ):  # fmt: skip
@@ -255,8 +258,30 @@ def _learnt(report: EvaluationReport) -> Rows:
     ]  # fmt: skip
 
 
-_KINDS = ["scorer", "explorer", "changed", "captions a run", "top-1", "top-3",
-          "phrase intervention top-1", "word prior top-1", "chance"]  # fmt: skip
+_TRANSFERRED = ["scorer", "explorer", "trained on", "tested on", "AUC", "s_0 alone", "over s_0, %",
+                "words alone", "calibration error"]  # fmt: skip
+
+
+def _transferred(report: EvaluationReport) -> Rows:
+    runs: dict[tuple[str, str, str, str], list[Transfer]] = {}
+    for result in report.transfers:
+        key = (result.scorer, result.explorer, result.trained_on, result.noise)
+        runs.setdefault(key, []).append(result)
+    return [
+        [
+            *key,
+            _cell(mean_of([result.auc for result in listed])),
+            _cell(mean_of([result.auc_single_score for result in listed])),
+            _cell(mean_of([result.improvement_percent for result in listed]), 1),
+            _cell(mean_of([result.auc_text_only for result in listed])),
+            _cell(mean_of([result.calibration_error for result in listed])),
+        ]
+        for key, listed in runs.items()
+    ]
+
+
+_KINDS = ["scorer", "explorer", "changed", "captions a run", "top-1", "top-3", "phrase top-1",
+          "phrase top-3", "phrase intervention top-1", "word prior top-1", "chance"]  # fmt: skip
 
 
 def _by_kind(report: EvaluationReport) -> Rows:
@@ -276,6 +301,8 @@ def _by_kind(report: EvaluationReport) -> Rows:
                 [scorer, explorer, kind, f"{sum(rate.pairs for rate in ours) / len(ours):.0f}",
                  _cell(mean_of([rate.top1 for rate in ours]), 2),
                  _cell(mean_of([rate.top3 for rate in ours]), 2),
+                 _cell(mean_of([rate.phrase_top1 for rate in ours]), 2),
+                 _cell(mean_of([rate.phrase_top3 for rate in ours]), 2),
                  _cell(mean_of([rate.top1 for rate in emptied]), 2) if emptied else "–",
                  _cell(mean_of([rate.top1 for rate in prior]), 2),
                  _cell(mean_of([rate.top1 for rate in chance]), 2)]

@@ -33,13 +33,13 @@ _BATCH = 16
 
 
 class LabelledSource:
-    """Labelled pairs as the neighbours of a scorer (`PairSource`): all pairs, including noisy ones,
-    as in LEMoN's paper. Keys are row indices.
+    """Labelled pairs as the neighbours of a scorer (`PairSource`): all pairs outside `test`,
+    including noisy ones, as in LEMoN's code. Keys are row indices.
 
-    `fit`: whether a scorer that can be fitted (LEMoN_OPT) gets the labels outside `test`.
+    `fit`: "fix", or the objective by which a scorer is fitted to the labels outside `test`.
     """
 
-    def __init__(self, pairs: LabelledPairs, test: NDArray[np.bool_], fit: bool) -> None:
+    def __init__(self, pairs: LabelledPairs, test: NDArray[np.bool_], fit: str) -> None:
         self._pairs, self._test, self._fit = pairs, test, fit
 
     @property
@@ -54,14 +54,21 @@ class LabelledSource:
             rows = list(range(first, first + len(captions)))
             yield rows, *embed(_pictures(self._pairs, first), captions)
 
+    def training_keys(self) -> NDArray[np.int64] | None:
+        return np.flatnonzero(~self._test)
+
+    @property
+    def objective(self) -> str:
+        return self._fit
+
     def labels(self) -> Mapping[int, bool] | None:
-        if not self._fit:
+        if self._fit == "fix":
             return None
         return {int(row): bool(self._pairs.wrong[row]) for row in np.flatnonzero(~self._test)}
 
 
 def prepare(
-    scorer: Scorer, pairs: LabelledPairs, test: NDArray[np.bool_], fit: bool = False
+    scorer: Scorer, pairs: LabelledPairs, test: NDArray[np.bool_], fit: str = "fix"
 ) -> None:
     """Prepare the scorer for these pairs; see `LabelledSource`."""
     scorer.prepare(LabelledSource(pairs, test, fit))

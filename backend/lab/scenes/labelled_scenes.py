@@ -1,13 +1,18 @@
 """New scenes with captions, half of them wrong, with ground truth, to evaluate models on."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from backend.engine.captions import Caption
+from backend.engine.noise import FineGrainedNoise
+from backend.lab.scenes.caption_reading import claims_of
 from backend.lab.scenes.grammar import Description, describe
 from backend.lab.scenes.noise import BalancedNoise, noun_swap, random_swap
+from backend.lab.scenes.truth import facts
 from backend.lab.scenes.world import Scene, make_scene
 
 #: The embedded model of each scorer.
@@ -16,6 +21,8 @@ DIRECTORIES = {"blip-itm": "scenes-blip-itm", "blip-itc": "scenes-blip-itm", "cl
 SEED = 3_000_000_000
 _UNFAMILIAR_SEED = 4_000_000_000
 PICTURE_SIZE = 192
+#: Fine-grained errors by the rules that also make cold start's copies, not by the drawn world.
+RULES = "rules"
 
 
 @dataclass(frozen=True)
@@ -31,10 +38,19 @@ class LabelledScenes:
     kinds: list[str]
 
 
-def labelled_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False) -> LabelledScenes:
+def labelled_scenes(
+    count: int,
+    noise: str,
+    seed: int,
+    unfamiliar: bool = False,
+    test: NDArray[np.bool_] | None = None,
+) -> LabelledScenes:
     """`count` new scenes with one caption each; every second caption is wrong.
 
-    `noise`: random, noun or fine-grained; `unfamiliar`: scenes that are out of distribution.
+    `noise`: random, noun, fine-grained (false claims, as in the models' hard negatives) or rules
+    (`backend.engine.noise`, which knows nothing of the scenes); `unfamiliar`: scenes that are out
+    of distribution; `test`: mask of the test half, swaps stay within a half. The scenes depend on
+    `count`, `seed` and `unfamiliar` only.
     """
     rng = random.Random((_UNFAMILIAR_SEED if unfamiliar else SEED) + 1_000_000 * seed)
     described: list[tuple[Scene, Description]] = []
@@ -42,6 +58,9 @@ def labelled_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False)
         scene = make_scene(rng, unfamiliar)
         described.append((scene, describe(scene, rng)))
     balanced_noise = BalancedNoise()
+    rules = FineGrainedNoise(d.text for _, d in described) if noise == RULES else None
+    halves = {side: [i for i in range(count) if test is not None and test[i] == side]
+              for side in (False, True)}  # fmt: skip
     captions, wrong, changed, kinds = [], [], [], []
     for index, (scene, description) in enumerate(described):
         words: frozenset[int] = frozenset()
@@ -52,9 +71,15 @@ def labelled_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False)
                 if false is not None:
                     text, words, is_wrong = false.description.text, false.changed, True
                     kind = false.kind
+            elif rules is not None:
+                edited = rules.make(text, rng)
+                if edited is not None and not is_true_of(edited.text, scene):
+                    text, is_wrong, kind = edited.text, True, edited.kinds[0]
+                    words = words_in(edited.text, edited.changed)
             else:
                 swap = random_swap if noise == "random" else noun_swap
-                text, is_wrong = swap(index, described, rng).text, True
+                among = None if test is None else halves[bool(test[index])]
+                text, is_wrong = swap(index, described, rng, among).text, True
         captions.append(text)
         wrong.append(is_wrong)
         changed.append(words)
@@ -66,4 +91,20 @@ def labelled_scenes(count: int, noise: str, seed: int, unfamiliar: bool = False)
         np.array(wrong, np.bool_),
         changed,
         kinds,
+    )
+
+
+def is_true_of(caption: str, scene: Scene) -> bool:
+    """Whether the caption can be read and all its claims are true of the scene."""
+    claims = claims_of(caption)
+    return claims is not None and claims <= facts(scene)
+
+
+def words_in(text: str, spans: Sequence[tuple[int, int]]) -> frozenset[int]:
+    """Indices of the words that overlap the character spans."""
+    words = Caption.parse(text).spans
+    return frozenset(
+        number
+        for number, (start, end) in enumerate(words)
+        if any(a < end and start < b for a, b in spans)
     )

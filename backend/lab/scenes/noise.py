@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from backend.engine.word_differences import new_words
+from backend.engine.word_differences import jumped_over, new_words
 from backend.lab.scenes import phrasing
 from backend.lab.scenes.grammar import Description, Link, NounPhrase
 from backend.lab.scenes.truth import is_true
@@ -67,8 +67,10 @@ def fine_grained(
 
 
 def changed_words(before: Description, after: Description) -> frozenset[int]:
-    """Indices of the words of `after` that are not in `before`, except function words."""
-    return new_words(before.words, after.words, phrasing.WITHOUT_A_CLAIM)
+    """Indices of the words of `after` that are not in `before`, except function words; both sides
+    of an exchange."""
+    texts = before.words, after.words, phrasing.WITHOUT_A_CLAIM
+    return new_words(*texts) | jumped_over(*texts)
 
 
 def _put(description: Description, number: int, phrase: NounPhrase) -> Description:
@@ -284,27 +286,41 @@ def _terms(description: Description) -> list[str]:
 
 
 def random_swap(
-    index: int, pairs: Sequence[tuple[Scene, Description]], rng: random.Random
+    index: int,
+    pairs: Sequence[tuple[Scene, Description]],
+    rng: random.Random,
+    among: Sequence[int] | None = None,
 ) -> Description:
-    """Another scene's caption that is false here and shares no noun with the true one."""
-    return _swap(index, pairs, rng, shared=False)
+    """Another scene's caption that is false here and shares no noun with the true one.
+
+    `among`: the pairs whose captions may be taken, None: all.
+    """
+    return _swap(index, pairs, rng, among, shared=False)
 
 
 def noun_swap(
-    index: int, pairs: Sequence[tuple[Scene, Description]], rng: random.Random
+    index: int,
+    pairs: Sequence[tuple[Scene, Description]],
+    rng: random.Random,
+    among: Sequence[int] | None = None,
 ) -> Description:
     """Another scene's caption that is false here and shares a noun with the true one."""
-    return _swap(index, pairs, rng, shared=True)
+    return _swap(index, pairs, rng, among, shared=True)
 
 
 def _swap(
-    index: int, pairs: Sequence[tuple[Scene, Description]], rng: random.Random, shared: bool
+    index: int,
+    pairs: Sequence[tuple[Scene, Description]],
+    rng: random.Random,
+    among: Sequence[int] | None,
+    shared: bool,
 ) -> Description:
     scene, description = pairs[index]
     nouns = {phrase.noun for phrase in description.phrases}
     fallback = None
     for _ in range(4000):
-        other = pairs[rng.randrange(len(pairs))][1]
+        number = rng.randrange(len(pairs)) if among is None else rng.choice(among)
+        other = pairs[number][1]
         if other.words == description.words or is_true(other, scene):
             continue
         fallback = other

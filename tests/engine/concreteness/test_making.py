@@ -1,13 +1,19 @@
 """The ICC pipeline: each stage by what it promises, and all of them on very small real models."""
 
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from backend.engine.concreteness.correlations import agreement
-from backend.engine.concreteness.making import combining, pipeline
-from backend.engine.concreteness.making.fidelity import edit_similarity, meaning_similarity
+from backend.engine.concreteness.making import combining, pipeline, semantic_bottleneck
+from backend.engine.concreteness.making.fidelity import (
+    edit_similarity,
+    layer_of,
+    meaning_similarity,
+)
 from backend.engine.concreteness.making.loading import load_parts
 from backend.engine.concreteness.making.pipeline import make, read_ratings
 from backend.engine.concreteness.making.semantic_bottleneck import load_semantic_bottleneck, train
@@ -73,6 +79,31 @@ def test_the_linear_layer_learns_and_the_language_model_does_not(tmp_path: Path)
     assert len(bottleneck.reconstruct(texts[0])) == 5
 
 
+def test_the_semantic_bottleneck_is_clips_vector_and_its_layer_does_not_decay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = captions(8)
+    bottleneck = load_semantic_bottleneck(
+        str(MODELS / "scenes-clip"), str(language_model(tmp_path / "lm", texts))
+    )
+    inputs = bottleneck.clip_tokenizer(texts, padding=True, truncation=True, return_tensors="pt")
+    with torch.inference_mode():
+        wanted = bottleneck.clip.get_text_features(**inputs)
+    wanted = getattr(wanted, "pooler_output", wanted)
+    assert not torch.allclose(wanted.norm(dim=1), torch.ones(8), atol=0.05)
+    torch.testing.assert_close(bottleneck.vectors(texts), wanted)
+    # Without a gradient, only weight decay could change the weights.
+    monkeypatch.setattr(semantic_bottleneck, "_loss", lambda b, part: 0.0 * b.linear.weight.sum())
+    before = bottleneck.linear.weight.detach().clone()
+    train(bottleneck, texts, epochs=2, batch=4, learning_rate=0.1)
+    assert torch.equal(bottleneck.linear.weight, before)
+
+
+def test_bertscore_uses_the_layer_that_its_authors_recommend() -> None:
+    assert layer_of("roberta-large", 24) == 17
+    assert layer_of(str(MODELS), 6) == 6
+
+
 @pytest.mark.parametrize("kind", ["diffusion", "gallery"])
 def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(kind: str, tmp_path: Path) -> None:
     texts = captions(60)
@@ -89,13 +120,23 @@ def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(kind: str, tmp_path
     out = tmp_path / "out"
     report = make(texts, rated, parts, out, epochs=1, distillation_epochs=1)
     assert (report.captions, report.labelled) == (60, 10)
-    scores = score_captions([*texts[:2], ABSTRACT[0]], str(report.model))
-    assert all(0 <= score <= 1 for score in scores)
+    # The combination is fitted to what the two distilled encoders predict (stage one).
+    asked, ratings = [text for text, _ in rated], [rating for _, rating in rated]
+    vba, sba = (score_captions(asked, str(out / n), clipped=False) for n in ("vba", "sba"))
+    weights = combining.fit(vba, sba, ratings)
+    assert astuple(report.weights) == pytest.approx(astuple(weights), abs=1e-3)
+    assert report.distilled_vba.pearson == pytest.approx(agreement(vba, ratings).pearson, abs=0.01)
+    final = score_captions(asked, str(report.model), clipped=False)
+    assert report.distilled.pearson == pytest.approx(agreement(final, ratings).pearson, abs=0.01)
     rows = (out / "scores.csv").read_text().splitlines()
     (out / "scores.csv").write_text("\n".join(rows[:5]) + "\nA half row,0.")
     again = make(texts, rated, parts, out, epochs=1, distillation_epochs=1)
     assert again.semantic_losses == []
-    assert again.combined.pearson == pytest.approx(report.combined.pearson, abs=0.2)
+    assert again.vba.pearson == pytest.approx(report.vba.pearson, abs=1e-4)
+    assert again.combined.pearson == pytest.approx(report.combined.pearson, abs=1e-4)
+    (out / "version").unlink()
+    with pytest.raises(SettingsError, match="version 1"):
+        make(texts, rated, parts, out, epochs=1, distillation_epochs=1)
 
 
 def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:

@@ -71,7 +71,7 @@ def test_a_blend_denies_only_what_a_caption_denies() -> None:
     assert unsupported("A dog with a collar in a park with no people.", sources) == []
     (problem,) = unsupported("A dog with a collar in a park with people.", sources)
     assert problem.why == "affirms what people deny: 'people'"
-    assert 0 <= anchored_share("no no no collar", ["a collar"]) <= 1
+    assert anchored_share("no no no collar", ["a collar"]) == 0
     refused = guarded("A dog with no collar in a park.", *sources, kind="blend")
     assert refused.refused == "adds a negation that no person wrote: 'no collar'"
 

@@ -70,20 +70,43 @@ def test_our_tree_decides_as_the_librarys(columns: tuple[int, ...], held: bool) 
         ends = np.random.default_rng(1).integers(5, 30, len(features))
         for row, end in enumerate(ends):
             features[row, [c for c in PAPERS_OWN if c and int(NAMES[c][2:]) > end]] = np.nan
-    theirs = DecisionTreeClassifier(
-        max_depth=5,
-        min_samples_leaf=5,
-        monotonic_cst=[SIGNS.get(NAMES[c], 0) for c in columns] if held else None,
-        random_state=0,
-    )
+    signs = [SIGNS.get(NAMES[c], 0) for c in columns]
+    ours_alone = {"min_samples_leaf": 5, "monotonic_cst": signs} if held else {}
+    theirs = DecisionTreeClassifier(max_depth=5, random_state=0, **ours_alone)
     theirs.fit(features[:, columns], labels)
-    ours = Cart(5, columns, held=held).fit(features, labels, np.ones(len(labels)))
+    weights = np.ones(len(labels)) if held else np.where(labels == 1, 3.0, 1.0)  # not the paper's
+    ours = Cart(5, columns, held=held).fit(features, labels, weights)
     leaf = theirs.apply(features[:, columns])
     share, odds = theirs.predict_proba(features[:, columns])[:, 1], ours.log_odds(features)
     for number in set(leaf.tolist()):
         rows = leaf == number
-        smoothed = (share[rows] * rows.sum() + 1) / (rows.sum() + 2)
-        np.testing.assert_allclose(1 / (1 + np.exp(-odds[rows])), smoothed, atol=1e-9)
+        wanted = (share[rows] * rows.sum() + 1) / (rows.sum() + 2) if held else share[rows]
+        np.testing.assert_allclose(1 / (1 + np.exp(-odds[rows])), wanted, atol=2e-4)
+
+
+def test_the_papers_detector_is_its_grid_search_and_nothing_else() -> None:
+    """scikit-learn's GridSearchCV over XGBClassifier with A.4's grid and the library's defaults."""
+    from sklearn.model_selection import GridSearchCV
+    from xgboost import XGBClassifier
+
+    from backend.engine.detection import classifier
+
+    features, labels = table(150, seed=4)
+    grid = {"max_depth": [3, 4], "learning_rate": [0.05, 0.5], "n_estimators": [50, 100]}
+    theirs = GridSearchCV(XGBClassifier(random_state=0, n_jobs=1), grid, scoring="roc_auc", cv=3)
+    theirs.fit(features[:, PAPERS_OWN], labels)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(classifier, "DEPTHS", tuple(grid["max_depth"]))
+        patched.setattr(classifier, "RATES", tuple(grid["learning_rate"]))
+        patched.setattr(classifier, "TREES", tuple(grid["n_estimators"]))
+        patched.setattr(classifier, "CART_DEPTHS", (1,))
+        folds, weights = fold_of(range(150)), np.where(labels == 1, 3.0, 1.0)
+        chosen = choose(features, labels, weights, folds, detector="paper")
+    assert chosen.auc == pytest.approx(theirs.best_score_, abs=1e-6)
+    assert chosen.auc_of.keys() == {"s_0 alone", "cart", "xgboost"}
+    ours = chosen.model.fit(features, labels, weights)
+    wanted = theirs.best_estimator_.predict_proba(features[:, PAPERS_OWN])[:, 1]
+    np.testing.assert_allclose(1 / (1 + np.exp(-ours.log_odds(features))), wanted, atol=1e-5)
 
 
 def test_a_grid_over_trees_is_answered_by_one_fit() -> None:

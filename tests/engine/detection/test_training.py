@@ -1,14 +1,19 @@
 """Cold start and retraining, on captions whose truth is known."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
 from backend.engine.detection.classifier import Classifier
-from backend.engine.detection.cold_start import ColdStart, cold_start
+from backend.engine.detection.cold_start import ColdStart, cold_start, drawn_by_image
+from backend.engine.detection.families import NineSigns
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import suspect_words, word_scores
 from backend.engine.detection.retraining import compare, retrain
+from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
 from tests.engine.detection.made_trajectories import World, trajectory
 
@@ -50,13 +55,55 @@ def test_the_classifier_judges_new_captions_and_can_be_stored(cold: ColdStart) -
     assert roc_auc_score(fresh.wrong, again.predict(features)) > 0.85
 
 
-def test_no_pair_is_judged_by_a_classifier_that_has_seen_its_image() -> None:
-    """Pairs of one image share a fold: with all pairs on two images there is nothing to cross."""
-    world = World(40, wrong_share=0.3, seed=3)
+def test_no_pair_is_judged_by_a_classifier_that_has_seen_its_image(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Three pairs an image, half of the images drawn for training."""
+    world = World(90, wrong_share=0.3, seed=3)
+    groups = [i // 3 for i in range(90)]
+    features = feature_matrix(world.trajectories)
+    image_of = {row.tobytes(): group for row, group in zip(features, groups, strict=True)}
+    models: list[tuple[set[int], NineSigns]] = []  # the images that each model has seen
+
+    def score(requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
+        made = world.score(requests)
+        for row, (owner, _) in zip(feature_matrix(made), requests, strict=True):
+            image_of[row.tobytes()] = groups[owner]
+        return made
+
+    def fit(self: NineSigns, rows: np.ndarray, *rest: np.ndarray) -> NineSigns:
+        model = fitted(self, rows, *rest)
+        models.append(({image_of[row.tobytes()] for row in rows}, model))
+        return model
+
+    fitted = NineSigns.fit
+    monkeypatch.setattr(NineSigns, "fit", fit)
     result = cold_start(
-        world.captions, world.trajectories, world.score, groups=[i % 2 for i in range(40)]
-    )
-    assert np.isfinite(result.p_error).all()
+        world.captions, world.trajectories, score, groups=groups, maximum_pairs=45,
+        detector="nine signs",
+    )  # fmt: skip
+    classifier = result.classifier
+    assert result.report["trained_on_pairs"] == 45
+    assert isinstance(classifier.model, NineSigns)
+    for row in range(90):
+        odds = [
+            replace(model, share=classifier.model.share).log_odds(features[row : row + 1])[0]
+            for images, model in models
+            if groups[row] not in images
+        ]
+        possible = classifier.calibration(np.array(odds))
+        assert np.isclose(possible, result.p_error[row], atol=1e-9).any()
+
+
+def test_training_pairs_are_drawn_by_image() -> None:
+    groups = [i // 5 for i in range(100)]
+    drawn = drawn_by_image(groups, 42, seed=1)
+    assert len(drawn) == 40
+    others = set(range(100)) - set(drawn)
+    assert not {groups[row] for row in drawn} & {groups[row] for row in others}
+    assert drawn != drawn_by_image(groups, 42, seed=2)
+    assert drawn_by_image([0] * 9, 4, seed=0) == [0, 1, 2, 3]  # one image has more than that
+    assert drawn_by_image([], 4, seed=0) == []
 
 
 def test_a_handful_of_pairs_is_ranked_by_s_0_and_says_so() -> None:

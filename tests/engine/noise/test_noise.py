@@ -7,7 +7,8 @@ import pytest
 from backend.engine.captions import Caption
 from backend.engine.english import article_for
 from backend.engine.noise import FineGrainedNoise, ImageCaption, NoisyCaption, Swapper, inject
-from backend.engine.noise.noisy_caption import Replacement, rewrite
+from backend.engine.noise.noisy_caption import Replacement, changed_spans, rewrite
+from backend.engine.noise.rules import edits_of
 from tests.checkpoints import drawn_pairs
 
 ORDINARY = [
@@ -138,3 +139,39 @@ def test_words_do_not_tell_which_captions_are_false() -> None:
     model = LogisticRegression(max_iter=500, C=0.1).fit(counts[:half], labels[:half])
     auc = roc_auc_score(labels[half:], model.decision_function(counts[half:]))
     assert auc < 0.62
+
+
+@pytest.mark.parametrize(
+    ("caption", "new", "marked"),
+    [
+        ("A dog with a red collar.", "A dog without a red collar.", ["without", "red", "collar"]),
+        ("A dog with a collar.", "A dog with no collar.", ["no", "collar"]),
+        ("There is no cat on the sofa.", "There is a cat on the sofa.", ["cat"]),
+        ("A dog is not running.", "A dog is running.", ["running"]),
+        ("A dog is running home.", "A dog is not running home.", ["not", "running"]),
+    ],
+)
+def test_a_missing_or_added_no_points_at_what_it_governs(
+    caption: str, new: str, marked: list[str]
+) -> None:
+    parsed = Caption.parse(caption)
+    made = {}
+    for edit in edits_of(parsed, ("negation",)):
+        text, spans = rewrite(parsed, edit.replacements)
+        made[text] = [text[a:b] for a, b in spans]
+    assert made[new] == marked
+    assert [new[a:b] for a, b in changed_spans(caption, new)] == marked
+
+
+def test_marks_stay_in_place_behind_other_changes() -> None:
+    parsed = Caption.parse("A cat with a hat and a dog.")
+    negation = next(e for e in edits_of(parsed, ("negation",)) if e.gained == "no")
+    text, spans = rewrite(parsed, (Replacement(1, 1, "elephant"), *negation.replacements))
+    assert text == "An elephant with no hat and a dog."
+    assert [text[a:b] for a, b in spans] == ["elephant", "no", "hat"]
+
+
+def test_both_sides_of_an_exchange_are_marked() -> None:
+    before, after = "A big dog left of a table.", "A table left of a big dog."
+    marked = [after[a:b] for a, b in changed_spans(before, after)]
+    assert marked == ["table", "left", "big", "dog"]

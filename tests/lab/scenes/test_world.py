@@ -106,6 +106,21 @@ def test_false_captions_are_false_and_marked(scenes: list[Scene]) -> None:
     assert set(kinds) == set(KINDS)
 
 
+def test_both_sides_of_an_exchange_count_as_changed(scenes: list[Scene]) -> None:
+    rng, exchanged = random.Random(1), 0
+    for scene in scenes * 3:
+        description = describe(scene, rng)
+        noise = fine_grained(description, scene, rng, ("relation",))
+        if noise is None or noise.description.phrases == description.phrases:
+            continue
+        exchanged += 1
+        marked = {noise.description.words[i] for i in noise.changed}
+        first, second = noise.description.phrases[:2]
+        if first.noun != second.noun:
+            assert len(marked - {"left", "right", "above", "over"}) >= 2
+    assert exchanged > 5
+
+
 def test_swaps_are_false_and_share_a_noun_or_do_not(scenes: list[Scene]) -> None:
     rng = random.Random(0)
     pairs = [(scene, describe(scene, rng)) for scene in scenes[:200]]

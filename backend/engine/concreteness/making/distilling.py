@@ -1,4 +1,5 @@
-"""Distill the combined score into a small text encoder (ICC §2, A.2).
+"""Distill a score into a small text encoder (ICC §2, A.2): each reconstruction, then the
+combination of both.
 
 The result is a sequence classifier with one output in Hugging Face format: `--concreteness FOLDER`
 accepts it like the published one.

@@ -25,6 +25,7 @@ def meaning_similarity(
 ) -> list[float]:
     """BERTScore F1 (ICC §2, VBA) with any Hugging Face encoder; None: the embedded MiniLM.
 
+    Taken from the layer that BERTScore recommends for the encoder, its last one if it has none.
     Raises ModelUnavailable.
     """
     if not captions:
@@ -49,5 +50,17 @@ def _scorer(encoder: str) -> Any:
     advice = "Give a text encoder, such as microsoft/deberta-xlarge-mnli."
     configuration = hub.load(AutoConfig, encoder, what, advice)
     with hub.explained(what, encoder, advice):
-        layers = int(configuration.num_hidden_layers)
+        layers = layer_of(encoder, int(configuration.num_hidden_layers))
         return BERTScorer(model_type=encoder, num_layers=layers, lang=None)
+
+
+def layer_of(encoder: str, last: int) -> int:
+    """The layer that agrees best with people according to BERTScore's authors, for encoders that
+    they have compared; `last` for others.
+
+    >>> layer_of("microsoft/deberta-xlarge-mnli", 48), layer_of("a/folder", 6)
+    (40, 6)
+    """
+    from bert_score.utils import model2layers  # type: ignore[import-untyped]
+
+    return int(model2layers.get(encoder, last))

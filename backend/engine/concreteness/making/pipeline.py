@@ -3,8 +3,11 @@
 Files in the output folder:
     semantic.safetensors   the trained linear layer
     scores.csv             caption, both scores, both reconstructions; written row by row
+    vba/, sba/             text encoders distilled from each score (stage one, A.2)
     combination.json       the weights, and their agreement with the labelled captions
-    model/                 the distilled scorer, for --concreteness
+    model/                 the scorer, distilled from the combination of both (stage two), for
+                           --concreteness
+    version                the version of these results; other versions are not mixed with them
 """
 
 import csv
@@ -26,10 +29,12 @@ from backend.engine.concreteness.making.visual_bottleneck import (
     through_pictures,
 )
 from backend.engine.concreteness.scoring import score_captions
-from backend.errors import DatasetFormatError, TrainingError
+from backend.errors import DatasetFormatError, SettingsError, TrainingError
 from backend.progress import Progress, no_progress
 
 _COLUMNS = ("caption", "vba", "sba", "by_picture", "by_vector")
+#: 1 normalised CLIP's vectors, used BERTScore's last layer and distilled in one stage.
+VERSION = "2"
 #: Share of the captions that train the semantic bottleneck; the rest are scored (476 of 595, §2).
 SHARE_FOR_SBA = 0.8
 
@@ -48,14 +53,16 @@ class Parts:
 
 @dataclass(frozen=True)
 class MadeReport:
-    """Agreement with the labelled captions of each score, of their combination and of the
-    distilled model. The last two are optimistic, because the combination was fitted on the same
-    captions."""
+    """Agreement with the labelled captions of each score, of the encoders distilled from each, of
+    their combination and of the final model. The last two are optimistic, because the combination
+    was fitted on the same captions."""
 
     captions: int
     labelled: int
     vba: Agreement
     sba: Agreement
+    distilled_vba: Agreement
+    distilled_sba: Agreement
     combined: Agreement
     distilled: Agreement
     weights: combining.Combination
@@ -76,7 +83,9 @@ def make(
 ) -> MadeReport:
     """Run the whole pipeline. `labelled`: captions with human ratings, to fit the combination.
 
-    Raises TrainingError if there are too few captions.
+    As in appendix A.2, both scores are distilled first, and the combination is fitted to what these
+    encoders predict. Raises TrainingError if there are too few captions, SettingsError if `out`
+    contains results of another version.
     """
     captions = list(dict.fromkeys(text for text in captions if text.strip()))
     if len(captions) < 50 or len(labelled) < 10:
@@ -85,6 +94,7 @@ def make(
             "and 10 are needed."
         )
     out.mkdir(parents=True, exist_ok=True)
+    _check_version(out)
     random.Random(seed).shuffle(captions)
     cut = round(SHARE_FOR_SBA * len(captions))
     losses = _semantic(parts.semantic, captions[:cut], out, epochs, seed, progress)
@@ -95,20 +105,33 @@ def make(
     vba = standardised([row[0] for row in rows], lengths)
     sba = standardised([row[1] for row in rows], lengths)
     ratings = [rating for _, rating in labelled]
-    labelled_rows = slice(len(wanted) - len(labelled), None)
-    weights = combining.fit(vba[labelled_rows].tolist(), sba[labelled_rows].tolist(), ratings)
-    both = weights(vba.tolist(), sba.tolist())
+    unlabelled = wanted[: len(wanted) - len(labelled)]
+    labelled_rows = slice(len(unlabelled), None)
+    by_encoder = {}
+    for name, scores in (("vba", vba), ("sba", sba)):
+        if not (out / name).exists():
+            made = out / f"{name}.part"
+            distilling.distill(
+                unlabelled, scores[: len(unlabelled)].tolist(), parts.distill_into, made,
+                distillation_epochs, seed=seed, progress=progress,
+            )  # fmt: skip
+            made.replace(out / name)
+        by_encoder[name] = score_captions(wanted, str(out / name), clipped=False)
+    fitted = {name: predicted[labelled_rows] for name, predicted in by_encoder.items()}
+    weights = combining.fit(fitted["vba"], fitted["sba"], ratings)
+    both = weights(by_encoder["vba"], by_encoder["sba"])
     distilled = distilling.distill(
-        wanted[: labelled_rows.start], both[: labelled_rows.start].tolist(),
-        parts.distill_into, out / "model",
+        unlabelled, both[: len(unlabelled)].tolist(), parts.distill_into, out / "model",
         distillation_epochs, seed=seed, progress=progress,
     )  # fmt: skip
-    predicted = score_captions([text for text, _ in labelled], str(out / "model"))
+    predicted = score_captions([text for text, _ in labelled], str(out / "model"), clipped=False)
     report = MadeReport(
         captions=len(captions),
         labelled=len(labelled),
         vba=agreement(vba[labelled_rows].tolist(), ratings),
         sba=agreement(sba[labelled_rows].tolist(), ratings),
+        distilled_vba=agreement(fitted["vba"], ratings),
+        distilled_sba=agreement(fitted["sba"], ratings),
         combined=agreement(both[labelled_rows].tolist(), ratings),
         distilled=agreement(predicted, ratings),
         weights=weights,
@@ -119,6 +142,18 @@ def make(
     report_json = json.dumps(asdict(report), default=str, indent=2)
     (out / "combination.json").write_text(report_json, encoding="utf-8")
     return report
+
+
+def _check_version(out: Path) -> None:
+    """Raises SettingsError if the folder contains results of another version."""
+    path = out / "version"
+    stored = path.read_text(encoding="utf-8").strip() if path.exists() else "1"
+    if stored != VERSION and (path.exists() or (out / "scores.csv").exists()):
+        raise SettingsError(
+            f"{out} contains results of version {stored} of this pipeline, which cannot be "
+            f"continued by version {VERSION}. Choose an empty folder."
+        )
+    path.write_text(VERSION + "\n", encoding="utf-8")
 
 
 def _semantic(

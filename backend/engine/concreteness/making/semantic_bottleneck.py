@@ -18,6 +18,7 @@ from backend.engine.model_fit import check_tokenizer
 
 #: As published (§2, A.6).
 BATCH, LEARNING_RATE, WARM_UP, EPOCHS, BEAMS = 128, 2e-3, 0.03, 2, 5
+WEIGHT_DECAY = 0.0
 _LONGEST = 64
 
 
@@ -34,13 +35,14 @@ class SemanticBottleneck:
 
     @torch.inference_mode()
     def vectors(self, captions: Sequence[str]) -> torch.Tensor:
-        """CLIP's text embeddings, unit length, shape [captions, d]."""
+        """CLIP's text embeddings as the model returns them, not normalised, shape [captions, d]."""
         inputs = self.clip_tokenizer(
             list(captions), padding=True, truncation=True, return_tensors="pt"
         ).to(self.model.device)
         output = self.clip.get_text_features(**inputs)
         output = getattr(output, "pooler_output", output)
-        return torch.nn.functional.normalize(output.float(), dim=-1)
+        vectors: torch.Tensor = output.float()
+        return vectors
 
     def inputs(self, vectors: torch.Tensor) -> torch.Tensor:
         """Shape [captions, prefix, width]."""
@@ -103,13 +105,15 @@ def train(
     seed: int = 0,
     progress: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> list[float]:
-    """Train the linear layer to reconstruct the captions (cross-entropy per token, AdamW, cosine
-    schedule with a warm-up). Returns the mean loss of each epoch."""
+    """Train the linear layer to reconstruct the captions (cross-entropy per token, AdamW without
+    weight decay, cosine schedule with a warm-up). Returns the mean loss of each epoch."""
     from transformers import get_cosine_schedule_with_warmup
 
     order = torch.Generator().manual_seed(seed)
     steps = epochs * -(-len(captions) // batch)
-    optimiser = torch.optim.AdamW(bottleneck.linear.parameters(), lr=learning_rate)
+    optimiser = torch.optim.AdamW(
+        bottleneck.linear.parameters(), lr=learning_rate, weight_decay=WEIGHT_DECAY
+    )
     schedule = get_cosine_schedule_with_warmup(optimiser, round(WARM_UP * steps), steps)
     losses, done = [], 0
     for _ in range(epochs):
