@@ -1,6 +1,7 @@
 """ClipCap: a CLIP vector, a prefix network, and a causal language model (Mokady et al., 2021).
 
-    image -> CLIP -> unit vector z [d] -> W2 tanh(W1 sqrt(d) z) -> prefix [k, width] -> language model
+    image -> CLIP -> unit vector z [d] -> W2 tanh(W1 sqrt(d) z) -> prefix [k, width] -> language
+    model -> caption
 
 The prefix is read through `inputs_embeds`, before the tokens of the caption; its last vector
 predicts the first token. With d = 512, k = 10 and GPT-2 (width 768) the prefix network is the
@@ -178,7 +179,7 @@ def make_clipcap(
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    vision, image_processor = _load_vision(clip)
+    vision, image_processor = load_vision(clip)
     what = "The language model"
     loaded = hub.load_weights(
         AutoModelForCausalLM, language_model, what, _LM_ADVICE, dtype=torch.float32
@@ -283,8 +284,9 @@ def _read_weights(model: ClipCapModel, folder: Path) -> None:
         )
 
 
-def _load_vision(clip: str) -> tuple[nn.Module, Any]:
-    """A CLIP's image tower with its projection, and the image processor."""
+def load_vision(clip: str) -> tuple[nn.Module, Any]:
+    """A CLIP's image tower with its projection, and the image processor. Raises ModelUnavailable or
+    ModelMismatch."""
     import transformers
 
     what = "The CLIP"
