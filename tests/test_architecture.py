@@ -29,6 +29,7 @@ COMMON = {
 #: Inside the engine: as above.
 ENGINE_LEVELS = [
     {"correction"},
+    {"captioning"},
     {"detection"},
     {"trajectories", "phrases"},
     {"scoring"},

@@ -1,0 +1,1 @@
+"""Training of captioners: maximum likelihood, and self-retrieval by REINFORCE (SR)."""

@@ -1,0 +1,110 @@
+"""What reinforcement learning needs of a captioner: sampled captions and their log-probabilities.
+
+A *policy* is a captioner whose parameters are trained. Its images are an opaque batch: CLIP vectors
+for ClipCap with a frozen encoder, encoded patches or pixels for BLIP. Rows are in the order of the
+images throughout.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch.nn import functional as F  # noqa: N812
+
+#: A batch of images as one policy takes it, shape [n, ...]; opaque to all others.
+Images = torch.Tensor
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Generated tokens, without the tokens that every caption begins with.
+
+    `tokens`: int64 [n, longest], arbitrary after each caption's end; `lengths`: int64 [n], the
+    number of tokens that count. The end token counts, once; a caption that was truncated has none.
+    """
+
+    tokens: torch.Tensor
+    lengths: torch.Tensor
+
+    @property
+    def mask(self) -> torch.Tensor:
+        """Which tokens count, bool [n, longest]."""
+        places = torch.arange(self.tokens.shape[1], device=self.tokens.device)
+        return places < self.lengths[:, None]
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+
+class Policy(Protocol):
+    """A captioner in training. Use from one thread at a time."""
+
+    @property
+    def longest(self) -> int:
+        """Maximum number of tokens of a sample, including the end token."""
+        ...
+
+    def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
+        """One caption per image, without gradient and without dropout.
+
+        Tokens are drawn from softmax(logits / temperature); temperature 0 is greedy and draws no
+        random numbers. Equal states of `generator` give equal samples.
+        """
+        ...
+
+    def logits(self, images: Images, samples: Samples) -> torch.Tensor:
+        """Untempered logits, with gradient: [n, longest of `samples`, vocabulary]. Position t
+        predicts token t, given the image and the tokens before it."""
+        ...
+
+    def samples_of(self, captions: Sequence[str]) -> Samples:
+        """Given captions as tokens, with their end tokens, truncated to `longest`."""
+        ...
+
+    def text(self, samples: Samples) -> list[str]:
+        """The captions as text, without special tokens; "" if a caption is empty."""
+        ...
+
+    def parameters(self) -> Iterable[torch.nn.Parameter]:
+        """The trained parameters, in a fixed order."""
+        ...
+
+    def train(self, mode: bool = True) -> None:
+        """Training mode (dropout), or evaluation mode if `mode` is False."""
+        ...
+
+    def state(self) -> Mapping[str, Any]:
+        """All that `restore` needs to continue: the trained weights, as tensors by name."""
+        ...
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Set the trained weights to those of a `state` of the same kind of policy."""
+        ...
+
+
+def log_probabilities(logits: torch.Tensor, samples: Samples, temperature: float) -> torch.Tensor:
+    """Log-probability of each sampled token, float32 [n, longest], 0 where no token counts.
+
+    `logits`: of `Policy.logits`. Samples drawn at a temperature have the probabilities of the
+    *tempered* logits: those of the untempered ones would make the gradient biased. Raises
+    ValueError if the temperature is not positive.
+    """
+    if not temperature > 0:
+        raise ValueError(f"Log-probabilities need a temperature above 0, not {temperature}.")
+    # Tokens after the end are arbitrary, and may be outside the vocabulary.
+    tokens = samples.tokens.masked_fill(~samples.mask, 0)
+    tempered = F.log_softmax(logits.float() / temperature, dim=-1)
+    chosen = tempered.gather(-1, tokens[..., None])[..., 0]
+    return chosen.masked_fill(~samples.mask, 0.0)
+
+
+def lengths_of(tokens: torch.Tensor, end: int) -> torch.Tensor:
+    """Number of tokens up to and including the first `end`, or all of them; int64 [n].
+
+    >>> lengths_of(torch.tensor([[5, 2, 2], [5, 6, 7], [2, 5, 5]]), end=2).tolist()
+    [2, 3, 1]
+    """
+    is_end = tokens == end
+    before = (is_end.cumsum(1) - is_end.long()) == 0
+    return before.sum(1)
