@@ -6,7 +6,7 @@ command resumes after a kill, and a second run finds nothing to do and changes n
 
 import time
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from backend.engine.detection.types import detector_for
 from backend.engine.familiarity import Familiarity
+from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.dataset_models import remember
+from backend.jobs.dataset_models import depth_for, remember
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import detect, measure_disagreement
 from backend.jobs.expectations import remember_expectations
@@ -31,7 +33,7 @@ from backend.jobs.ray_cluster import Cluster, trajectories_by_ray
 from backend.jobs.ray_worker import trajectory_of
 from backend.jobs.reports import ScoreReport
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
-from backend.jobs.suggest import suggest_likely
+from backend.jobs.suggest import likely_wrong, suggest_likely
 from backend.jobs.vectors import image_file, remember_images, remember_meanings
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -49,6 +51,8 @@ from db.queries.runs import RunRow
 #: Pairs encoded, scored and committed together: the most work that a kill can lose.
 BATCH = 48
 
+#: What is reported while first steps are made whole.
+WHOLE = "Whole trajectories"
 #: Problem kind for an image that scoring could not read.
 UNREADABLE = "unreadable image"
 
@@ -80,19 +84,32 @@ def score_dataset(
             earlier = run_queries.find_run(session, **what_run(engine, dataset_id))
         check_pictures(store, engine, dataset_id, earlier.id if earlier is not None else 0)
     prepare_scorer(store, engine, dataset_id, progress)
+    depth = depth_for(store, engine, dataset_id)
+    detector_for(engine.settings.detector, depth.is_whole)  # refuse now, not in an hour
+    remember(store, engine, dataset_id, anyway, depth)
     run = _run(store, engine, dataset_id)
-    remember(store, engine, dataset_id, anyway)
     with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
     known = familiarity_for(store, engine, dataset_id, anyway)
-    if cluster is None:
-        done = _trajectories(store, engine, run, root, total, progress, known)
-    else:
-        done = _by_cluster(store, engine, run, root, total, cluster, progress, known)
+    exploring = replace(exploring_of(run), whole=depth.is_whole)
+    stage = _Stage("Caption trajectories", exploring, _unscored(store, run), total, known)
+    done = _trajectories(store, engine, run, root, stage, cluster, progress)
+    _list_left_out(store, run, done.left_out)
+    completed = 0
+    if depth.is_whole:
+        completed = _complete(store, engine, run, root, cluster, progress)
     _concreteness(store, engine, dataset_id, total, progress)
     remember_meanings(store, engine, dataset_id, total, progress)
     remember_expectations(store, engine, run, root, total, progress)
     report = detect(store, engine, run, root, progress)
+    if depth.share and not depth.is_whole:
+        top = depth.top(total)
+        completed += _complete(store, engine, run, root, cluster, progress, top=top)
+    if depth.above is not None:
+        completed += _complete(store, engine, run, root, cluster, progress, above=depth.above)
+    if suggestions:  # corrections are proposed from whole trajectories
+        likely = likely_wrong(store, dataset_id)
+        completed += _complete(store, engine, run, root, cluster, progress, among=likely)
     suggested = suggest_likely(store, engine, run, root, progress) if suggestions else 0
     with store.writing() as session:
         run_queries.finish_run(session, run.id)
@@ -111,6 +128,8 @@ def score_dataset(
         run_id=run.id,
         detector=report,
         unknown=done.unknown,
+        trajectories=depth.name,
+        completed=completed,
     )
 
 
@@ -161,36 +180,53 @@ class _Done:
         return self.scored + self.unreadable + self.unknown
 
 
+@dataclass(frozen=True)
+class _Stage:
+    """Pairs whose trajectories are to be computed, in batches; `total`: how many, for progress.
+
+    `known`: the test for pictures that the model knows, None: it knows all; `has_vectors`: their
+    image vectors are stored already."""
+
+    message: str
+    exploring: Exploring
+    batches: Iterator[list[PairRow]]
+    total: int
+    known: Familiarity | None = None
+    has_vectors: bool = False
+
+
 def _trajectories(
     store: Store,
     engine: Engine,
     run: RunRow,
     root: Path,
-    total: int,
+    stage: _Stage,
+    cluster: Cluster | None,
     progress: Progress,
-    known: Familiarity | None = None,
 ) -> _Done:
-    """Compute the trajectories that this run lacks. `known`: the test for pictures that the model
-    knows, None: it knows all."""
+    """Compute and store the trajectories of a stage. `cluster`: where, None: in this process."""
+    if cluster is not None:
+        return _by_cluster(store, engine, run, root, stage, cluster, progress)
     done = _Done()
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
-    for batch, opened in open_ahead(root, _unscored(store, run)):
-        states, broken, unknown = encode_known(engine, opened, known)
+    for batch, opened in open_ahead(root, stage.batches):
+        states, broken, unknown = encode_known(engine, opened, stage.known)
         readable = [pair for pair in batch if pair.image_path in states]
-        seen = engine.image_embeddings([states[pair.image_path] for pair in readable])
-        remember_images(vectors, [pair.id for pair in readable], seen)
+        if not stage.has_vectors:
+            seen = engine.image_embeddings([states[pair.image_path] for pair in readable])
+            remember_images(vectors, [pair.id for pair in readable], seen)
         trajectories = engine.trajectories(
             [(states[pair.image_path], pair.caption) for pair in readable],
             [pair.id for pair in readable],
+            stage.exploring,
         )
         _save(store, run, [p.id for p in readable], trajectories, broken, unknown, reported)
         done.scored += len(readable)
         done.unreadable += sum(pair.image_path in broken for pair in batch)
         done.unknown += sum(pair.image_path in unknown for pair in batch)
         done.left_out |= unknown
-        progress(done.pairs, total, "Caption trajectories")
-    _list_left_out(store, run, done.left_out)
+        progress(done.pairs, stage.total, stage.message)
     return done
 
 
@@ -199,10 +235,9 @@ def _by_cluster(
     engine: Engine,
     run: RunRow,
     root: Path,
-    total: int,
+    stage: _Stage,
     cluster: Cluster,
     progress: Progress,
-    known: Familiarity | None = None,
 ) -> _Done:
     """Like `_trajectories`, computed by Ray workers."""
     done = _Done()
@@ -210,20 +245,18 @@ def _by_cluster(
     vectors = image_file(store, engine, run)
     folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
     waiting = (
-        (pair.id, pair.image_path, pair.caption)
-        for batch in _unscored(store, run)
-        for pair in batch
+        (pair.id, pair.image_path, pair.caption) for batch in stage.batches for pair in batch
     )
     for part in trajectories_by_ray(
-        engine, cluster, folder / f"run-{run.id}", root, exploring_of(run), waiting,
-        known is not None,
+        engine, cluster, folder / f"run-{run.id}", root, stage.exploring, waiting,
+        stage.known is not None,
     ):  # fmt: skip
         readable = [row for row in part if row["problem"] is None]
         others = [row for row in part if row["problem"] is not None]
         broken = {row["image"]: row["problem"] for row in others if not row["unknown"]}
         unknown = {row["image"]: row["problem"] for row in others if row["unknown"]}
         ids = [row["pair_id"] for row in readable]
-        if readable and readable[0]["image_embedding"] is not None:
+        if readable and readable[0]["image_embedding"] is not None and not stage.has_vectors:
             seen = np.array([row["image_embedding"] for row in readable], np.float32)
             remember_images(vectors, ids, seen)
         trajectories = [trajectory_of(row) for row in readable]
@@ -232,9 +265,30 @@ def _by_cluster(
         done.unreadable += sum(not row["unknown"] for row in others)
         done.unknown += sum(bool(row["unknown"]) for row in others)
         done.left_out |= unknown
-        progress(done.pairs, total, "Caption trajectories")
-    _list_left_out(store, run, done.left_out)
+        progress(done.pairs, stage.total, stage.message)
     return done
+
+
+def _complete(
+    store: Store,
+    engine: Engine,
+    run: RunRow,
+    root: Path,
+    cluster: Cluster | None,
+    progress: Progress,
+    **which: Any,
+) -> int:
+    """Make first steps whole, of all pairs or of those that `which` selects, as in
+    `lacking_steps`; returns how many."""
+    with store.reading() as session:
+        ids, ends = _cut(
+            trajectory_queries.lacking_steps(session, run.id, run.dataset_id or 0, **which)
+        )
+    if not ids:
+        return 0
+    batches = _read(store, ids, ends)
+    stage = _Stage(WHOLE, exploring_of(run), batches, len(ids), has_vectors=True)
+    return _trajectories(store, engine, run, root, stage, cluster, progress).scored
 
 
 def _save(
@@ -280,17 +334,30 @@ def _list_left_out(store: Store, run: RunRow, left_out: Mapping[str, str]) -> No
 
 
 def _unscored(store: Store, run: RunRow) -> Iterator[list[PairRow]]:
-    """Batches of pairs without a trajectory of this run. All captions of an image are in one batch,
-    so that it is decoded and encoded once; batches therefore may be larger than BATCH."""
-    ids, ends = array("q"), array("q")  # a few bytes per pair, for datasets of any size
+    """Batches of pairs without a trajectory of this run."""
     with store.reading() as session:
         waiting = pair_queries.unscored_by_image(session, run.dataset_id or 0, run.id)
-        for _, group in groupby(waiting, key=lambda row: row[1]):
-            ids.extend(pair_id for pair_id, _ in group)
-            if len(ids) - (ends[-1] if ends else 0) >= BATCH:
-                ends.append(len(ids))
+        ids, ends = _cut(waiting)
+    yield from _read(store, ids, ends)
+
+
+def _cut(waiting: Iterable[tuple[int, str]]) -> tuple[Sequence[int], Sequence[int]]:
+    """Ids of pairs and the ends of their batches. `waiting`: (id, image's path), ordered by path.
+
+    All captions of an image are in one batch, so that it is decoded and encoded once; batches
+    therefore may be larger than BATCH."""
+    ids, ends = array("q"), array("q")  # a few bytes per pair, for datasets of any size
+    for _, group in groupby(waiting, key=lambda row: row[1]):
+        ids.extend(pair_id for pair_id, _ in group)
+        if len(ids) - (ends[-1] if ends else 0) >= BATCH:
+            ends.append(len(ids))
     if len(ids) > (ends[-1] if ends else 0):
         ends.append(len(ids))
+    return ids, ends
+
+
+def _read(store: Store, ids: Sequence[int], ends: Sequence[int]) -> Iterator[list[PairRow]]:
+    """The pairs, batch by batch."""
     first = 0
     for end in ends:
         batch: list[PairRow] = []

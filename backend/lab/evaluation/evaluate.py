@@ -186,7 +186,7 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
                     progress(len(results), total, message)
                     folder = plan.folder_of(seed)
                     if folder not in loaded:
-                        loaded = {folder: _load(plan, name, folder)}
+                        loaded = {folder: load(plan, name, folder)}
                     figures, curve = _run(plan, name, loaded[folder], exploring, noise, seed)
                     results.append(figures)
                     learnt += curve
@@ -202,7 +202,7 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
     )
 
 
-def _load(plan: Plan, name: str, folder: Path) -> Scorer:
+def load(plan: Plan, name: str, folder: Path) -> Scorer:
     kind = "lemon" if name in LEMON else name
     model = plan.model or str(folder / DIRECTORIES["clip" if name in LEMON else name])
     return load_scorer(model, kind, plan.device, plan.precision)
@@ -221,7 +221,7 @@ def _run(
     test = test_half(pairs, seed)
     prepare(scorer, pairs, test, fit=LEMON.get(name) == "opt")
     what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
-    captioner = _captioner(plan, seed)
+    captioner = captioner_of(plan, seed)
     trajectories = with_captioner(
         plan.cache, what, captioner,
         trajectories_of(plan.cache, what, scorer, exploring, pairs), pairs,
@@ -260,7 +260,7 @@ def _run(
     return figures, curve
 
 
-def _captioner(plan: Plan, seed: int) -> Captioner | None:
+def captioner_of(plan: Plan, seed: int) -> Captioner | None:
     """The captioner that the plan names, or the embedded one if the scorers are embedded."""
     device = plan.device or "cpu"
     if plan.captioner == "none":
