@@ -21,6 +21,7 @@ from backend.engine.correction.modes import mode_named
 from backend.engine.detection.types import DETECTORS
 from backend.engine.presets import BY_NAME, EMBEDDED
 from backend.engine.presets import EMBEDDED_CAPTIONER as EMBEDDED_CAPTIONER
+from backend.engine.trajectories.depth import parse_depth
 from backend.errors import SettingsError
 from db.authors import is_reserved
 
@@ -31,7 +32,7 @@ EMBEDDED_SCORER = EMBEDDED
 
 #: TRACED_* names that are not settings: those of the tests, and an account's password.
 _RESERVED = ("TEST_", "PASSWORD")
-_NUMBERS = {"port", "steps", "top", "candidates", "seed"}
+_NUMBERS = {"port", "steps", "top", "candidates", "seed", "lazy"}
 _DECIMALS = {"corrector_timeout", "model_memory", "upload_limit"}
 #: Settings with several values, and their separator.
 _LISTS = {"allow_host": ",", "export_root": os.pathsep, "import_root": os.pathsep}
@@ -67,10 +68,12 @@ class Settings:
     detector: str = "best"  #: what is trained: best, or a family by name, such as paper
     explorer: str = "elimination"  #: elimination, gcd or fast-gcd
     unit: str = "word"  #: what Elimination deletes: word or token
+    lazy: int | None = None  #: words that Elimination asks again at each step; None: all, exactly
     direction: str = "maximise"  #: maximise or minimise s
     steps: int = 10  #: T of GCD and Fast GCD
     top: int = 128  #: K of GCD and Fast GCD: replacements of a position
     candidates: int = 256  #: N of GCD: candidates of a step
+    trajectories: str | None = None  #: first-step, all, top:20% or above:0.7; None: by size
     whole_words: bool = True  #: replacements are words by themselves
     seed: int = 0  #: of what GCD samples at random
     host: str = "127.0.0.1"  #: address to listen on
@@ -105,6 +108,7 @@ class Settings:
             self.candidates,
             self.whole_words,
             self.seed,
+            lazy=self.lazy,
         )
 
     def chosen(self, model: str, **others: Any) -> "Settings":
@@ -234,5 +238,7 @@ def load_settings(
         raise SettingsError(f"lemon must be 'fix', 'opt' or 'auc', not '{settings.lemon}'.")
     if is_reserved(settings.author):
         raise SettingsError(f"'{settings.author}' is reserved for rules; choose another name.")
+    if settings.trajectories is not None:
+        parse_depth(settings.trajectories)
     settings.exploring  # noqa: B018  (rejects invalid settings now, not mid-run)
     return settings

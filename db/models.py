@@ -233,6 +233,8 @@ class _Packed:
     #: A captioner's expectations of the words, and its identity; see `queries/expectations.py`.
     expectation: Mapped[bytes | None] = mapped_column(LargeBinary)
     captioner: Mapped[str | None] = mapped_column(String(64))
+    #: False: only the first step was computed, and there are more.
+    whole: Mapped[bool] = mapped_column(Boolean, server_default=true())
 
 
 class Trajectory(_Packed, Base):
@@ -245,6 +247,13 @@ class Trajectory(_Packed, Base):
 
 
 Index("ix_trajectories_run", Trajectory.run_id, Trajectory.pair_id)
+Index(
+    "ix_trajectories_first_step",
+    Trajectory.run_id,
+    Trajectory.pair_id,
+    sqlite_where=Trajectory.whole.is_(False),
+    postgresql_where=Trajectory.whole.is_(False),
+)
 
 
 class CopyTrajectory(_Packed, Base):

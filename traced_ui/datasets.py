@@ -7,6 +7,7 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
+from backend.engine.trajectories.depth import ALL
 from backend.errors import SettingsError
 from backend.jobs.pace import duration
 from backend.workspace import Workspace
@@ -19,6 +20,14 @@ from traced_ui.templates import part, render
 
 PAGE = 50
 SCRIPT = Path(__file__).with_name("uploads.js")
+
+#: The choices of which pairs get whole trajectories, as `parse_depth` reads them.
+TRAJECTORIES = {
+    "": "As before; a new dataset by its size (above 20,000 pairs: first steps)",
+    "all": "All pairs",
+    "top:20%": "The most suspicious fifth",
+    "first-step": "Only pairs that get corrections",
+}
 
 
 def choices(workspace: Workspace) -> list[tuple[str, int]]:
@@ -69,6 +78,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
                 models_page.choices(workspace, 0), value="", elem_id="score-model",
                 label="Model to score with", allow_custom_value=True,
             )  # fmt: skip
+            trajectories = gr.Dropdown(
+                [(label, name) for name, label in TRAJECTORIES.items()], value="",
+                label="Whole trajectories", elem_id="score-trajectories",
+                info="The first step is enough to rank pairs. Later steps explain and correct; "
+                     "they are computed when a pair is opened.",
+            )  # fmt: skip
             anyway = gr.Checkbox(
                 label="Score pictures that the model does not know as well", value=False,
                 elem_id="score-anyway",
@@ -115,13 +130,17 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
 
     @guarded
     def begin_scoring(
-        dataset_id: int | None, model: str | None, anyway: bool, request: gr.Request
+        dataset_id: int | None,
+        model: str | None,
+        which: str,
+        anyway: bool,
+        request: gr.Request,
     ) -> tuple[int, str, Any]:
         if dataset_id is None:
             raise SettingsError("Choose a dataset at the top first.")
         if model:
             model = models_page.chosen_by(workspace, model, request)
-        chosen: dict[str, Any] = {"anyway": True} if anyway else {}
+        chosen = scoring_arguments(which, anyway)
         if model:
             is_here = workspace.models.view(model).is_here
             chosen |= {"model": model} if is_here else {"model": model, "download": True}
@@ -130,11 +149,15 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
 
     @guarded
     def begin_estimate(
-        dataset_id: int | None, model: str | None, anyway: bool, request: gr.Request
+        dataset_id: int | None,
+        model: str | None,
+        which: str,
+        anyway: bool,
+        request: gr.Request,
     ) -> tuple[int, str, Any]:
         if dataset_id is None:
             raise SettingsError("Choose a dataset at the top first.")
-        chosen: dict[str, Any] = {"anyway": True} if anyway else {}
+        chosen = scoring_arguments(which, anyway)
         if model:
             chosen["model"] = models_page.chosen_by(workspace, model, request)
         started = workspace.jobs.start("estimate", dataset_id, **chosen)
@@ -166,6 +189,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
             message = note(support_message(job.result), "good")
         if job.status == "done" and job.kind == "estimate":
             message = note(estimate_message(job.result), "good")
+        if job.status == "done" and job.kind == "score" and (left := depth_message(job.result)):
+            message = note(left, "good")
         if job.status == "done" and job.kind == "quality":
             message = note(quality_message(job.result), "good")
         return message, gr.Timer(active=False), update, overview_html(workspace), choice
@@ -174,8 +199,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     fields = [path, *usual, *unusual]
     upload.select(uploaded, None, [job_id, status, timer], **options)
     start.click(begin, fields, [job_id, status, timer], **options)
-    plan.click(begin_estimate, [dataset, model, anyway], [job_id, status, timer], **options)
-    score.click(begin_scoring, [dataset, model, anyway], [job_id, status, timer], **options)
+    plan.click(
+        begin_estimate, [dataset, model, trajectories, anyway], [job_id, status, timer], **options
+    )
+    score.click(
+        begin_scoring, [dataset, model, trajectories, anyway], [job_id, status, timer], **options
+    )
     for button, kind in (
         (specificity, "specificity"), (measure, "support"), (quality, "quality"),
     ):  # fmt: skip
@@ -215,11 +244,30 @@ def support_message(result: dict[str, Any]) -> str:
     return " ".join([message, *(f"Note: {line}." for line in result["notes"])])
 
 
+def scoring_arguments(trajectories: str, anyway: bool) -> dict[str, Any]:
+    """The arguments of a job that scores or estimates, without the defaults."""
+    chosen: dict[str, Any] = {"anyway": True} if anyway else {}
+    return chosen | ({"trajectories": trajectories} if trajectories else {})
+
+
+def depth_message(result: dict[str, Any]) -> str:
+    """What a scoring job did without later steps; "" if all trajectories are whole."""
+    if result.get("trajectories", ALL) == ALL:
+        return ""
+    return (
+        f"Every pair has the first step of its trajectory, which is enough to rank them; "
+        f"{result['completed']:,} whole trajectories were computed. Others are computed when a "
+        "pair is opened."
+    )
+
+
 def estimate_message(result: dict[str, Any]) -> str:
     """The time, disk space and memory that scoring needs, as estimated by a job."""
     copies = f" and {result['copies']:,} noisy copies" if result["copies"] else ""
     corrected = result.get("suggestions", 0)
     corrections = f", corrections of about {corrected:,} of them" if corrected else ""
+    if result.get("trajectories", ALL) != ALL:
+        corrections += f", whole trajectories for {result['whole']:,}, first steps for the others"
     return (
         f"About {duration(result['seconds'])} for {result['pairs']:,} pairs{copies}{corrections}, "
         f"{result['disk'] / 1e6:,.0f} MB of disk and {result['memory'] / 1e9:.1f} GB of memory, "

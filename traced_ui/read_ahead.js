@@ -4,7 +4,7 @@
 // server writes once. What it could not save comes back and stays until somebody has seen it. See
 // read_ahead.py. Goes on where half_done.js ends (`review.SCRIPTS`).
 {
-  const KEPT = "traced-unsent", AGAIN = 2000, PATIENCE = 30000, AT_ONCE = 50;
+  const KEPT = "traced-unsent", AGAIN = 2000, PATIENCE = 30000, AT_ONCE = 50, LOOKED_AT = 150;
   const LONGEST = 2000;  // of a typed caption; what is longer the server refuses while it is in its box
   const IN_FAST = /^(next|correct|correction|drop|abstract|unsure|(suggestion|enrich)-[0-9]+)$/;
   const queueShown = () => document.querySelector(QUEUE);
@@ -81,6 +81,24 @@
     const before = s.querySelector("details.correction textarea")?.defaultValue.trim();
     return caption && caption.length <= LONGEST && !caption.includes("\0") && caption !== before;
   };
+
+  // Only the first step of the trajectory is known: the rest is computed while one looks at the pair,
+  // and drawn unless the page has moved on.
+  onRedraw("#traced-steps [data-first-step]", () => {
+    const pair = stage()?.dataset.pair;
+    setTimeout(async () => {
+      const session = queueShown()?.dataset.session;
+      if (!pair || !session || stage()?.dataset.pair !== pair) return;
+      const response = await fetch("/review/later-steps", {
+        method: "POST", headers: { "Content-Type": "application/json" },
+        body: JSON.stringify({ session, pair: Number(pair) }),
+      }).catch(() => null);
+      const answer = response?.ok ? await response.json() : {};
+      if (!answer.steps || stage()?.dataset.pair !== pair) return;
+      morph(host("#traced-chart"), answer.chart);
+      morph(host("#traced-steps"), answer.steps);
+    }, LOOKED_AT);
+  });
 
   function advance() {
     element.dataset.ready = ahead.filter((entry) => entry.isReady).length;

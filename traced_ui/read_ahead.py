@@ -16,7 +16,7 @@ from typing import Any
 import fastapi
 from pydantic import BaseModel, Field
 
-from backend.errors import SettingsError
+from backend.errors import SettingsError, TracedError
 from backend.review.queue_form import as_query
 from backend.verdicts import DECISIONS, ENRICHMENT, TEXTS, saved_text
 from traced_ui.login import curator_of
@@ -60,14 +60,46 @@ class Batch(BaseModel):
     have: dict[int, str] = Field(default_factory=dict, max_length=100)
 
 
+class Shown(BaseModel):
+    """The pair that a page shows."""
+
+    session: str = Field(max_length=200)
+    pair: int
+
+
 def add_routes(app: fastapi.FastAPI, actions: ReviewActions) -> None:
-    """Add /review/acts, which takes verdicts and returns what to show next."""
+    """Add /review/acts, which takes verdicts and returns what to show next, and
+    /review/later-steps, which makes the trajectory on the page whole."""
 
     @app.post("/review/acts")
     def acts(batch: Batch, request: fastapi.Request) -> dict[str, Any]:
         session = actions.sessions.at(batch.session, curator_of(request) or "")
         with session.lock:
             return answer(actions, session, batch)
+
+    @app.post("/review/later-steps")
+    def later_steps(shown: Shown, request: fastapi.Request) -> dict[str, Any]:
+        session = actions.sessions.at(shown.session, curator_of(request) or "")
+        return with_later_steps(actions, session, shown)
+
+
+def with_later_steps(actions: ReviewActions, session: PageSession, shown: Shown) -> dict[str, Any]:
+    """Compute the later steps of the pair on the page; its new chart and steps, or nothing new.
+
+    Without the session's lock: no verdict waits for it. The first step stays on the page if the
+    models are busy or anything is wrong with them, the pair or its picture.
+    """
+    nothing: dict[str, Any] = {"chart": None, "steps": None}
+    try:
+        if actions.view_of(session, shown.pair).dataset_id != session.dataset_id:
+            return nothing
+        if not actions.workspace.review.complete(shown.pair):
+            return nothing
+        step = session.step if session.pair_id == shown.pair else 0
+        parts = drawn_pair(actions.view_of(session, shown.pair), step)
+    except TracedError:
+        return nothing
+    return {"chart": parts.chart, "steps": parts.steps}
 
 
 def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[str, Any]:

@@ -24,7 +24,9 @@ def steps_list(trajectory: Trajectory, step: int = 0) -> Markup:
         }
         for t in range(min(trajectory.steps, MOST) + 1)
     ]
-    return render("steps.html", steps=steps, more=trajectory.steps - MOST)
+    return render(
+        "steps.html", steps=steps, more=trajectory.steps - MOST, is_whole=trajectory.whole
+    )
 
 
 def _text(trajectory: Trajectory, t: int) -> Markup:

@@ -23,18 +23,19 @@ from backend.settings import MODELS, load_settings
 
 #: What `evaluate` knows, the default first.
 EVALUATIONS = (
-    "detection", "specificity", "support", "selection", "composition", "boosting", "icc",
+    "detection", "steps", "specificity", "support", "selection", "composition", "boosting", "icc",
 )  # fmt: skip
 
 
 def evaluate(
     what: Annotated[
         str,
-        typer.Argument(help="detection; icc: concreteness against people's ratings; specificity: "
-                       "do captions find their pictures among similar ones?; support: phrases and "
-                       "how much each matters; selection: what two-stage selection keeps of a "
-                       "synthetic mixture; composition: true captions against false twins; "
-                       "boosting: richer captions and their guard, with answers by rule."),
+        typer.Argument(help="detection; steps: exact trajectories against their first step alone "
+                       "and against lazy elimination; icc: concreteness against people's ratings; "
+                       "specificity: do captions find their pictures among similar ones?; support: "
+                       "phrases and how much each matters; selection: what two-stage selection "
+                       "keeps of a synthetic mixture; composition: true captions against false "
+                       "twins; boosting: richer captions and their guard, with answers by rule."),
     ] = "detection",
     ratings: Annotated[
         list[Path] | None,
@@ -98,6 +99,11 @@ def evaluate(
                      "suspect ones, or 'none'. Default: the embedded one beside the embedded "
                      "scorer. With specificity and --dataset: captioners to evaluate; may be given "
                      "several times."),
+    ] = None,
+    lazy: Annotated[
+        list[int] | None,
+        typer.Option(min=1, metavar="M", help="With steps: also lazy elimination that asks M words "
+                     "again; may be given several times."),
     ] = None,
     word_weights: Annotated[
         str, typer.Option(help="Weights of the signs of suspect words: default, or fitted on "
@@ -193,7 +199,7 @@ def evaluate(
                 image_root, device, markdown, as_json,
             )  # fmt: skip
             return
-        if what != "detection" or ratings or words:
+        if what not in ("detection", "steps") or ratings or words:
             others = ", ".join(f"'{name}'" for name in EVALUATIONS[1:-1])
             raise SettingsError(
                 f"Evaluate '{EVALUATIONS[0]}' (the default), {others}, or '{EVALUATIONS[-1]}' with "
@@ -206,7 +212,7 @@ def evaluate(
         from backend.engine.correction.language_model_suggestions import Corrector
         from backend.engine.correction.modes import MODES, mode_named
         from backend.engine.trajectories.exploring import Exploring
-        from backend.lab.evaluation.evaluate import NOISES, Plan
+        from backend.lab.evaluation.evaluate import Plan
         from backend.lab.evaluation.evaluate import evaluate as run
         from backend.lab.evaluation.page import page as html_page
         from backend.lab.evaluation.result_tables import markdown as tables
@@ -228,7 +234,7 @@ def evaluate(
             dataset=dataset, image_root=image_root, scorers=scorer or ["blip-itm"], model=model,
             embedded=embedded or [MODELS], captioner=captioner[0] if captioner else None,
             explorers=[Exploring(name) for name in explorer or ["elimination"]],
-            noises=NOISES if noise == "all" else [noise], seeds=seeds, first_seed=first_seed,
+            noises=_noises(what, noise), seeds=seeds, first_seed=first_seed,
             pairs=pairs, detector=detector or "best", compare=compare, corrections=corrections,
             correctors=correctors, times=times, word_weights=word_weights,
             learning_curve=learning_curve, trained_on=trained_on or (), device=device,
@@ -237,6 +243,16 @@ def evaluate(
         for target in (markdown, page):
             if target is not None and not target.absolute().parent.is_dir():
                 raise SettingsError(f"There is no folder {target.absolute().parent}.")
+        if what == "steps":
+            from backend.lab.evaluation import fewer_steps
+
+            with progress("Evaluating") as update:
+                compared = fewer_steps.evaluate_steps(plan, lazy or (), update)
+            table = fewer_steps.markdown(compared)
+            if markdown is not None:
+                markdown.write_text(table + "\n", encoding="utf-8")
+            emit(compared, as_json, table)
+            return
         with progress("Evaluating") as update:
             report = run(plan, update)
         rendered = tables(report)
@@ -246,6 +262,15 @@ def evaluate(
             command = " ".join(["python app.py", *sys.argv[1:]])
             page.write_text(html_page(report, command), encoding="utf-8")
         emit(report, as_json, rendered)
+
+
+def _noises(what: str, noise: str) -> list[str]:
+    """The kinds of noise to evaluate with: all that there are, or for `steps` the hardest."""
+    from backend.lab.evaluation.evaluate import NOISES
+
+    if noise != "all":
+        return [noise]
+    return ["fine-grained"] if what == "steps" else list(NOISES)
 
 
 def _evaluate_icc(
@@ -278,6 +303,14 @@ def bench(
         typer.Option(help="elimination, gcd or fast-gcd; may be given several times. Default: "
                      "elimination."),
     ] = None,
+    lazy: Annotated[
+        list[int] | None,
+        typer.Option(min=1, metavar="M", help="Also lazy elimination that asks M words again; may "
+                     "be given several times."),
+    ] = None,
+    first_step: Annotated[
+        bool, typer.Option("--first-step", help="Also each explorer's first step alone.")
+    ] = False,
     pairs: Annotated[int, typer.Option(min=1, help="Pairs to measure on.")] = 8,
     words: Annotated[str, typer.Option(help="Words per caption, from-to.")] = "8-20",
     reference: Annotated[
@@ -405,6 +438,7 @@ def bench(
 
         with progress("Measuring") as update:
             report = run_bench(
-                scorer or [], explorer or [], pairs, words, reference, device, precision, update
-            )
+                scorer or [], explorer or [], pairs, words, reference, device, precision, update,
+                lazy or (), first_step,
+            )  # fmt: skip
         emit(report, as_json, table(report.results))

@@ -19,6 +19,7 @@ from backend.cli.options import (
     PRECISION,
 )
 from backend.cli.output import console, emit, open_workspace, progress, reported
+from backend.engine.trajectories.depth import ALL
 from backend.errors import SettingsError
 from backend.jobs.reports import ScoreResult
 from backend.settings import load_settings
@@ -68,6 +69,20 @@ def score(
     explorer: EXPLORER = None,
     unit: Annotated[
         str | None, typer.Option(help="What elimination deletes: word or token. Default: word.")
+    ] = None,
+    trajectories: Annotated[
+        str | None,
+        typer.Option(metavar="WHICH", help="Which pairs get whole trajectories instead of their "
+                     "first step, which is enough to rank them: all, first-step (those that get "
+                     "corrections, and any that is opened), top:20% (of the pairs, the most "
+                     "suspicious) or above:0.7 (a probability of error). Remembered with the "
+                     "dataset. Default: all, first-step for more than 20,000 pairs."),
+    ] = None,
+    lazy: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="M", help="After its first step elimination only tries the M "
+                     "words whose deletion gained most so far: faster, an approximation. "
+                     "Default: all words, exactly."),
     ] = None,
     direction: Annotated[
         str | None, typer.Option(help="maximise or minimise the score. Default: maximise.")
@@ -122,7 +137,8 @@ def score(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
              "concreteness": concreteness, "device": device, "precision": precision,
              "explorer": explorer, "unit": unit, "direction": direction, "steps": steps,
-             "top": top, "candidates": candidates, "seed": seed, "lemon": lemon,
+             "top": top, "candidates": candidates, "seed": seed, "lazy": lazy, "lemon": lemon,
+             "trajectories": trajectories,
              "whole_words": False if any_token else None, "detector": detector}
         )  # fmt: skip
         if engine not in ("local", "ray"):
@@ -218,6 +234,9 @@ def estimate_summary(planned: "Estimate") -> str:
     from backend.jobs.pace import duration
 
     parts = [f"trajectories {duration(planned.trajectories_seconds)}"]
+    if planned.whole:
+        whole = f"whole ones of {planned.whole:,} pairs ({planned.trajectories})"
+        parts.append(f"{whole} {duration(planned.whole_seconds)}")
     if planned.copies:
         copies = f"{planned.copies:,} noisy copies for the first detector"
         parts.append(f"{copies} {duration(planned.copies_seconds)}")
@@ -246,6 +265,12 @@ def score_summary(result: ScoreResult, out: Path | None) -> str:
         f"images unreadable, {unknown}{result.truncated} captions longer than the model reads; "
         f"{result.seconds:.0f} s."
     ]
+    if result.trajectories != ALL:
+        lines.append(
+            f"Trajectories: {result.trajectories}. Every pair has its first step, which the "
+            f"ranking needs; {result.completed:,} were made whole now, others are when they are "
+            "opened, or by --trajectories all."
+        )
     if result.support is not None:
         lines.append(support_summary(result.support))
     if result.specificity is not None:

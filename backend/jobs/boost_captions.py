@@ -17,14 +17,13 @@ from backend.engine.correction import boosting
 from backend.engine.correction.boosting import Boost, Booster, Doubt, Doubts, Guarded
 from backend.engine.correction.striking import without
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
-from backend.engine.detection.localisation import suspect_words
 from backend.engine.expectation import with_expectations
 from backend.engine.language_models import ChatEndpoint, ChatModel
 from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
 from backend.engine.phrases.nonce import Nonces
 from backend.engine.phrases.spans import Phrase
 from backend.errors import BudgetSpent, SettingsError
-from backend.jobs.classifiers import listened_to, probabilities, word_weights
+from backend.jobs.classifiers import listened_to, probabilities, suspects_by
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.nonce_pools import nonce_pools
 from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
@@ -349,10 +348,8 @@ def doubts(
         trajectories = with_expectations(reader, [context.image] * len(trajectories), trajectories)
     p = np.array(probabilities(corrector.classifier, trajectories) if corrector.classifier else
                  np.zeros(len(trajectories)))  # fmt: skip
-    suspects = suspect_words(
-        trajectories[0],
-        float(p[0]) if corrector.classifier else None,
-        word_weights(corrector.classifier),
+    suspects = suspects_by(
+        corrector.classifier, trajectories[0], float(p[0]) if corrector.classifier else None
     )
     doubts = []
     for phrase, after in zip(phrases, p[1:], strict=True):

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import feature_matrix
-from backend.engine.detection.localisation import DEFAULT, WordWeights
-from backend.engine.expectation import listening
+from backend.engine.detection.localisation import DEFAULT, WordWeights, suspect_words
+from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.loaded_models import Engine
 from backend.store import Store
@@ -39,8 +39,18 @@ def probabilities(classifier: Classifier, trajectories: Sequence[Trajectory]) ->
     """p_error of each trajectory, in order; higher is worse."""
     if not trajectories:
         return []
-    heard = listening(trajectories, classifier.captioner)
-    return [float(p) for p in classifier.predict(feature_matrix(heard))]
+    read = [classifier.read(trajectory) for trajectory in trajectories]
+    return [float(p) for p in classifier.predict(feature_matrix(read))]
+
+
+def suspects_by(
+    classifier: Classifier | None, trajectory: Trajectory, p_error: float | None
+) -> tuple[SuspectWord, ...]:
+    """The suspect words by the classifier's weights, from the steps that it reads: those of a
+    classifier of first steps do not change when later steps become known."""
+    if classifier is not None and classifier.first_step:
+        trajectory = trajectory.first_step()
+    return suspect_words(trajectory, p_error, word_weights(classifier))
 
 
 def word_weights(classifier: Classifier | None) -> WordWeights:

@@ -25,11 +25,11 @@ from backend.engine.correction.language_model_suggestions import Corrector, Prop
 from backend.engine.correction.ranking import SMALLEST_GAIN
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
-from backend.engine.detection.localisation import suspect_words
 from backend.engine.language_models import ChatEndpoint
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
-from backend.jobs.classifiers import classifier_in_use, judging, listened_to, word_weights
+from backend.jobs.classifiers import classifier_in_use, judging, listened_to, suspects_by
 from backend.jobs.dataset_pairs import prepare_scorer
+from backend.jobs.later_steps import whole_of
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
 from backend.jobs.session_run import scored_by_this_model
 from backend.jobs.stored_suggestions import in_order, to_save
@@ -222,7 +222,8 @@ class PairCorrector:
             trajectory = to_trajectory(row.caption, stored[row.pair_id])
             with self.engine.lock:
                 state = self.engine.scorer.of_pair(self.engine.encode([image])[0], row.pair_id)
-            suspects = suspect_words(trajectory, row.p_error, word_weights(self.classifier))
+            trajectory = whole_of(self.store, self.engine, self.run, row.pair_id, state, trajectory)
+            suspects = suspects_by(self.classifier, trajectory, row.p_error)
             yield row, CorrectionContext(image, state, trajectory, suspects, row.p_error)
 
     def _image(self, row: QueueRow) -> Image.Image | None:

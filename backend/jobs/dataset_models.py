@@ -12,7 +12,9 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from sqlalchemy.orm import Session
 
+from backend.engine.detection.types import FIRST_STEP_DETECTORS
 from backend.engine.presets import EMBEDDED, EMBEDDED_NAME
+from backend.engine.trajectories.depth import Depth, default_depth, parse_depth
 from backend.jobs.stored_trajectories import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
@@ -26,8 +28,8 @@ from db.queries import settings as setting_queries
 #: own.
 _OF_THE_MODEL = ("model", "kind", "captioner", "precision", "lemon")
 _OF_EXPLORING = ("explorer", "unit", "direction", "steps", "top", "candidates", "whole_words",
-                 "seed")  # fmt: skip
-REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING)
+                 "seed", "lazy")  # fmt: skip
+REMEMBERED = (*_OF_THE_MODEL, "concreteness", *_OF_EXPLORING, "trajectories")
 #: Whether pictures of a kind that the model does not know are scored as well.
 ANYWAY = "anyway"
 _DEFAULT = "default_model"
@@ -94,6 +96,8 @@ def with_models(settings: Settings, stored: Mapping[str, Any]) -> Settings:
     chosen = {key for key, origin in settings.origins.items() if origin == "option"}
     if "model" in chosen and model_name(settings.model) != stored.get("model"):
         chosen |= set(_OF_THE_MODEL)
+    if "explorer" in chosen:
+        chosen.add("lazy")  # other explorers have no use for it
     values = {key: stored[key] for key in REMEMBERED if key in stored and key not in chosen}
     model = values.pop("model", None)
     if model is None:
@@ -113,11 +117,25 @@ def models_by_dataset(store: Store) -> dict[str, str]:
     return {name: str(stored["model"]) for name, stored in remembered.items() if "model" in stored}
 
 
-def remember(store: Store, engine: Engine, dataset_id: int, anyway: bool) -> None:
-    """Store this engine's models as the dataset's own, used for scoring from now on."""
+def depth_for(store: Store, engine: Engine, dataset_id: int) -> Depth:
+    """Which pairs of the dataset get whole trajectories: as the settings or the dataset say; by its
+    size if it has never been scored, unless the detector asked for needs whole ones."""
+    settings = engine.settings
+    if settings.trajectories is not None:
+        return parse_depth(settings.trajectories)
+    with store.reading() as session:
+        is_new = run_queries.latest_run(session, dataset_id, "score") is None
+        total = pair_queries.totals(session, dataset_id)[0]
+    needs_steps = settings.detector not in ("best", *FIRST_STEP_DETECTORS)
+    return default_depth(total if is_new and not needs_steps else 0)
+
+
+def remember(store: Store, engine: Engine, dataset_id: int, anyway: bool, depth: Depth) -> None:
+    """Store this engine's models and the depth of trajectories as the dataset's own, used for
+    scoring from now on."""
     settings = engine.settings
     stored = {key: getattr(settings, key) for key in REMEMBERED}
-    stored |= {"model": model_name(settings.model)}
+    stored |= {"model": model_name(settings.model), "trajectories": depth.name}
     with store.writing() as session:
         if anyway or was_scored_anyway(session, dataset_id, settings):
             stored[ANYWAY] = True

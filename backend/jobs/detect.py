@@ -10,12 +10,12 @@ from sqlalchemy.orm import Session
 
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import captioner_of, cold_start
-from backend.engine.detection.localisation import VISIBLE, WordWeights, suspect_words
+from backend.engine.detection.localisation import VISIBLE
 from backend.engine.expectation import listening
 from backend.engine.noise.word_kinds import kind_of
 from backend.engine.statistics.disagreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.classifiers import probabilities, stored_classifier
+from backend.jobs.classifiers import probabilities, stored_classifier, suspects_by
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.scoring_stages import COLD_START_PAIRS, INJECTION
 from backend.jobs.stored_trajectories import (
@@ -34,6 +34,7 @@ from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
 from db.queries import signals as signal_queries
 from db.queries import trajectories as trajectory_queries
+from db.queries.classifiers import ClassifierRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
@@ -46,23 +47,27 @@ def detect(
     report.
 
     A dataset without a classifier gets one by cold start. Pairs added later are judged by the
-    classifier in use: one that a curator has adopted is never replaced without being asked.
+    classifier in use: one that a curator has adopted is never replaced without being asked. Where
+    only the first step of some trajectories is known, the detector reads nothing beyond it.
     """
     dataset_id = run.dataset_id or 0
     with store.reading() as session:
         active = classifier_queries.active(session, dataset_id)
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         judged = active is not None and trajectory_queries.is_all_judged(session, run.id)
+        whole = not trajectory_queries.has_first_steps(session, run.id)
     if not drawn:
         return {}
-    if active is not None and (judged or active.report.get("run") == run.id):
+    fits = active is None or whole or not _is_outgrown(store, active)
+    if active is not None and fits and (judged or active.report.get("run") == run.id):
         report = dict(active.report)
     else:
         progress(0, 0, INJECTION.name)
         pairs, trajectories = scored_pairs(store, run, drawn)
         trajectories = listening(trajectories, captioner_of(trajectories))
         keyed = [(pair.id, pair.image_path) for pair in pairs]
-        cache = TrajectoryCache(store, run.id, engine, root, keyed, exploring_of(run))
+        exploring = replace(exploring_of(run), whole=whole)
+        cache = TrajectoryCache(store, run.id, engine, root, keyed, exploring)
         result = cold_start(
             [pair.caption for pair in pairs],
             trajectories,
@@ -71,6 +76,7 @@ def detect(
             maximum_pairs=COLD_START_PAIRS,
             progress=progress,
             detector=engine.settings.detector,
+            whole=whole,
         )
         report = {**result.report, "run": run.id, "verdicts": 0}
         with store.writing() as session:
@@ -87,11 +93,16 @@ def detect(
             # In the same transaction: the training pairs get cross-fitted probabilities, which
             # could not be recovered if the program were killed in between.
             _judge(
-                session, run, row.id, result.classifier.words, pairs, trajectories,
+                session, run, row.id, result.classifier, pairs, trajectories,
                 result.p_error.tolist(),
             )  # fmt: skip
     judge_rest(store, run)
     return report
+
+
+def _is_outgrown(store: Store, active: ClassifierRow) -> bool:
+    """Whether the classifier in use needs whole trajectories, and only a cold start chose it."""
+    return active.basis == "injected" and stored_classifier(store, active.id)[1].needs_steps
 
 
 def judge_rest(store: Store, run: RunRow) -> None:
@@ -99,7 +110,7 @@ def judge_rest(store: Store, run: RunRow) -> None:
 
     If another classifier is adopted meanwhile, it judges all of them from the start, so that no
     page ever shows one classifier's name with another's numbers. Does nothing if the classifier in
-    use belongs to another run.
+    use belongs to another run. One that needs whole trajectories judges only those.
     """
     dataset_id = run.dataset_id or 0
     used: tuple[int, Classifier] | None = None
@@ -112,7 +123,9 @@ def judge_rest(store: Store, run: RunRow) -> None:
             if used is None or used[0] != active.id:
                 payload = classifier_queries.get_payload(session, active.id)
                 used, after = (active.id, Classifier.from_bytes(payload)), 0
-            waiting = detection_queries.unjudged(session, run.id, active.id, after, AT_ONCE)
+            waiting = detection_queries.unjudged(
+                session, run.id, active.id, after, AT_ONCE, used[1].needs_steps
+            )
         if not waiting:
             return
         pairs, trajectories = scored_pairs(store, run, waiting)
@@ -121,7 +134,7 @@ def judge_rest(store: Store, run: RunRow) -> None:
             dataset_queries.lock(session, dataset_id)  # no other can be adopted meanwhile
             still = classifier_queries.active(session, dataset_id)
             if still is not None and still.id == used[0]:
-                _judge(session, run, used[0], used[1].words, pairs, trajectories, p_errors)
+                _judge(session, run, used[0], used[1], pairs, trajectories, p_errors)
         after = waiting[-1]
 
 
@@ -149,7 +162,7 @@ def _judge(
     session: Session,
     run: RunRow,
     classifier_id: int,
-    words: WordWeights,
+    classifier: Classifier,
     pairs: Sequence[PairRow],
     trajectories: Sequence[Trajectory],
     p_errors: Sequence[float],
@@ -168,7 +181,7 @@ def _judge(
             DetectionRow(
                 pair.id,
                 p_error,
-                _suspects(trajectory, p_error, words),
+                _suspects(trajectory, p_error, classifier),
                 run.id,
                 classifier_id,
             ),
@@ -194,7 +207,7 @@ def renew_suspects(store: Store, run: RunRow, classifier_id: int) -> None:
                 return
             known = detection_queries.detections_of(session, [pair.id for pair in pairs])
             rows = [
-                (pair, replace(row, suspects=_suspects(trajectory, row.p_error, classifier.words)))
+                (pair, replace(row, suspects=_suspects(trajectory, row.p_error, classifier)))
                 for pair, trajectory in zip(pairs, trajectories, strict=True)
                 if (row := known.get(pair.id)) is not None and row.classifier_id == classifier_id
             ]
@@ -206,9 +219,9 @@ def renew_suspects(store: Store, run: RunRow, classifier_id: int) -> None:
 
 
 def _suspects(
-    trajectory: Trajectory, p_error: float | None, words: WordWeights
+    trajectory: Trajectory, p_error: float | None, classifier: Classifier
 ) -> tuple[tuple[int, int, float], ...]:
-    return tuple((s.start, s.end, s.score) for s in suspect_words(trajectory, p_error, words))
+    return tuple((s.start, s.end, s.score) for s in suspects_by(classifier, trajectory, p_error))
 
 
 def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | None]:

@@ -22,9 +22,11 @@ from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import ColdStart, cold_start
-from backend.engine.detection.localisation import suspect_words
+from backend.engine.detection.types import detector_for
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.engine.scoring.protocol import ImageState
+from backend.engine.trajectories.depth import Depth
+from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, SettingsError
 from backend.jobs.classifiers import (
@@ -32,8 +34,9 @@ from backend.jobs.classifiers import (
     judging,
     listened_to,
     probabilities,
-    word_weights,
+    suspects_by,
 )
+from backend.jobs.dataset_models import depth_for
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.image_batches import encode_opened, open_pictures
 from backend.jobs.known_pictures import UNKNOWN, check_pictures
@@ -49,6 +52,8 @@ from backend.jobs.scoring_stages import (
     STAGES,
     TRAINING,
     TRAJECTORIES,
+    WHOLE,
+    Stage,
     copies_of,
     keep_costs,
 )
@@ -61,6 +66,7 @@ from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
+from db.queries import trajectories as trajectory_queries
 from db.queries.pairs import PairRow
 
 #: Number of pairs to measure.
@@ -77,7 +83,8 @@ class Estimate:
 
     `copies`: noisy copies of captions that a first detector is trained on; 0 where there is one.
     `suggestions`: pairs that are expected to look wrong and get corrections, by the share of the
-    sample that does. `seconds` is the sum of the parts.
+    sample that does. `trajectories`: which pairs get whole ones (`depth.Depth.name`), at first or,
+    `whole` of them, after their first steps. `seconds` is the sum of the parts.
     """
 
     model: str
@@ -94,6 +101,9 @@ class Estimate:
     training_seconds: float = 0.0
     suggestions: int = 0
     suggestions_seconds: float = 0.0
+    trajectories: str = "all"
+    whole: int = 0
+    whole_seconds: float = 0.0
 
     @property
     def seconds(self) -> float:
@@ -138,6 +148,7 @@ def estimate(
     read."""
     progress(0, PAIRS, "Loading the model")
     captioner = engine.captioner
+    depth = depth_for(store, engine, dataset_id)
     with store.reading() as session:
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         run = run_queries.find_run(session, **what_run(engine, dataset_id))
@@ -148,15 +159,27 @@ def estimate(
         ids = array("q", (i for i, name in waiting if name not in left_out))
         active = classifier_queries.active(session, dataset_id)
         total = pair_queries.counts(session, dataset_id).total
-        chosen = random.Random(0).sample(ids, min(PAIRS, len(ids)))
+        first_steps = array(
+            "q", (i for i, _ in trajectory_queries.lacking_steps(session, run_id, dataset_id))
+        )
+        left = ids if ids or not depth.is_whole else first_steps
+        chosen = random.Random(0).sample(left, min(PAIRS, len(left)))
         pairs = pair_queries.pairs_of(session, chosen)
+    detector = detector_for(engine.settings.detector, depth.is_whole)
+    whole = depth.is_whole and not first_steps
     if not anyway:
         check_pictures(store, engine, dataset_id, run_id)
     if not pairs:
         raise SettingsError("All pairs of this dataset are scored with this model already.")
     prepare_scorer(store, engine, dataset_id, progress)
-    _measure(engine, root, pairs[:1])  # warm-up is not counted
-    costs, sample = _measure(engine, root, pairs)
+    exploring = replace(engine.exploring, whole=depth.is_whole)
+    _measure(engine, root, pairs[:1], exploring)  # warm-up is not counted
+    costs, sample = _measure(engine, root, pairs, exploring)
+    each_whole = costs.trajectory
+    if not depth.is_whole:
+        progress(PAIRS, PAIRS, "Measuring whole trajectories")
+        later = _measure(engine, root, pairs, engine.exploring)
+        each_whole, sample = later[0].trajectory, later[1]
     progress(PAIRS, PAIRS, "Measuring pairs")
     has_detector = active is not None and run is not None and active.report.get("run") == run.id
     copies = 0 if has_detector else copies_of(total)
@@ -164,9 +187,10 @@ def estimate(
     copy_seconds = training_seconds = 0.0
     if classifier is None:
         progress(0, 0, "Measuring the first detector")
-        made, copy_seconds = _first_detector(engine, sample)
+        made, copy_seconds = _first_detector(engine, sample, detector, whole)
         classifier, p_errors = made.classifier, made.p_error.tolist()
-        training_seconds = _training_seconds(engine, sample, min(total, COLD_START_PAIRS))
+        size = min(total, COLD_START_PAIRS)
+        training_seconds = _training_seconds(sample, size, detector, whole)
     else:
         p_errors = probabilities(classifier, sample.trajectories)
     # A detector that was trained on the sample alone tells little apart, and so suspects too many:
@@ -179,7 +203,22 @@ def estimate(
     if corrected:
         progress(0, 0, "Measuring corrections")
         each = _suggestion_seconds(engine, sample, classifier, p_errors)
-    _keep(engine, total, costs, copy_seconds, training_seconds, each)
+    measured = {
+        TRAJECTORIES: costs.trajectory,
+        CONCRETENESS: costs.concreteness,
+        MEANINGS: costs.meanings,
+        CAPTIONER: costs.captioner,
+        COPIES: copy_seconds,
+        TRAINING: training_seconds / min(total, COLD_START_PAIRS),
+        WHOLE: 0.0 if depth.is_whole else each_whole,
+        CORRECTIONS: each,
+    }
+    _keep(engine, depth, measured)
+    completed = len(first_steps)
+    if not depth.is_whole:
+        limit = depth.above if depth.above is not None else 2.0
+        above = sum(p_error >= limit for p_error in p_errors) / len(p_errors)
+        completed = max(depth.top(len(ids)), round(above * len(ids)), corrected)
     info = engine.scorer.info
     return Estimate(
         model=info.model,
@@ -196,28 +235,22 @@ def estimate(
         training_seconds=training_seconds,
         suggestions=corrected,
         suggestions_seconds=each * corrected,
+        trajectories=depth.name,
+        whole=completed,
+        whole_seconds=each_whole * completed,
     )
 
 
-def _keep(
-    engine: Engine, total: int, costs: _Costs, copy: float, training: float, correction: float
-) -> None:
-    """Keep what was measured, for the time left of the jobs that follow. Seconds: of a copy, of
-    training the first detector of `total` pairs, of the corrections of a pair; 0: not measured."""
-    measured = {
-        TRAJECTORIES: costs.trajectory,
-        CONCRETENESS: costs.concreteness,
-        MEANINGS: costs.meanings,
-        CAPTIONER: costs.captioner,
-        COPIES: copy,
-        TRAINING: training / min(total, COLD_START_PAIRS),
-        CORRECTIONS: correction,
-    }
+def _keep(engine: Engine, depth: Depth, measured: Mapping[Stage, float]) -> None:
+    """Keep the seconds per unit that were measured, for the time left of the jobs that follow; 0:
+    not measured."""
     known = {stage: seconds for stage, seconds in measured.items() if seconds > 0}
-    keep_costs(engine.settings.data_directory, models_of(engine), known)
+    keep_costs(engine.settings.data_directory, models_of(engine, depth), known)
 
 
-def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> tuple[_Costs, _Sample]:
+def _measure(
+    engine: Engine, root: Path, pairs: Sequence[PairRow], exploring: Exploring
+) -> tuple[_Costs, _Sample]:
     """Measure the pairs in one batch, as scoring does. Raises ImageError if none is readable."""
     began = time.monotonic()
     opened = open_pictures(root, [pair.image_path for pair in pairs])
@@ -230,6 +263,7 @@ def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> tuple[_Cos
     trajectories = engine.trajectories(
         [(states[pair.image_path], pair.caption) for pair in readable],
         [pair.id for pair in readable],
+        exploring,
     )
     after_trajectories = time.monotonic()
     asked: list[tuple[Image.Image, str]] = [
@@ -263,7 +297,9 @@ def _measure(engine: Engine, root: Path, pairs: Sequence[PairRow]) -> tuple[_Cos
     return costs, _Sample(readable, images, trajectories)
 
 
-def _first_detector(engine: Engine, sample: _Sample) -> tuple[ColdStart, float]:
+def _first_detector(
+    engine: Engine, sample: _Sample, detector: str, whole: bool
+) -> tuple[ColdStart, float]:
     """A cold start on the sample alone, and the seconds that a noisy copy takes."""
     spent = count = 0.0
 
@@ -272,16 +308,16 @@ def _first_detector(engine: Engine, sample: _Sample) -> tuple[ColdStart, float]:
         began = time.monotonic()
         made: list[Trajectory] = []
         for first in range(0, len(requests), COPIES_AT_ONCE):
-            made += _copies(engine, sample, requests[first : first + COPIES_AT_ONCE])
+            made += _copies(engine, sample, requests[first : first + COPIES_AT_ONCE], whole)
         spent, count = spent + time.monotonic() - began, count + len(requests)
         return made
 
-    made = _trained(engine, sample.pairs, sample.trajectories, score)
+    made = _trained(detector, whole, sample.pairs, sample.trajectories, score)
     return made, spent / count if count else 0.0
 
 
 def _copies(
-    engine: Engine, sample: _Sample, requests: Sequence[tuple[int, str]]
+    engine: Engine, sample: _Sample, requests: Sequence[tuple[int, str]], whole: bool
 ) -> list[Trajectory]:
     """As `TrajectoryCache` computes them, stored nowhere."""
     names = [sample.pairs[position].image_path for position, _ in requests]
@@ -290,6 +326,7 @@ def _copies(
     made = engine.trajectories(
         [(states[name], text) for name, (_, text) in zip(names, requests, strict=True)],
         [sample.pairs[position].id for position, _ in requests],
+        replace(engine.exploring, whole=whole),
     )
     expected = engine.expectations(
         [(sample.images[name], text) for name, (_, text) in zip(names, requests, strict=True)]
@@ -299,19 +336,22 @@ def _copies(
     return [replace(copy, expectation=read) for copy, read in zip(made, expected, strict=True)]
 
 
-def _training_seconds(engine: Engine, sample: _Sample, size: int) -> float:
+def _training_seconds(sample: _Sample, size: int, detector: str, whole: bool) -> float:
     """What training the first detector of `size` pairs takes beside scoring its copies: pairs of
     the sample, again and again, with their own trajectories for those of the copies."""
     places = [number % len(sample.pairs) for number in range(size)]
     pairs = [sample.pairs[place] for place in places]
     trajectories = [sample.trajectories[place] for place in places]
     began = time.monotonic()
-    _trained(engine, pairs, trajectories, lambda asked: [trajectories[at] for at, _ in asked])
+    _trained(
+        detector, whole, pairs, trajectories, lambda asked: [trajectories[at] for at, _ in asked]
+    )
     return time.monotonic() - began
 
 
 def _trained(
-    engine: Engine,
+    detector: str,
+    whole: bool,
     pairs: Sequence[PairRow],
     trajectories: Sequence[Trajectory],
     score: Callable[[Sequence[tuple[int, str]]], list[Trajectory]],
@@ -322,7 +362,8 @@ def _trained(
         score,
         groups=list(range(len(pairs))),
         maximum_pairs=COLD_START_PAIRS,
-        detector=engine.settings.detector,
+        detector=detector,
+        whole=whole,
     )
 
 
@@ -343,7 +384,7 @@ def _suggestion_seconds(
                     sample.picture(at),
                     engine.scorer.of_pair(state, sample.pairs[at].id),
                     sample.trajectories[at],
-                    suspect_words(sample.trajectories[at], p_errors[at], word_weights(classifier)),
+                    suspects_by(classifier, sample.trajectories[at], p_errors[at]),
                     p_errors[at],
                 )
                 for at, state in zip(positions, states, strict=True)

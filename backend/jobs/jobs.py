@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from backend.bound import bound
 from backend.datasets.typed_path import typed_path
 from backend.engine.correction import boosting
+from backend.engine.trajectories.depth import parse_depth
 from backend.errors import SettingsError, TracedError, explain
 from backend.jobs import (
     boost_captions,
@@ -107,6 +108,14 @@ class Jobs:
     def _engine_of_queue(self, filter: QueueFilter) -> Engine:
         return self._engines.of_dataset(filter.dataset_id)
 
+    def _engine_with(self, dataset_id: int, model: str | None, trajectories: str | None) -> Engine:
+        """The dataset's engine, or that of another model. Raises SettingsError."""
+        engine = self._engines.of_dataset(dataset_id, model)
+        if trajectories is None:
+            return engine
+        chosen = parse_depth(trajectories).name
+        return engine.beside(dataclasses.replace(engine.settings, trajectories=chosen))
+
     def score(
         self,
         dataset_id: int,
@@ -116,13 +125,15 @@ class Jobs:
         model: str | None = None,
         download: bool = False,
         anyway: bool = False,
+        trajectories: str | None = None,
     ) -> ScoreReport:
         """See `backend.jobs.score_dataset.score_dataset`; with the dataset's own model, or with
         `model` (a preset, a hub name, a directory), which becomes its own. `download`: download it
-        first."""
+        first. `trajectories`: which pairs get whole ones, as in `depth.parse_depth`; by default as
+        the dataset was scored before, or by its size."""
         if model and download:
             model_download.download(model, progress)
-        engine = self._engines.of_dataset(dataset_id, model)
+        engine = self._engine_with(dataset_id, model, trajectories)
         return score_dataset.score_dataset(
             self._store, engine, dataset_id, progress, suggestions, cluster, anyway
         )
@@ -134,9 +145,10 @@ class Jobs:
         model: str | None = None,
         anyway: bool = False,
         suggestions: bool = True,
+        trajectories: str | None = None,
     ) -> Estimate:
         """See `backend.jobs.estimate.estimate`; what `score` would take with the same arguments."""
-        engine = self._engines.of_dataset(dataset_id, model)
+        engine = self._engine_with(dataset_id, model, trajectories)
         return estimate.estimate(self._store, engine, dataset_id, progress, anyway, suggestions)
 
     def import_dataset(

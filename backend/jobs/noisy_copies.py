@@ -38,7 +38,8 @@ class TrajectoryCache:
         pairs: Sequence[tuple[int, str]],
         exploring: Exploring,
     ) -> None:
-        """`pairs`: (id, image path); `run_id`: the run that computed their trajectories."""
+        """`pairs`: (id, image path); `run_id`: the run that computed their trajectories;
+        `exploring`: how it did, or with `whole` False if first steps are enough."""
         self._store, self._run_id = store, run_id
         self._exploring = exploring
         self._engine = engine
@@ -58,7 +59,11 @@ class TrajectoryCache:
             copies = [(key, text) for key, text, _ in batch]
             with self._store.reading() as session:
                 kept = copy_queries.copies_of(session, self._run_id, copies)
-            known = {copy: to_trajectory(copy[1], row) for copy, row in kept.items()}
+            known = {
+                copy: to_trajectory(copy[1], row)
+                for copy, row in kept.items()
+                if row.whole or not self._exploring.whole
+            }
             missing = {(key, text): at for key, text, at in batch if (key, text) not in known}
             known |= self._computed(missing)
             known |= self._read({(key, text): at for key, text, at in batch}, known)

@@ -28,7 +28,7 @@ RESULTS = pa.schema(
         ("first_step_scores", _FLOATS), ("truncated", pa.bool_()),
         ("captions", pa.list_(pa.string())),
         ("second_scores", _FLOATS), ("second_first_step_scores", _FLOATS),
-        ("image_embedding", _FLOATS),
+        ("image_embedding", _FLOATS), ("whole", pa.bool_()),
     ]
 )  # fmt: skip
 
@@ -85,6 +85,7 @@ def _columns(trajectory: Trajectory) -> dict[str, Any]:
         "removed": list(trajectory.removed),
         "first_step_scores": trajectory.first_step_scores,
         "truncated": trajectory.truncated,
+        "whole": trajectory.whole,
         "captions": None if trajectory.captions is None else list(trajectory.captions),
         "second_scores": None if auxiliary is None else auxiliary.scores,
         "second_first_step_scores": None if auxiliary is None else auxiliary.first_step_scores,
@@ -109,4 +110,5 @@ def trajectory_of(row: Mapping[str, Any]) -> Trajectory:
         row["truncated"],
         None if row["captions"] is None else tuple(row["captions"]),
         auxiliary,
+        whole=row["whole"],
     )

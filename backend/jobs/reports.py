@@ -51,7 +51,8 @@ class Deletion:
 @dataclass(frozen=True)
 class ScoreReport:
     """Pairs `scored` now, `skipped` because they had a trajectory, with `unreadable` images, or
-    with pictures `unknown` to the model; the last two are listed as problems."""
+    with pictures `unknown` to the model; the last two are listed as problems. `trajectories`: which
+    pairs get whole ones (`depth.Depth.name`); `completed`: first steps made whole now."""
 
     dataset_id: int
     pairs: int
@@ -65,6 +66,8 @@ class ScoreReport:
     #: Training report of the detector, by name; see `backend.engine.detection.cold_start`.
     detector: dict[str, Any] = field(default_factory=dict)
     unknown: int = 0
+    trajectories: str = "all"
+    completed: int = 0
 
 
 @dataclass(frozen=True)

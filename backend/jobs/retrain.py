@@ -6,6 +6,7 @@ use, and not used until a curator adopts it. Earlier ones are kept and can be ad
 
 import math
 from array import array
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from backend.engine.detection.cold_start import captioner_of
 from backend.engine.detection.retraining import Retrained, compare, retrain
 from backend.engine.expectation import listening
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import TrainingError
 from backend.jobs.classifiers import classifier_in_use, probabilities, stored_classifier
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import judge_rest, renew_suspects
@@ -63,6 +65,7 @@ def train_candidate(
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
+        whole = not trajectory_queries.has_first_steps(session, run.id)
     # Scored without a captioner or with another one: compute the missing evidence for training.
     remember_expectations(store, engine, run, root, len(drawn), progress)
     pairs, trajectories = _decided_by_people(*scored_pairs(store, run, sorted({*drawn, *decided})))
@@ -75,12 +78,18 @@ def train_candidate(
         trajectories,
         labels,
         TrajectoryCache(
-            store, run.id, engine, root, [(p.id, p.image_path) for p in pairs], exploring_of(run)
+            store,
+            run.id,
+            engine,
+            root,
+            [(p.id, p.image_path) for p in pairs],
+            replace(exploring_of(run), whole=whole),
         ).score,
         groups=[pair.image_path for pair in pairs],
         maximum_pairs=COLD_START_PAIRS,
         progress=progress,
         detector=engine.settings.detector,
+        whole=whole,
     )
     moved = _compared(store, run, result, [pair.id for pair in pairs], labels)
     report = {**result.report, **moved, "run": run.id, "verdicts": verdicts}
@@ -104,7 +113,9 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
     their suspect words.
 
     The probabilities are computed first and written with the switch, so that no page ever shows
-    one classifier's name with another's numbers; pairs scored in the meantime follow.
+    one classifier's name with another's numbers; pairs scored in the meantime follow. Raises
+    TrainingError for a classifier that needs whole trajectories if only the first step of some is
+    known.
     """
     row, classifier = stored_classifier(store, classifier_id)
     if row.active:
@@ -116,6 +127,11 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
     run = _run_of(store, row)
     with store.reading() as session:
         newest = run_queries.latest_run(session, row.dataset_id, "score")
+        if classifier.needs_steps and trajectory_queries.has_first_steps(session, run.id):
+            raise TrainingError(
+                f"'{row.name}' needs whole trajectories, and only the first step of some is known. "
+                "Compute the whole trajectories of all pairs first, or train a new classifier."
+            )
     ids, p_errors, _ = _ranked(store, run, classifier)
     with store.writing(large=True) as session:
         classifier_queries.activate(session, classifier_id)
@@ -148,14 +164,20 @@ def _run_of(store: Store, row: ClassifierRow) -> RunRow:
 def _ranked(
     store: Store, run: RunRow, classifier: Classifier
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """All scored pairs with their probability by this classifier, and as shown so far (NaN: none).
+    """All scored pairs with their probability by this classifier (NaN: it needs more steps than
+    are known), and as shown so far (NaN: none).
 
     Three numbers per pair: even for many millions, all fit into memory.
     """
     ids, after, before = array("q"), array("d"), array("d")
     for pairs, trajectories in scored_batches(store, run):
         ids.extend(pair.id for pair in pairs)
-        after.extend(probabilities(classifier, trajectories))
+        after.extend(
+            math.nan if classifier.needs_steps and not trajectory.whole else p_error
+            for p_error, trajectory in zip(
+                probabilities(classifier, trajectories), trajectories, strict=True
+            )
+        )
         before.extend(math.nan if pair.p_error is None else pair.p_error for pair in pairs)
     return np.array(ids, np.int64), np.array(after), np.array(before)
 

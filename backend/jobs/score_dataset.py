@@ -6,7 +6,7 @@ command resumes after a kill, and a second run finds nothing to do and changes n
 
 import time
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
@@ -14,9 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from backend.engine.detection.types import detector_for
 from backend.engine.familiarity import Familiarity
+from backend.engine.trajectories.depth import Depth
+from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.dataset_models import remember
+from backend.jobs.dataset_models import depth_for, remember
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import detect, measure_disagreement
 from backend.jobs.expectations import remember_expectations
@@ -33,12 +36,14 @@ from backend.jobs.reports import ScoreReport
 from backend.jobs.scoring_stages import (
     CAPTIONER,
     COLD_START_PAIRS,
+    COMPLETION,
     CONCRETENESS,
     COPIES,
     CORRECTIONS,
     MEANINGS,
     TRAINING,
     TRAJECTORIES,
+    WHOLE,
     Plan,
     Stage,
     copies_of,
@@ -46,7 +51,7 @@ from backend.jobs.scoring_stages import (
     kept_costs,
 )
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
-from backend.jobs.suggest import SUGGEST_AT_MOST, USUAL_SHARE, suggest_likely
+from backend.jobs.suggest import SUGGEST_AT_MOST, USUAL_SHARE, likely_wrong, suggest_likely
 from backend.jobs.vectors import image_file, remember_images, remember_meanings
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
@@ -97,23 +102,37 @@ def score_dataset(
             earlier = run_queries.find_run(session, **what_run(engine, dataset_id))
         check_pictures(store, engine, dataset_id, earlier.id if earlier is not None else 0)
     prepare_scorer(store, engine, dataset_id, progress)
+    depth = depth_for(store, engine, dataset_id)
+    detector_for(engine.settings.detector, depth.is_whole)  # refuse now, not in an hour
+    remember(store, engine, dataset_id, anyway, depth)
     run = _run(store, engine, dataset_id)
-    remember(store, engine, dataset_id, anyway)
     with store.writing() as session:  # all images without scores are retried
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
     known = familiarity_for(store, engine, dataset_id, anyway)
-    units = units_left(store, engine, dataset_id, run.id, suggestions)
-    folder, models = engine.settings.data_directory, models_of(engine)
+    units = units_left(store, engine, dataset_id, run.id, suggestions, depth)
+    folder, models = engine.settings.data_directory, models_of(engine, depth)
     plan = Plan(units, kept_costs(folder, models), copies_alike=cluster is None)
     progress = plan.reporting(progress)
-    if cluster is None:
-        done = _trajectories(store, engine, run, root, total, progress, known)
-    else:
-        done = _by_cluster(store, engine, run, root, total, cluster, progress, known)
+    exploring = replace(exploring_of(run), whole=depth.is_whole)
+    before = _scored_before(store, run, total)
+    work = _Work(TRAJECTORIES, exploring, _unscored(store, run), total, before, known)
+    done = _trajectories(store, engine, run, root, work, cluster, progress)
+    _list_left_out(store, run, done.left_out)
+    completed = 0
+    if depth.is_whole:
+        completed = _complete(store, engine, run, root, COMPLETION, [{}], cluster, progress)
     _concreteness(store, engine, dataset_id, total, progress)
     remember_meanings(store, engine, dataset_id, total, progress)
     remember_expectations(store, engine, run, root, total, progress)
     report = detect(store, engine, run, root, progress)
+    selections: list[dict[str, Any]] = []
+    if not depth.is_whole:
+        selections.append({"top": depth.top(total)})
+    if depth.above is not None:
+        selections.append({"above": depth.above})
+    if suggestions:  # corrections are proposed from whole trajectories
+        selections.append({"among": likely_wrong(store, dataset_id)})
+    completed += _complete(store, engine, run, root, WHOLE, selections, cluster, progress)
     suggested = suggest_likely(store, engine, run, root, progress) if suggestions else 0
     with store.writing() as session:
         run_queries.finish_run(session, run.id)
@@ -136,6 +155,8 @@ def score_dataset(
         run_id=run.id,
         detector=report,
         unknown=done.unknown,
+        trajectories=depth.name,
+        completed=completed,
     )
 
 
@@ -163,13 +184,14 @@ def what_run(engine: Engine, dataset_id: int) -> dict[str, Any]:
 
 
 def units_left(
-    store: Store, engine: Engine, dataset_id: int, run_id: int, suggestions: bool
+    store: Store, engine: Engine, dataset_id: int, run_id: int, suggestions: bool, depth: Depth
 ) -> dict[Stage, int]:
     """What each stage of scoring has left to do, in its units. `run_id`: 0 for a new run."""
     captioner = engine.captioner
     with store.reading() as session:
         total = pair_queries.counts(session, dataset_id).total
         unscored = pair_queries.count_unscored(session, dataset_id, run_id)
+        lacking = sum(1 for _ in trajectory_queries.lacking_steps(session, run_id, dataset_id))
         active = classifier_queries.active(session, dataset_id)
         unread = 0
         if captioner is not None:
@@ -177,22 +199,27 @@ def units_left(
             unread += unscored
     has_detector = active is not None and run_id != 0 and active.report.get("run") == run_id
     corrected = min(SUGGEST_AT_MOST, round(USUAL_SHARE * unscored)) if suggestions else 0
+    selected = depth.top(total) if depth.above is None else round(USUAL_SHARE * total)
     return {
         TRAJECTORIES: unscored,
+        COMPLETION: lacking if depth.is_whole else 0,
         CONCRETENESS: unscored,
         MEANINGS: unscored,
         CAPTIONER: unread,
         COPIES: 0 if has_detector else copies_of(total),
         TRAINING: 0 if has_detector else min(total, COLD_START_PAIRS),
+        WHOLE: 0 if depth.is_whole else min(lacking + unscored, max(selected, corrected)),
         CORRECTIONS: corrected,
     }
 
 
-def models_of(engine: Engine) -> str:
+def models_of(engine: Engine, depth: Depth) -> str:
     """What the costs of the stages depend on, beside the machine."""
     info, captioner = engine.scorer.info, engine.captioner
     read_by = captioner.name if captioner is not None else "no captioner"
-    parts = (info.kind, info.model, info.device, info.precision, engine.exploring.name, read_by)
+    steps = "whole" if depth.is_whole else "first steps"
+    explorer = engine.exploring.name
+    parts = (info.kind, info.model, info.device, info.precision, explorer, steps, read_by)
     return " · ".join(parts)
 
 
@@ -220,37 +247,55 @@ class _Done:
         return self.scored + self.unreadable + self.unknown
 
 
+@dataclass(frozen=True)
+class _Work:
+    """Pairs whose trajectories are to be computed, in batches. `total`: how many, for progress;
+    `before`: how many of these were computed earlier.
+
+    `known`: the test for pictures that the model knows, None: it knows all; `has_vectors`: their
+    image vectors are stored already."""
+
+    stage: Stage
+    exploring: Exploring
+    batches: Iterator[list[PairRow]]
+    total: int
+    before: int = 0
+    known: Familiarity | None = None
+    has_vectors: bool = False
+
+
 def _trajectories(
     store: Store,
     engine: Engine,
     run: RunRow,
     root: Path,
-    total: int,
+    work: _Work,
+    cluster: Cluster | None,
     progress: Progress,
-    known: Familiarity | None = None,
 ) -> _Done:
-    """Compute the trajectories that this run lacks. `known`: the test for pictures that the model
-    knows, None: it knows all."""
+    """Compute and store trajectories of these pairs. `cluster`: where, None: in this process."""
+    if cluster is not None:
+        return _by_cluster(store, engine, run, root, work, cluster, progress)
     done = _Done()
-    before = _scored_before(store, run, total)
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
-    for batch, opened in open_ahead(root, _unscored(store, run)):
-        states, broken, unknown = encode_known(engine, opened, known)
+    for batch, opened in open_ahead(root, work.batches):
+        states, broken, unknown = encode_known(engine, opened, work.known)
         readable = [pair for pair in batch if pair.image_path in states]
-        seen = engine.image_embeddings([states[pair.image_path] for pair in readable])
-        remember_images(vectors, [pair.id for pair in readable], seen)
+        if not work.has_vectors:
+            seen = engine.image_embeddings([states[pair.image_path] for pair in readable])
+            remember_images(vectors, [pair.id for pair in readable], seen)
         trajectories = engine.trajectories(
             [(states[pair.image_path], pair.caption) for pair in readable],
             [pair.id for pair in readable],
+            work.exploring,
         )
         _save(store, run, [p.id for p in readable], trajectories, broken, unknown, reported)
         done.scored += len(readable)
         done.unreadable += sum(pair.image_path in broken for pair in batch)
         done.unknown += sum(pair.image_path in unknown for pair in batch)
         done.left_out |= unknown
-        progress(before + done.pairs, total, TRAJECTORIES.name)
-    _list_left_out(store, run, done.left_out)
+        progress(work.before + done.pairs, work.total, work.stage.name)
     return done
 
 
@@ -259,32 +304,26 @@ def _by_cluster(
     engine: Engine,
     run: RunRow,
     root: Path,
-    total: int,
+    work: _Work,
     cluster: Cluster,
     progress: Progress,
-    known: Familiarity | None = None,
 ) -> _Done:
     """Like `_trajectories`, computed by Ray workers."""
     done = _Done()
-    before = _scored_before(store, run, total)
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
     folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
-    waiting = (
-        (pair.id, pair.image_path, pair.caption)
-        for batch in _unscored(store, run)
-        for pair in batch
-    )
+    waiting = ((pair.id, pair.image_path, pair.caption) for batch in work.batches for pair in batch)
     for part in trajectories_by_ray(
-        engine, cluster, folder / f"run-{run.id}", root, exploring_of(run), waiting,
-        known is not None,
+        engine, cluster, folder / f"run-{run.id}", root, work.exploring, waiting,
+        work.known is not None,
     ):  # fmt: skip
         readable = [row for row in part if row["problem"] is None]
         others = [row for row in part if row["problem"] is not None]
         broken = {row["image"]: row["problem"] for row in others if not row["unknown"]}
         unknown = {row["image"]: row["problem"] for row in others if row["unknown"]}
         ids = [row["pair_id"] for row in readable]
-        if readable and readable[0]["image_embedding"] is not None:
+        if readable and readable[0]["image_embedding"] is not None and not work.has_vectors:
             seen = np.array([row["image_embedding"] for row in readable], np.float32)
             remember_images(vectors, ids, seen)
         trajectories = [trajectory_of(row) for row in readable]
@@ -293,8 +332,7 @@ def _by_cluster(
         done.unreadable += sum(not row["unknown"] for row in others)
         done.unknown += sum(bool(row["unknown"]) for row in others)
         done.left_out |= unknown
-        progress(before + done.pairs, total, TRAJECTORIES.name)
-    _list_left_out(store, run, done.left_out)
+        progress(work.before + done.pairs, work.total, work.stage.name)
     return done
 
 
@@ -302,6 +340,34 @@ def _scored_before(store: Store, run: RunRow, total: int) -> int:
     """How many of the pairs have a trajectory of the run already."""
     with store.reading() as session:
         return total - pair_queries.count_unscored(session, run.dataset_id or 0, run.id)
+
+
+def _complete(
+    store: Store,
+    engine: Engine,
+    run: RunRow,
+    root: Path,
+    stage: Stage,
+    selections: Sequence[Mapping[str, Any]],
+    cluster: Cluster | None,
+    progress: Progress,
+) -> int:
+    """Make the first steps of all selected pairs whole; returns how many. Each selection: arguments
+    of `lacking_steps`, {} for all pairs."""
+    with store.reading() as session:
+        lacking = {
+            row
+            for which in selections
+            for row in trajectory_queries.lacking_steps(
+                session, run.id, run.dataset_id or 0, **which
+            )
+        }
+    ids, ends = _cut(sorted(lacking, key=lambda row: (row[1], row[0])))
+    if not ids:
+        return 0
+    batches = _read(store, ids, ends)
+    work = _Work(stage, exploring_of(run), batches, len(ids), has_vectors=True)
+    return _trajectories(store, engine, run, root, work, cluster, progress).scored
 
 
 def _save(
@@ -347,17 +413,30 @@ def _list_left_out(store: Store, run: RunRow, left_out: Mapping[str, str]) -> No
 
 
 def _unscored(store: Store, run: RunRow) -> Iterator[list[PairRow]]:
-    """Batches of pairs without a trajectory of this run. All captions of an image are in one batch,
-    so that it is decoded and encoded once; batches therefore may be larger than BATCH."""
-    ids, ends = array("q"), array("q")  # a few bytes per pair, for datasets of any size
+    """Batches of pairs without a trajectory of this run."""
     with store.reading() as session:
         waiting = pair_queries.unscored_by_image(session, run.dataset_id or 0, run.id)
-        for _, group in groupby(waiting, key=lambda row: row[1]):
-            ids.extend(pair_id for pair_id, _ in group)
-            if len(ids) - (ends[-1] if ends else 0) >= BATCH:
-                ends.append(len(ids))
+        ids, ends = _cut(waiting)
+    yield from _read(store, ids, ends)
+
+
+def _cut(waiting: Iterable[tuple[int, str]]) -> tuple[Sequence[int], Sequence[int]]:
+    """Ids of pairs and the ends of their batches. `waiting`: (id, image's path), ordered by path.
+
+    All captions of an image are in one batch, so that it is decoded and encoded once; batches
+    therefore may be larger than BATCH."""
+    ids, ends = array("q"), array("q")  # a few bytes per pair, for datasets of any size
+    for _, group in groupby(waiting, key=lambda row: row[1]):
+        ids.extend(pair_id for pair_id, _ in group)
+        if len(ids) - (ends[-1] if ends else 0) >= BATCH:
+            ends.append(len(ids))
     if len(ids) > (ends[-1] if ends else 0):
         ends.append(len(ids))
+    return ids, ends
+
+
+def _read(store: Store, ids: Sequence[int], ends: Sequence[int]) -> Iterator[list[PairRow]]:
+    """The pairs, batch by batch."""
     first = 0
     for end in ends:
         batch: list[PairRow] = []

@@ -24,7 +24,8 @@ ARCHIVE = ASSETS / "demo-scored.tar.xz"
 _DATABASE, _VECTORS = "traced.db", "vectors"
 #: Settings that determine the scores: with other values the demo has to be scored again.
 _SCORING = ("model", "kind", "captioner", "concreteness", "precision", "detector", "explorer",
-            "unit", "direction", "steps", "top", "candidates", "whole_words", "seed")  # fmt: skip
+            "unit", "direction", "steps", "top", "candidates", "whole_words", "seed", "lazy",
+            "trajectories")  # fmt: skip
 
 
 def applies_to(settings: Settings) -> bool:

@@ -32,17 +32,22 @@ class Stage:
 
 
 TRAJECTORIES = Stage("Caption trajectories", "trajectories_seconds")
+#: First steps of an earlier job, where whole trajectories are asked for now.
+COMPLETION = Stage("Completing trajectories", "whole_seconds")
 CONCRETENESS = Stage("Concreteness", "texts_seconds")
 MEANINGS = Stage("Meanings of captions", "texts_seconds")
 CAPTIONER = Stage("What the captioner expects", "captioner_seconds")
 INJECTION = Stage("Training the detector on injected noise", "training_seconds")
 COPIES = Stage("Scoring injected errors", "copies_seconds")
 TRAINING = Stage("Choosing a detector", "training_seconds", counts_units=False)
+#: Of the pairs that a detector ranks highest, or that get corrections.
+WHOLE = Stage("Whole trajectories", "whole_seconds")
 CORRECTIONS = Stage("Preparing corrections", "suggestions_seconds")
 
 #: In the order in which they run. A unit of `COPIES` is a noisy copy, of the others a pair.
 STAGES = (
-    TRAJECTORIES, CONCRETENESS, MEANINGS, CAPTIONER, INJECTION, COPIES, TRAINING, CORRECTIONS,
+    TRAJECTORIES, COMPLETION, CONCRETENESS, MEANINGS, CAPTIONER, INJECTION, COPIES, TRAINING, WHOLE,
+    CORRECTIONS,
 )  # fmt: skip
 _BY_NAME = {stage.name: stage for stage in STAGES}
 
@@ -137,7 +142,7 @@ class Plan:
             return units
         if not stage.counts_units:
             return units * (1 - done / total)
-        if stage in (COPIES, CORRECTIONS):  # their number is an estimate until they begin
+        if stage in (COPIES, WHOLE, CORRECTIONS):  # their number is an estimate until they begin
             units = self._units[stage] = total
         return min(units, total - done)
 

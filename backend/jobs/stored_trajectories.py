@@ -76,6 +76,7 @@ def to_row(pair_id: int, trajectory: Trajectory) -> TrajectoryRow:
         (auxiliary.scores, auxiliary.first_step_scores)
         if (auxiliary := trajectory.auxiliary)
         else None,
+        whole=trajectory.whole,
     )
 
 
@@ -90,6 +91,7 @@ def to_trajectory(caption: str, row: TrajectoryRow) -> Trajectory:
         row.captions,
         AuxiliaryScores(*row.auxiliary) if row.auxiliary else None,
         to_expectation(row.expectation),
+        row.whole,
     )
 
 

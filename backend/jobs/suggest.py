@@ -12,13 +12,11 @@ from backend.engine import memory
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
-from backend.engine.detection.localisation import suspect_words
 from backend.engine.detection.types import SuspectWord
-from backend.engine.detection.word_weights import WordWeights
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.classifiers import classifier_in_use, judging, listened_to, word_weights
+from backend.jobs.classifiers import classifier_in_use, judging, listened_to, suspects_by
 from backend.jobs.scoring_stages import CORRECTIONS
 from backend.jobs.stored_suggestions import to_save
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
@@ -42,6 +40,13 @@ TOGETHER = 8
 SUGGEST_AT_MOST = 1000
 
 
+def likely_wrong(store: Store, dataset_id: int) -> list[int]:
+    """Ids of the pairs for which corrections are prepared."""
+    with store.reading() as session:
+        likely = pair_queries.most_likely_wrong(session, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
+    return [pair.id for pair in likely]
+
+
 def suggest_likely(
     store: Store, engine: Engine, run: RunRow, root: Path, progress: Progress
 ) -> int:
@@ -56,8 +61,7 @@ def suggest_likely(
     for done in range(0, len(likely), TOGETHER):
         progress(done, len(likely), CORRECTIONS.name)
         contexts = _contexts(
-            store, engine, run, root, likely[done : done + TOGETHER], word_weights(classifier),
-            proposer,
+            store, engine, run, root, likely[done : done + TOGETHER], classifier, proposer,
         )  # fmt: skip
         suggested += _suggest(
             store, engine, run.id, contexts, classifier, exploring_of(run), proposer
@@ -72,7 +76,7 @@ def _contexts(
     run: RunRow,
     root: Path,
     pairs: Sequence[PairRow],
-    weights: WordWeights,
+    classifier: Classifier | None,
     proposer: str,
 ) -> dict[int, CorrectionContext]:
     """Contexts by pair, of pairs that have a trajectory, a readable image and no suggestions yet,
@@ -98,7 +102,7 @@ def _contexts(
     for pair in waiting:
         if pair.id in images:
             trajectory = to_trajectory(pair.caption, stored[pair.id])
-            suspects = suspect_words(trajectory, pair.p_error, weights)
+            suspects = suspects_by(classifier, trajectory, pair.p_error)
             state = engine.scorer.of_pair(encoded[pair.id], pair.id)
             contexts[pair.id] = CorrectionContext(
                 images[pair.id], state, trajectory, suspects, pair.p_error

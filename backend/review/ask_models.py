@@ -11,7 +11,6 @@ from backend.engine.concreteness.contributions import Contribution
 from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
-from backend.engine.detection.localisation import suspect_words
 from backend.engine.expectation import with_expectations
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.exploring import Exploring
@@ -22,12 +21,13 @@ from backend.jobs.classifiers import (
     judging,
     listened_to,
     probabilities,
-    word_weights,
+    suspects_by,
 )
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.known_pictures import check_picture, check_picture_of
+from backend.jobs.later_steps import whole_of
 from backend.jobs.nonce_pools import nonce_pools
-from backend.jobs.stored_trajectories import exploring_of
+from backend.jobs.stored_trajectories import exploring_of, to_trajectory
 from backend.jobs.suggest import suggest_for
 from backend.jobs.support import phrase_scores
 from backend.loaded_models import Engine
@@ -46,6 +46,7 @@ from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
+from db.queries import trajectories as trajectory_queries
 from db.queries.queue import QueueFilter
 
 #: Seconds that a page waits for busy models before it continues without them.
@@ -61,6 +62,9 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
     if run is None or view.trajectory is None:
         return view.suggestions
     if not view.suggestions:
+        if not view.trajectory.whole and complete(store, engine, pair_id):
+            view = view_of(store, pair_id)
+        assert view.trajectory is not None
         prepare_scorer(store, engine, view.dataset_id)
         suggest_for(
             store,
@@ -78,6 +82,27 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
         only = QueueFilter(view.dataset_id, among=(pair_id,))
         correct_queue.correct(store, engine, only, corrector)
     return view_of(store, pair_id).suggestions
+
+
+def complete(store: Store, engine: Engine, pair_id: int) -> bool:
+    """Compute and store the later steps of a pair's trajectory if only its first is known; returns
+    whether it has changed. Gives up while the models are busy, because a page should not wait."""
+    with store.reading() as session:
+        pair = pair_queries.get_pair(session, pair_id)
+        run = run_queries.latest_run(session, pair.dataset_id, "score")
+        row = trajectory_queries.get_trajectory(session, pair_id, run.id) if run else None
+    if run is None or row is None or row.whole:
+        return False
+    image = _opened(store, pair_id)
+    if not engine.lock.acquire(timeout=PATIENCE):
+        return False
+    try:
+        prepare_scorer(store, engine, pair.dataset_id)
+        state = engine.scorer.of_pair(engine.encode([image])[0], pair_id)
+        whole_of(store, engine, run, pair_id, state, to_trajectory(pair.caption, row))
+    finally:
+        engine.lock.release()
+    return True
 
 
 def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> CaptionCheck:
@@ -102,7 +127,7 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
         s=float(trajectory.scores[0]),
         p_error=p_error,
         icc=engine.concreteness([caption])[0],
-        suspects=suspect_words(trajectory, p_error, word_weights(classifier)),
+        suspects=suspects_by(classifier, trajectory, p_error),
     )
 
 
@@ -148,7 +173,7 @@ def play(
         stored = _classifier_for_model(store, engine)
         classifier, note = stored if stored is not None else (None, "")
         p_error = probabilities(classifier, [trajectory])[0] if classifier else None
-        suspects = suspect_words(trajectory, p_error, word_weights(classifier))
+        suspects = suspects_by(classifier, trajectory, p_error)
         suggestions = judge.suggest(
             engine.scorer,
             CorrectionContext(image, state, trajectory, suspects, p_error),

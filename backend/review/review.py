@@ -38,6 +38,7 @@ class Review(Queue, Verdicts):
         self.suggest = engines.bound(ask_models.suggest, engines.of_pair)
         self.check_caption = engines.bound(ask_models.check_caption, engines.of_pair)
         self.why_abstract = engines.bound(ask_models.why_abstract, engines.of_pair)
+        self.complete = engines.bound(ask_models.complete, engines.of_pair)
         self.edit_captions = bound(bulk_edits.edit_captions, store)
         self.progress = bound(progress_of, store)
         self.plane = bound(plane_of, store)

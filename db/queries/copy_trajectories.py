@@ -6,7 +6,7 @@ A copy is identified by its pair and its text: noise with the same seed gives th
 import hashlib
 from collections.abc import Sequence
 
-from sqlalchemy import select
+from sqlalchemy import and_, select
 from sqlalchemy.orm import Session
 
 from db.models import CopyTrajectory
@@ -25,7 +25,8 @@ _COLUMNS = tuple(
 def save_copies(
     session: Session, run_id: int, captions: Sequence[str], batch: Sequence[TrajectoryRow]
 ) -> None:
-    """Save one trajectory for each caption; existing ones are not changed.
+    """Save one trajectory for each caption; existing ones are not changed, except first steps where
+    the whole is known now.
 
     Raises ValueError like `save_trajectories`.
     """
@@ -37,7 +38,13 @@ def save_copies(
         for text, row in zip(captions, batch, strict=True)
     ]
     rows.sort(key=lambda row: (row["pair_id"], row["caption"]))
-    session.connection().execute(insert_for(session, CopyTrajectory).on_conflict_do_nothing(), rows)
+    insert = insert_for(session, CopyTrajectory)
+    upsert = insert.on_conflict_do_update(
+        index_elements=["run_id", "pair_id", "caption"],
+        set_={name: insert.excluded[name] for name in VALUES},
+        where=and_(insert.excluded["whole"], CopyTrajectory.whole.is_(False)),
+    )
+    session.connection().execute(upsert, rows)
 
 
 def copies_of(session: Session, run_id: int, copies: Sequence[Copy]) -> dict[Copy, TrajectoryRow]:

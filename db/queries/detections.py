@@ -104,10 +104,15 @@ def detections_of(session: Session, pair_ids: Sequence[int]) -> dict[int, Detect
 
 
 def unjudged(
-    session: Session, run_id: int, classifier_id: int, after: int, limit: int
+    session: Session,
+    run_id: int,
+    classifier_id: int,
+    after: int,
+    limit: int,
+    only_whole: bool = False,
 ) -> list[int]:
     """The next pairs with an id above `after` whose trajectory under the run this classifier has
-    not judged, in import order."""
+    not judged, in import order; `only_whole`: only those with a whole trajectory."""
     done = exists().where(
         Detection.pair_id == Trajectory.pair_id,
         Detection.run_id == run_id,
@@ -115,7 +120,12 @@ def unjudged(
     )
     rows = session.execute(
         select(Trajectory.pair_id)
-        .where(Trajectory.run_id == run_id, Trajectory.pair_id > after, ~done)
+        .where(
+            Trajectory.run_id == run_id,
+            Trajectory.pair_id > after,
+            ~done,
+            *([Trajectory.whole.is_(True)] if only_whole else []),
+        )
         .order_by(Trajectory.pair_id)
         .limit(limit)
     ).scalars()

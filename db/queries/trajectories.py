@@ -1,12 +1,12 @@
 """Trajectories, stored packed."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, bindparam, exists, select, update
+from sqlalchemy import Row, bindparam, exists, or_, select, update
 from sqlalchemy.orm import Session
 
 from db.blobs import (
@@ -36,6 +36,7 @@ class TrajectoryRow:
     * `auxiliary`: the auxiliary score, if any, of x_0 … x_T and of x_0 without word i.
     * `expectation`: a captioner's expectations of the words of x_0; read with the trajectory, saved
       by `queries/expectations.py`.
+    * `whole`: False if only the first step is known.
     """
 
     pair_id: int
@@ -47,11 +48,12 @@ class TrajectoryRow:
     captions: tuple[str, ...] | None = None
     auxiliary: tuple[FloatArray, FloatArray] | None = None
     expectation: ExpectationRow | None = None
+    whole: bool = True
 
 
 VALUES = (
     "scores", "similarities", "removed", "first_step_scores", "truncated", "captions",
-    "second_scores", "second_first_step_scores",
+    "second_scores", "second_first_step_scores", "whole",
 )  # fmt: skip
 _COLUMNS = (
     Trajectory.pair_id,
@@ -63,6 +65,7 @@ _COLUMNS = (
     Trajectory.captions,
     Trajectory.second_scores,
     Trajectory.second_first_step_scores,
+    Trajectory.whole,
     Trajectory.expectation,
     Trajectory.captioner,
 )
@@ -71,8 +74,9 @@ _COLUMNS = (
 def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryRow]) -> None:
     """Save trajectories and set s_0, gain, words_read and truncated of their pairs.
 
-    Idempotent: existing rows are overwritten. Every trajectory needs at least s_0, and scores must
-    be finite; otherwise raises ValueError and writes nothing.
+    Idempotent: existing rows are overwritten, but a whole trajectory never by a first step. Every
+    trajectory needs at least s_0, and scores must be finite; otherwise raises ValueError and writes
+    nothing.
     """
     if not batch:
         return
@@ -83,6 +87,7 @@ def save_trajectories(session: Session, run_id: int, batch: Sequence[TrajectoryR
     upsert = insert.on_conflict_do_update(
         index_elements=["pair_id", "run_id"],
         set_={name: insert.excluded[name] for name in VALUES},
+        where=or_(insert.excluded["whole"], Trajectory.whole.is_(False)),
     )
     connection = session.connection()
     connection.execute(
@@ -182,6 +187,49 @@ def is_all_judged(session: Session, run_id: int) -> bool:
     return not session.execute(select(waiting)).scalar_one()
 
 
+def has_first_steps(session: Session, run_id: int) -> bool:
+    """Whether only the first step of some trajectory of the run is known."""
+    lacking = exists().where(Trajectory.run_id == run_id, Trajectory.whole.is_(False))
+    return bool(session.execute(select(lacking)).scalar_one())
+
+
+def lacking_steps(
+    session: Session,
+    run_id: int,
+    dataset_id: int,
+    *,
+    top: int | None = None,
+    above: float | None = None,
+    among: Sequence[int] | None = None,
+) -> Iterator[tuple[int, str]]:
+    """(id, image's path) of pairs of whose trajectory under the run only the first step is known,
+    ordered by path. Streamed.
+
+    Only those among the `top` pairs with the highest p_error, with p_error of at least `above`,
+    or `among` the given ids; by default all.
+    """
+    query = (
+        select(Pair.id, Pair.image_path)
+        .join(Trajectory, Trajectory.pair_id == Pair.id)
+        .where(Trajectory.run_id == run_id, Trajectory.whole.is_(False))
+    )
+    if top is not None:
+        ranked = (
+            select(Pair.id)
+            .where(Pair.dataset_id == dataset_id, Pair.p_error.is_not(None))
+            .order_by(Pair.p_error.desc(), Pair.id)
+            .limit(top)
+        )
+        query = query.where(Pair.id.in_(ranked))
+    if above is not None:
+        query = query.where(Pair.p_error >= above)
+    if among is not None:
+        query = query.where(Pair.id.in_(among))
+    ordered = query.order_by(Pair.image_path, Pair.id).execution_options(yield_per=10_000)
+    for row in session.execute(ordered):
+        yield int(row[0]), str(row[1])
+
+
 def check_finite(batch: Sequence[TrajectoryRow]) -> None:
     """Raise ValueError if the scores of a trajectory are empty or not finite."""
     for trajectory in batch:
@@ -201,6 +249,7 @@ def packed(trajectory: TrajectoryRow) -> dict[str, Any]:
         "captions": None if captions is None else encode_texts(captions),
         "second_scores": _packed(trajectory.auxiliary, 0),
         "second_first_step_scores": _packed(trajectory.auxiliary, 1),
+        "whole": trajectory.whole,
     }
 
 
@@ -223,4 +272,5 @@ def unpacked(row: Row[*tuple[Any, ...]]) -> TrajectoryRow:
         captions=None if row.captions is None else decode_texts(row.captions),
         auxiliary=auxiliary,
         expectation=unpack(row.expectation, row.captioner),
+        whole=row.whole,
     )

@@ -218,3 +218,19 @@ def test_a_server_that_dies_loses_no_verdict(
             assert decisions(site) == {pair: "drop"}
             expect(page.locator("#traced-returned .unsent")).to_be_hidden()
             page.wait_for_selector(STAGE)
+
+
+def test_a_trajectory_of_which_only_the_first_step_is_known_becomes_whole(
+    page: Page, site: Site
+) -> None:
+    pair = pair_of(page)
+    (file,) = (site.folder / "state").glob("*.db")
+    with sqlite3.connect(file) as database:
+        database.execute("UPDATE trajectories SET whole = 0 WHERE pair_id = ?", (pair,))
+    page.goto(f"{site.address}/?pair={pair}")
+    expect(page.locator("#traced-steps .traced-steps")).to_have_count(1)
+    expect(page.locator("#traced-steps [data-first-step]")).to_have_count(0, timeout=60_000)
+    assert pair_of(page) == pair
+    with sqlite3.connect(file) as database:
+        query = "SELECT whole FROM trajectories WHERE pair_id = ?"
+        assert database.execute(query, (pair,)).fetchone() == (1,)

@@ -16,7 +16,7 @@ from sqlalchemy import Connection, MetaData, create_engine, text
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db import open_store, upgrade
-from db.queries import pairs, verdicts
+from db.queries import pairs, trajectories, verdicts
 from db.upgrade import parse_url
 
 DUMP = Path(__file__).with_name("first_release.sql")
@@ -71,6 +71,8 @@ def test_everything_is_there_and_goes_on(first_release: str) -> None:
     with store.reading() as session:
         listed = list(pairs.iterate_pairs(session, dataset))
         acts = [verdicts.history(session, pair.id) for pair in listed[:6]]
+        shown = [trajectories.get_trajectory(session, pair.id) for pair in listed]
+    assert all(made.whole for made in shown if made is not None)
     assert len(listed) == 16
     assert [pair.decision for pair in listed[:6]] == DECISIONS
     assert listed[1].corrected_caption == CORRECTED

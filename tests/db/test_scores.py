@@ -11,7 +11,16 @@ from sqlalchemy import update
 from db import Store, open_store
 from db.errors import MissingRow
 from db.models import Pair
-from db.queries import datasets, detections, pairs, runs, signals, suggestions, trajectories
+from db.queries import (
+    copy_trajectories,
+    datasets,
+    detections,
+    pairs,
+    runs,
+    signals,
+    suggestions,
+    trajectories,
+)
 from db.queries.detections import DetectionRow
 from db.queries.suggestions import NewSuggestion
 from db.queries.trajectories import TrajectoryRow
@@ -277,3 +286,46 @@ def test_training_pairs_are_drawn_by_picture(store: Store) -> None:
     assert len(pictures) == 6
     assert len({(pair_id - ids[0]) // 3 for pair_id in part}) == 1
     assert len(part) == 2
+
+
+def test_a_first_step_is_kept_apart_from_a_whole_trajectory_of_one_step(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 3)
+    run_id = start_run(store, dataset_id)
+    first = [replace(trajectory(pair_id, 1), whole=False) for pair_id in ids[:2]]
+    with store.writing() as session:
+        trajectories.save_trajectories(session, run_id, [*first, trajectory(ids[2], 1)])
+        detections.save_detections(
+            session, [DetectionRow(pair_id, 0.2 * pair_id, ()) for pair_id in ids]
+        )
+    with store.reading() as session:
+        stored = trajectories.trajectories_of(session, run_id, ids)
+        assert [stored[pair_id].whole for pair_id in ids] == [False, False, True]
+        assert trajectories.has_first_steps(session, run_id)
+
+        def lacking(**which: Any) -> list[int]:
+            listed = trajectories.lacking_steps(session, run_id, dataset_id, **which)
+            return [pair_id for pair_id, _ in listed]
+
+        assert lacking() == ids[:2]
+        assert lacking(top=2) == lacking(above=0.4) == lacking(among=ids[1:]) == ids[1:2]
+        unjudged = detections.unjudged(session, run_id, 7, 0, 9, only_whole=True)
+        assert unjudged == ids[2:]
+    whole = trajectory(ids[0], 5)
+    with store.writing() as session:
+        trajectories.save_trajectories(session, run_id, [whole])
+        # A job that still has the first step in its hands does not take the others away.
+        trajectories.save_trajectories(session, run_id, [first[0]])
+    with store.reading() as session:
+        assert same(trajectories.get_trajectory(session, ids[0]), whole)
+
+
+def test_a_copys_first_step_is_replaced_by_its_whole_trajectory_only(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 1)
+    run_id = start_run(store, dataset_id)
+    whole, other = trajectory(ids[0], 5), trajectory(ids[0], 5, seed=1)
+    for made in (replace(trajectory(ids[0], 1), whole=False), whole, other):
+        with store.writing() as session:
+            copy_trajectories.save_copies(session, run_id, ["A dog"], [made])
+    with store.reading() as session:
+        (stored,) = copy_trajectories.copies_of(session, run_id, [(ids[0], "A dog")]).values()
+    assert same(stored, whole)

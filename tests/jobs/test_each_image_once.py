@@ -11,6 +11,8 @@ from PIL import Image
 
 from backend.engine.familiarity import Familiarity
 from backend.jobs import image_batches, score_dataset
+from backend.jobs.scoring_stages import TRAJECTORIES
+from backend.progress import no_progress
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.checkpoints import drawn_pairs
@@ -54,15 +56,17 @@ def test_each_image_is_decoded_and_encoded_once(
     # Those that the model does not know are recognised without encoding anything again.
     known = Familiarity.of_model(engine.settings.model)
     assert known is not None
-    scored = score_dataset._trajectories(
-        workspace.store, engine, run, folder, total, lambda done, total, what: None, known
-    )
+
+    def compute(known: Familiarity | None) -> score_dataset._Done:
+        store = workspace.store
+        waiting = score_dataset._unscored(store, run)
+        work = score_dataset._Work(TRAJECTORIES, engine.exploring, waiting, total, known=known)
+        return score_dataset._trajectories(store, engine, run, folder, work, None, no_progress)
+
+    scored = compute(known)
     assert (scored.scored, scored.unreadable, scored.unknown) == (total, 0, 0)
     assert decoded == {f"{number}.png": 1 for number in range(IMAGES)}
     assert sum(encoded) == IMAGES
     # A second time there is nothing left to do.
-    again = score_dataset._trajectories(
-        workspace.store, engine, run, folder, total, lambda done, total, what: None
-    )
-    assert again.pairs == 0
+    assert compute(None).pairs == 0
     workspace.store.close()

@@ -1,5 +1,6 @@
 """Verdicts that a page posts: each is saved for the pair that was seen, or comes back."""
 
+import threading
 from datetime import timedelta
 from typing import Any
 
@@ -12,10 +13,12 @@ from backend.review.views import PairView
 from backend.workspace import Workspace
 from db.column_types import now
 from db.models import Claim
+from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.test_review import Page, Request, decisions
-from traced_ui.read_ahead import DEPTH, Batch, answer
-from traced_ui.review_actions import ReviewActions
+from traced_ui.read_ahead import DEPTH, Batch, Shown, answer, with_later_steps
+from traced_ui.review_actions import ReviewActions, drawn_pair
 from traced_ui.server import create_app
+from traced_ui.steps import steps_list
 
 
 @pytest.fixture
@@ -235,3 +238,39 @@ def test_a_post_is_checked_before_anything_is_done(workspace: Workspace) -> None
     said = client.post("/review/acts", json=post).json()
     assert "no longer in the database" in said["returned"]
     assert decisions(workspace).count("drop") == 0
+
+
+def test_the_later_steps_of_the_pair_on_the_page_come_without_its_lock(
+    actions: ReviewActions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = Reader(actions)
+    pair = page.session.pair_id
+    assert pair is not None
+    shown = Shown(session="one", pair=pair)
+    assert with_later_steps(actions, page.session, shown) == {"chart": None, "steps": None}
+
+    free: list[bool] = []
+
+    def try_lock() -> None:
+        free.append(page.session.lock.acquire(timeout=5))
+        page.session.lock.release()
+
+    def complete(pair_id: int) -> bool:
+        verdict = threading.Thread(target=try_lock)
+        verdict.start()
+        verdict.join()
+        return True
+
+    monkeypatch.setattr(actions.workspace.review, "complete", complete)
+    drawn = with_later_steps(actions, page.session, shown)
+    assert free == [True], "a verdict would have to wait"
+    assert drawn["steps"] == drawn_pair(page.view(pair)).steps
+    assert drawn["chart"] is not None
+    gone = Shown(session="one", pair=2**40)
+    assert with_later_steps(actions, page.session, gone)["steps"] is None
+
+
+def test_the_page_says_that_only_the_first_step_is_known() -> None:
+    whole = trajectory("a red dog", [0.1, -0.2, 0.1], 0.5)
+    assert "Only the first step" in steps_list(whole.first_step())
+    assert "Only the first step" not in steps_list(whole)

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from backend.engine.detection.families import (
     BY_THEORY,
+    EIGHT_SIGNS,
     EVERY,
     PAPERS_OWN,
     S_0,
@@ -46,7 +47,9 @@ from backend.engine.detection.families import (
 )
 from backend.engine.detection.features import NAMES, Matrix, unheard
 from backend.engine.detection.localisation import DEFAULT, WordWeights
-from backend.engine.detection.types import DETECTORS
+from backend.engine.detection.types import DETECTORS, FIRST_STEP_DETECTORS
+from backend.engine.expectation import listening
+from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError, TrainingError
 
 FOLDS = 3
@@ -91,17 +94,29 @@ class Classifier:
 
     `words`: the weights of suspect words' signs for this model and dataset; `captioner`: the
     captioner it was trained with (`Expectation.captioner`), "" if none. Expectations of other
-    captioners are not comparable and are ignored.
+    captioners are not comparable and are ignored. `first_step`: it was trained on the first step of
+    trajectories, and reads nothing beyond it.
     """
 
     model: Model
     calibration: Calibration
     words: WordWeights = DEFAULT
     captioner: str = ""
+    first_step: bool = False
 
     @property
     def kind(self) -> str:
         return self.model.kind
+
+    @property
+    def needs_steps(self) -> bool:
+        """Whether it can only judge whole trajectories."""
+        return not self.first_step and self.kind not in FIRST_STEP_DETECTORS
+
+    def read(self, trajectory: Trajectory) -> Trajectory:
+        """What it reads of a trajectory: of its captioner alone, and no step beyond its own."""
+        (heard,) = listening([trajectory], self.captioner)
+        return heard.first_step() if self.first_step else heard
 
     def predict(self, features: Matrix) -> Weights:
         """Probability of error in [0, 1] of each row of `feature_matrix`, shape [n]."""
@@ -119,6 +134,7 @@ class Classifier:
                 "model": self.model.to_json(),
                 "words": self.words.to_json(),
                 "captioner": self.captioner,
+                "first_step": self.first_step,
             }
         ).encode()
 
@@ -138,6 +154,7 @@ class Classifier:
             Calibration(slope, offset, share),
             WordWeights.from_json(value.get("words")),
             str(value.get("captioner", "")),
+            bool(value.get("first_step", False)),
         )
 
 
@@ -355,6 +372,7 @@ def families_of(detector: str, labelled: bool) -> Families:
         "paper": lambda: papers_families(PAPERS_OWN),
         "s_0 alone": lambda: [],
         "nine signs": _signs_family,
+        "eight signs": lambda: _signs_family(EIGHT_SIGNS),
         "logistic": _logistic_family,
         "cart": lambda: _cart_family(*columns),
         "xgboost": lambda: _boosted_family(*columns),
@@ -372,9 +390,10 @@ def _family_each(models: Iterable[Model]) -> Families:
     return [(model, [model]) for model in models]
 
 
-def _signs_family() -> Families:
+def _signs_family(template: NineSigns | None = None) -> Families:
     """One fit covers every share; the largest comes first, so that it wins ties."""
-    return [(NineSigns(), [NineSigns(share) for share in reversed(SHARES)])]
+    signs = template or NineSigns()
+    return [(signs, [replace(signs, share=share) for share in reversed(SHARES)])]
 
 
 def _logistic_family() -> Families:

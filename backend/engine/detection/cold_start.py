@@ -40,6 +40,7 @@ from backend.engine.detection.families import S_0, Linear, Weights, fitted
 from backend.engine.detection.features import Matrix, feature_matrix
 from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.reasons import backbone_of
+from backend.engine.detection.types import detector_for
 from backend.engine.detection.word_weights import Spans, fit_word_weights
 from backend.engine.noise import ImageCaption, inject
 from backend.engine.trajectories.trajectory import Trajectory
@@ -87,12 +88,17 @@ def cold_start(
     progress: Ticker | None = None,
     seed: int = 0,
     detector: str = "best",
+    whole: bool = True,
 ) -> ColdStart:
     """Train on at most `maximum_pairs` pairs, predict all of them.
 
-    `groups`: the image of each pair; `detector`: see `choose`. A dataset that is too small for
-    training is ranked by s_0 alone; the report's "basis_note" says why.
+    `groups`: the image of each pair; `detector`: see `choose`; `whole`: False to use nothing beyond
+    the first step of the trajectories (see `detector_for`, which may raise). A dataset that is too
+    small for training is ranked by s_0 alone; the report's "basis_note" says why.
     """
+    detector = detector_for(detector, whole)
+    if not whole:
+        trajectories, score = first_steps(trajectories), of_first_steps(score)
     originals = feature_matrix(trajectories)
     groups = list(range(len(captions))) if groups is None else list(groups)
     if len(captions) < FEWEST_PAIRS:
@@ -112,7 +118,8 @@ def cold_start(
     p_used = plain(chosen.out_of_fold[: len(used)])
     calibration = Calibration(plain.slope, plain.offset, estimated_share(p_used))
     model = fitted(chosen.model, features, labels, weights)
-    classifier = Classifier(model, calibration, copies.words or DEFAULT, copies.captioner)
+    words = copies.words or DEFAULT
+    classifier = Classifier(model, calibration, words, copies.captioner, first_step=not whole)
     p_error = classifier.predict(originals)
     apart = unseen_log_odds(
         chosen.model, features, labels, weights, folds,
@@ -129,7 +136,7 @@ def cold_start(
         "folds": FOLDS,
         "word_weights": "fitted" if copies.words is not None else "default",
         "captioner": copies.captioner,
-        "backbone": backbone_of(model, features, labels, weights),
+        "backbone": backbone_of(model, features, labels, weights, whole),
     }
     return ColdStart(p_error, classifier, report)
 
@@ -190,6 +197,16 @@ def drawn_by_image(groups: Sequence[Hashable], at_most: int, seed: int) -> list[
         if len(drawn) + len(images[number]) <= at_most:
             drawn += images[number]
     return sorted(drawn or images[0][:at_most] if images else [])
+
+
+def first_steps(trajectories: Sequence[Trajectory]) -> list[Trajectory]:
+    """What is known of each after its first step."""
+    return [trajectory.first_step() for trajectory in trajectories]
+
+
+def of_first_steps(score: ScoreCaptions) -> ScoreCaptions:
+    """`score`, without what it may know beyond first steps."""
+    return lambda requests: first_steps(score(requests))
 
 
 def captioner_of(trajectories: Sequence[Trajectory]) -> str:

@@ -49,6 +49,8 @@ NINE = tuple(
         "second opinion: largest deletion gain",
     )
 )
+#: NINE without the only sign that needs more than the first step of a trajectory.
+EIGHT = tuple(column for column in NINE if NAMES[column] != "gain of the best step")
 PAPERS_OWN = (0, *(NAMES.index(name) for name in PAPER))
 
 
@@ -140,6 +142,8 @@ class NineSigns:
     """Logistic regression on NINE signs with sign constraints from theory: the baseline for more
     features and trees. Fifty labelled pairs are enough for it, and it is interpretable (`reasons`).
 
+    `EIGHT_SIGNS` is the same without the sign that needs more than the first step.
+
     `share`: its weight in the log-odds; the rest comes from s_0 alone. Chosen by cross-validation,
     which may also choose s_0 alone.
     """
@@ -166,7 +170,7 @@ class NineSigns:
         return odds
 
     def contributions(self, features: Matrix) -> Matrix:
-        """Contribution of each of NINE to the log-odds relative to an average row, [rows, 9]."""
+        """Contribution of each sign to the log-odds relative to an average row, [rows, signs]."""
         weighted = self.share * self.signs.contributions(features)
         weighted[:, 0] += (1 - self.share) * self.alone.contributions(features)[:, 0]
         return weighted
@@ -449,6 +453,8 @@ def _logistic(
 
 #: s_0 alone, as log-odds.
 S_0 = Linear("s_0 alone", (NAMES.index("log-odds of s_0"),))
+#: What needs no step of a trajectory after the first.
+EIGHT_SIGNS = NineSigns(signs=Linear("eight signs", EIGHT, 0.1, _signs(EIGHT)))
 #: s_0 and the trajectory's columns, each constrained to its sign from theory.
 BY_THEORY = Linear("logistic", THEORY, 0.1, _signs(THEORY))
 
@@ -461,7 +467,7 @@ def from_json(value: dict[str, Any]) -> Model:
         return Boosted.from_json(value)
     if value["kind"] == "ensemble":
         return Ensemble.from_json(value)
-    if value["kind"] == "nine signs":
+    if value["kind"] in (NineSigns().kind, EIGHT_SIGNS.kind):
         return NineSigns.from_json(value)
     if value["kind"] == "heard":
         return Heard.from_json(value)

@@ -12,7 +12,8 @@ A weighted mean of signs (`WordWeights`), each in [0, 1]:
 * *surprise*: how little a captioner expected the word, relative to the word it expected least,
   if one has read the caption (`engine/expectation.py`).
 
-Signs that are not available are left out and their weight is redistributed.
+Signs that are not available are left out and their weight is redistributed. Where only the first
+step is known (`Trajectory.whole`), *gain* takes the place of *order* and *peak*.
 
 If the probability of error is known, scores are scaled by it, so that right captions stay unmarked.
 Words the model does not read have no score.
@@ -75,6 +76,8 @@ def word_signs(trajectory: Trajectory) -> tuple[NDArray[np.float64], NDArray[np.
     words = len(trajectory.first_step_scores)
     signs = np.zeros((words, len(SIGNS)))
     gain, order, peak = _along_the_trajectory(trajectory)
+    if not trajectory.whole:
+        order = peak = gain
     signs[:, 0], signs[:, 1], signs[:, 2] = gain, order, peak
     auxiliary, expectation = trajectory.auxiliary, trajectory.expectation
     if auxiliary is not None:

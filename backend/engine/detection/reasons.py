@@ -2,7 +2,8 @@
 
 In a logistic regression, a sign contributes its weight times its deviation from the average
 caption's. Every classifier is stored with a backbone of nine signs (`backbone_of`): the classifier
-itself if it is the nine-sign model, otherwise a nine-sign model fitted to the same labels.
+itself if it is the nine-sign model, otherwise a nine-sign model fitted to the same labels. Where
+only the first step of trajectories is known, there are eight (`families.EIGHT_SIGNS`).
 Explaining a pair therefore needs neither trees nor a scorer, only stored numbers.
 """
 
@@ -13,6 +14,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from backend.engine.detection.families import (
+    EIGHT,
+    EIGHT_SIGNS,
     NINE,
     Heard,
     Labels,
@@ -56,11 +59,14 @@ class Reasons:
     is_exact: bool
 
 
-def backbone_of(model: Model, features: Matrix, labels: Labels, weights: Weights) -> dict[str, Any]:
+def backbone_of(
+    model: Model, features: Matrix, labels: Labels, weights: Weights, whole: bool = True
+) -> dict[str, Any]:
     """The nine-sign backbone of a fitted model, as JSON for its report; fitted to the same labels
-    if the model is of another family."""
+    if the model is of another family. `whole`: False for eight signs of first steps."""
     is_exact = isinstance(model.model if isinstance(model, Heard) else model, NineSigns)
-    backbone = model if is_exact else fitted(NineSigns(), features, labels, weights)
+    signs = NineSigns() if whole else EIGHT_SIGNS
+    backbone = model if is_exact else fitted(signs, features, labels, weights)
     if isinstance(backbone, Heard):
         return {
             "exact": is_exact,
@@ -82,13 +88,17 @@ def reasons_of(
     heard = trajectory.expectation is not None and trajectory.expectation.captioner == captioner
     use_words = heard and "heard" in backbone
     signs = NineSigns.from_json(backbone["heard" if use_words else "bare"])
+    columns = signs.signs.columns
+    if columns == EIGHT:
+        trajectory = trajectory.first_step()
     features = feature_matrix([trajectory])
     contributions = signs.contributions(features)[0]
-    values = features[0, list(NINE)]
+    values = features[0, list(columns)]
     values[0] = trajectory.scores[0]
+    names = [SIGNS[NINE.index(column)] for column in columns]
     listed = [
         Reason(sign, round(float(c), 4), float(v), _words(sign, trajectory))
-        for sign, c, v in zip(SIGNS, contributions, values, strict=True)
+        for sign, c, v in zip(names, contributions, values, strict=True)
         if abs(c) > 1e-6
     ]
     listed.sort(key=lambda reason: -abs(reason.contribution))

@@ -25,12 +25,15 @@ from backend.engine.detection.cold_start import (
     ScoreCaptions,
     balanced,
     estimated_share,
+    first_steps,
     make_copies,
+    of_first_steps,
 )
 from backend.engine.detection.families import fitted
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import DEFAULT
 from backend.engine.detection.reasons import backbone_of
+from backend.engine.detection.types import detector_for
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
 
@@ -64,8 +67,10 @@ def retrain(
     progress: Ticker | None = None,
     seed: int = 0,
     detector: str = "best",
+    whole: bool = True,
 ) -> Retrained:
-    """Train a candidate. `labels`: 1 wrong, 0 right, None no verdict; `detector`: see `choose`.
+    """Train a candidate. `labels`: 1 wrong, 0 right, None no verdict; `detector`: see `choose`;
+    `whole`: as in `cold_start`.
 
     Raises TrainingError with fewer than FEWEST_VERDICTS verdicts, stating how many are missing.
     """
@@ -75,6 +80,9 @@ def retrain(
             f"{len(decided)} verdicts are right or wrong; training needs {FEWEST_VERDICTS}. Decide "
             f"{FEWEST_VERDICTS - len(decided)} more pairs."
         )
+    detector = detector_for(detector, whole)
+    if not whole:
+        trajectories, score = first_steps(trajectories), of_first_steps(score)
     originals = feature_matrix(trajectories)
     groups = list(range(len(captions))) if groups is None else list(groups)
     copies = make_copies(captions, score, groups, maximum_pairs, seed, progress)
@@ -104,7 +112,8 @@ def retrain(
         share = estimated_share(plain(others)) if len(others) else None
         calibration = Calibration(plain.slope, plain.offset, share)
     model = fitted(chosen.model, features, target, weights)
-    classifier = Classifier(model, calibration, copies.words or DEFAULT, copies.captioner)
+    words = copies.words or DEFAULT
+    classifier = Classifier(model, calibration, words, copies.captioner, first_step=not whole)
     p_error = classifier.predict(originals)
     apart = unseen_log_odds(
         chosen.model, features, target, weights, folds,
@@ -123,7 +132,7 @@ def retrain(
         "verdicts_right": int(len(decided) - verdict_labels.sum()),
         "word_weights": "fitted" if copies.words is not None else "default",
         "captioner": copies.captioner,
-        "backbone": backbone_of(model, features, target, weights),
+        "backbone": backbone_of(model, features, target, weights, whole),
     }
     return Retrained(classifier, p_error, report)
 

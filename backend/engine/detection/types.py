@@ -2,11 +2,30 @@
 
 from dataclasses import dataclass
 
+from backend.errors import SettingsError
+
 #: Valid detector names: "best" selects among several families, the others name a single one.
 DETECTORS = (
-    "best", "paper", "s_0 alone", "nine signs", "logistic", "cart", "xgboost", "xgboost on s_0",
-    "ensemble",
+    "best", "paper", "s_0 alone", "nine signs", "eight signs", "logistic", "cart", "xgboost",
+    "xgboost on s_0", "ensemble",
 )  # fmt: skip
+#: Those of them that need no step of a trajectory after the first.
+FIRST_STEP_DETECTORS = ("s_0 alone", "eight signs")
+
+
+def detector_for(name: str, whole: bool) -> str:
+    """The detector to train if trajectories are `whole`, or of which only the first step is known.
+
+    "best" is then the eight signs. Raises SettingsError for a detector that needs later steps.
+    """
+    if whole or name in FIRST_STEP_DETECTORS:
+        return name
+    if name != "best":
+        raise SettingsError(
+            f"The detector '{name}' needs whole trajectories, and only the first step of some is "
+            f"known here. Compute all of them, or use {' or '.join(FIRST_STEP_DETECTORS)}."
+        )
+    return "eight signs"
 
 
 @dataclass(frozen=True)

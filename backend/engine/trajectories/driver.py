@@ -145,6 +145,7 @@ def _finish(
                         vectors[[place[text] for text in alone[number]]] @ images[number],
                     )
                 ),
+                whole=result.whole,
             ),
         )
 

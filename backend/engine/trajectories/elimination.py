@@ -4,6 +4,10 @@ Deletes words (or the model's tokens) one by one, down to the empty caption: T =
 model's context are not deleted and are omitted from every candidate; otherwise they would move into
 the context as earlier words are deleted.
 
+A trajectory of L words asks for L (L + 1) / 2 scores. *Lazy* elimination (`Exploring.lazy` = m)
+asks for at most L + m (L - 1): all deletions at step 1, and then only those of the m words whose
+deletion gained most when it was last asked. Step 1 is exact, later steps are an approximation.
+
 >>> from backend.engine.captions import Caption
 >>> caption = Caption.parse("a red dog")
 >>> [caption.without([i]) for i in range(3)]  # the candidates of step 1
@@ -15,7 +19,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from backend.engine.captions import Caption
-from backend.engine.scoring.protocol import BoolArray, TokenReader, Tokens
+from backend.engine.scoring.protocol import BoolArray, FloatArray, TokenReader, Tokens
 from backend.engine.trajectories.edited_text import EditedText
 from backend.engine.trajectories.exploring import (
     AskScores,
@@ -26,6 +30,28 @@ from backend.engine.trajectories.exploring import (
 )
 
 Tokenise = Callable[[Sequence[str]], list[Tokens]]
+
+
+class LastGains:
+    """What the deletion of each word, or token, gained in s when it was last asked."""
+
+    def __init__(self, exploring: Exploring) -> None:
+        self._most = exploring.lazy
+        self._sign = 1.0 if exploring.direction == "maximise" else -1.0
+        self._gains: dict[int, float] = {}
+
+    def most_promising(self, left: Sequence[int]) -> list[int]:
+        """Those of `left` to ask at the next step, in the order of the caption: all of them at the
+        first step and without `lazy`. Ties go to the first."""
+        if self._most is None or not self._gains:
+            return list(left)
+        ranked = sorted(left, key=lambda word: -self._sign * self._gains[word])
+        return sorted(ranked[: self._most])
+
+    def update(self, asked: Sequence[int], gains: FloatArray) -> None:
+        """`gains`: in s over the caption of the step before, shape [len(asked)]."""
+        if self._most is not None:
+            self._gains |= zip(asked, gains.tolist(), strict=True)
 
 
 def eliminate_words(
@@ -42,18 +68,22 @@ def eliminate_words(
     texts, captions, removed = [start], [], list[int]()
     left = list(range(words_read))
     first = np.zeros(0, np.float32)
-    while left:
-        candidates = [caption.without((*removed, word, *behind)) for word in left]
+    gains = LastGains(exploring)
+    while left and (exploring.whole or not removed):
+        asked = gains.most_promising(left)
+        candidates = [caption.without((*removed, word, *behind)) for word in asked]
         read = tokenise(candidates)
         step_scores = yield AskScores(read)
         if not removed:
             first = step_scores
+        gains.update(asked, step_scores - scores[-1])
         best = exploring.best(read, step_scores)
-        removed.append(left.pop(best))
+        removed.append(asked[best])
+        left.remove(asked[best])
         scores.append(float(step_scores[best]))
         texts.append(read[best])
         captions.append(candidates[best])
-    return SearchResult(texts, captions, scores, removed, first)
+    return SearchResult(texts, captions, scores, removed, first, not left)
 
 
 def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) -> Explorer:
@@ -63,18 +93,22 @@ def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) ->
     texts, captions, changed = [start], list[str](), list[int]()
     first = np.zeros(0, np.float32)
     left = list(range(text.editable))
-    while left:
-        read = [tuple(start[i] for i in left if i != gone) for gone in left]
+    gains = LastGains(exploring)
+    while left and (exploring.whole or not changed):
+        asked = gains.most_promising(left)
+        read = [tuple(start[i] for i in left if i != gone) for gone in asked]
         step_scores = yield AskScores(read)
         if not changed:
             first = text.by_word(step_scores, words_read, scores[0], exploring.direction)
+        gains.update(asked, step_scores - scores[-1])
         best = exploring.best(read, step_scores)
-        changed.append(text.word_of[left[best]])
-        text.edit(left.pop(best), "")
+        changed.append(text.word_of[asked[best]])
+        text.edit(asked[best], "")
+        left.remove(asked[best])
         scores.append(float(step_scores[best]))
         texts.append(read[best])
         captions.append(str(text))
-    return SearchResult(texts, captions, scores, changed, first)
+    return SearchResult(texts, captions, scores, changed, first, not left)
 
 
 def eliminate(

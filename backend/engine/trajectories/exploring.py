@@ -42,6 +42,8 @@ class Exploring:
     auxiliary: bool = (
         True  #: record the auxiliary score if there is one; it never affects which edit is chosen
     )
+    whole: bool = True  #: False: only the first step; does not tell runs apart
+    lazy: int | None = None  #: Elimination asks so many words again per step; None: all (exact)
 
     def __post_init__(self) -> None:
         from backend.engine.trajectories.explorers import EXPLORERS  # circular import
@@ -57,14 +59,18 @@ class Exploring:
         for name in ("steps", "top", "candidates"):
             if getattr(self, name) < 1:
                 raise SettingsError(f"{name} must be at least 1.")
+        if self.lazy is not None and (self.lazy < 1 or self.kind.replaces_tokens):
+            raise SettingsError("lazy is for elimination, and must be at least 1.")
 
     def parameters(self) -> dict[str, object]:
-        """What a run records besides the name; the direction only if it is not the default."""
+        """What a run records besides the name; direction and `lazy` only if not the default."""
         common: dict[str, object] = {}
         if self.direction != "maximise":
             common["direction"] = self.direction
         if self.auxiliary:
             common[_AUXILIARY] = True
+        if self.lazy is not None:
+            common["lazy"] = self.lazy
         return common | {name: getattr(self, name) for name in self.kind.parameters}
 
     @property
@@ -84,7 +90,7 @@ class Exploring:
 
         Runs from before there was an auxiliary score have none, and neither must runs that are
         compared with them."""
-        known = {field.name for field in fields(cls)} - {"name", "auxiliary"}
+        known = {field.name for field in fields(cls)} - {"name", "auxiliary", "whole"}
         values: dict[str, Any] = {k: v for k, v in parameters.items() if k in known}
         return cls(name, auxiliary=bool(parameters.get(_AUXILIARY, False)), **values)
 
@@ -122,7 +128,8 @@ class SearchResult:
 
     `texts`: x_0 … x_T as tokens; `captions`: x_1 … x_T as readable text; `scores`: s_0 … s_T;
     `changed`: the index of the word edited at each step; `first`: for each word that the model
-    reads, the best score of an edit of that word alone.
+    reads, the best score of an edit of that word alone; `whole`: False if the explorer stopped
+    after the first step (`Exploring.whole`) although there are more.
     """
 
     texts: list[Tokens]
@@ -130,6 +137,7 @@ class SearchResult:
     scores: list[float]
     changed: list[int]
     first: FloatArray
+    whole: bool = True
 
 
 Explorer = Generator[AskScores | AskGains, FloatArray, SearchResult]

@@ -10,6 +10,7 @@ pair depend only on the run's seed and the caption, not on which pairs are proce
 """
 
 import zlib
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +42,7 @@ def greedy_coordinate_descent(
     scores = [float((yield AskScores([now]))[0])]
     first = np.full(words_read, scores[0], np.float32)
     result = SearchResult([now], [], scores, [], first)
-    for step in range(exploring.steps if text.editable else 0):
+    for step in range(steps_of(exploring, text)):
         top = best_replacements((yield AskGains(now)), now, allowed, exploring)
         drawn = _draw(top, exploring.candidates, rng)
         candidates = [_exchanged(now, j, v) for j, v in drawn]
@@ -53,7 +54,7 @@ def greedy_coordinate_descent(
             )
         best = exploring.best(candidates, candidate_scores)
         now = _take(result, text, reader, now, *drawn[best], float(candidate_scores[best]))
-    return result
+    return replace(result, whole=exploring.whole or len(result.changed) in (0, exploring.steps))
 
 
 def fast_greedy_coordinate_descent(
@@ -69,7 +70,7 @@ def fast_greedy_coordinate_descent(
     scores = [float((yield AskScores([now]))[0])]
     first = np.full(words_read, scores[0], np.float32)
     result = SearchResult([now], [], scores, [], first)
-    for step in range(exploring.steps if text.editable else 0):
+    for step in range(steps_of(exploring, text)):
         shorter = [now[:j] + now[j + 1 :] for j in range(len(now))]
         deleted = yield AskScores(shorter)
         if step == 0:
@@ -81,7 +82,14 @@ def fast_greedy_coordinate_descent(
         candidate_scores = yield AskScores(candidates)
         best = exploring.best(candidates, candidate_scores)
         now = _take(result, text, reader, now, j, int(top[best]), float(candidate_scores[best]))
-    return result
+    return replace(result, whole=exploring.whole or len(result.changed) in (0, exploring.steps))
+
+
+def steps_of(exploring: Exploring, text: EditedText) -> int:
+    """The number of steps to take; 0 in a caption without words."""
+    if not text.editable:
+        return 0
+    return exploring.steps if exploring.whole else 1
 
 
 def best_replacements(

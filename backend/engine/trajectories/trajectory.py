@@ -1,6 +1,6 @@
 """The caption trajectory: the result of Algorithm 1 (TRACED §3.2) for one pair."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -46,6 +46,7 @@ class Trajectory:
       removed[:t] and need not be stored.
     * `auxiliary`: the model's second score, if it has one.
     * `expectation`: a captioner's probabilities of the words of x_0, if one was run.
+    * `whole`: False if only the first step is known: T is 1, and there are more.
     """
 
     caption: Caption
@@ -57,6 +58,22 @@ class Trajectory:
     captions: tuple[str, ...] | None = None
     auxiliary: AuxiliaryScores | None = None
     expectation: Expectation | None = None
+    whole: bool = True
+
+    def first_step(self) -> "Trajectory":
+        """What is known after step 1: the single edits, and the best of them as x_1."""
+        if self.steps <= 1:
+            return self
+        second = self.auxiliary
+        return replace(
+            self,
+            scores=self.scores[:2],
+            similarities=self.similarities[:2],
+            removed=self.removed[:1],
+            captions=None if self.captions is None else self.captions[:1],
+            auxiliary=second and AuxiliaryScores(second.scores[:2], second.first_step_scores),
+            whole=False,
+        )
 
     @property
     def steps(self) -> int:

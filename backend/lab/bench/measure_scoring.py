@@ -120,7 +120,7 @@ def measure(
     base = image_seconds + plain_score
     return Measured(
         scorer=kind,
-        explorer=exploring.name,
+        explorer=name_of(exploring),
         pairs=pairs,
         words=words,
         precision=precision,
@@ -150,6 +150,16 @@ def measure(
         same_trajectories=sum(_same(fast[i], slow[i]) for i in fast) if slow else None,
         largest_difference=max(_difference(fast[i], slow[i]) for i in fast) if slow else None,
     )
+
+
+def name_of(exploring: Exploring) -> str:
+    """>>> name_of(Exploring(lazy=2)), name_of(Exploring("gcd", whole=False))
+    ('elimination, lazy 2', 'gcd, first step')
+    """
+    name = exploring.name
+    if exploring.lazy is not None:
+        name += f", lazy {exploring.lazy}"
+    return name if exploring.whole else f"{name}, first step"
 
 
 @torch.inference_mode()

@@ -1,7 +1,7 @@
 """Several measurements combined into one report."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from backend.engine.scoring.loading import choose_device, choose_precision
 from backend.engine.trajectories.exploring import Exploring
@@ -32,10 +32,13 @@ def run_bench(
     device: str | None,
     precision: str | None,
     progress: Progress,
+    lazies: Sequence[int] = (),
+    first_step: bool = False,
 ) -> BenchReport:
-    """Measure every scorer with every explorer.
+    """Measure every scorer with every explorer, and with lazy elimination for each of `lazies`.
 
-    `words`: range of caption lengths, such as "8-20". Raises SettingsError for unknown names and
+    `words`: range of caption lengths, such as "8-20"; `first_step`: also the first step of each
+    explorer alone. Raises SettingsError for unknown names and
     invalid ranges.
     """
     where = choose_device(device)
@@ -47,6 +50,9 @@ def run_bench(
     if not 1 <= first <= last:
         raise SettingsError(f"'{words}' is not a range of words; write it as 8-20.")
     chosen = [Exploring(name) for name in explorers or ["elimination"]]
+    if first_step:
+        chosen += [replace(exploring, whole=False) for exploring in chosen]
+    chosen += [Exploring(lazy=lazy) for lazy in lazies]
     unknown = set(scorers) - set(SCORERS)
     if unknown:
         raise SettingsError(f"There is no scorer '{unknown.pop()}'; use {', '.join(SCORERS)}.")
@@ -62,13 +68,13 @@ def run_bench(
 def table(results: Sequence[Measured]) -> str:
     """The measurements and the paper's overheads as a table for a terminal."""
     lines = [
-        f"{'scorer':9} {'explorer':12} {'pairs/s':>8} {'speedup':>8} {'overhead':>9} "
+        f"{'scorer':9} {'explorer':23} {'pairs/s':>8} {'speedup':>8} {'overhead':>9} "
         f"{'limit':>6} {'plain':>7} {'paper':>6} {'time/arithmetic':>16}  same"
     ]
     for r in results:
         paper = PAPER_OVERHEADS.get((r.scorer, r.explorer))
         lines.append(
-            f"{r.scorer:9} {r.explorer:12} {r.pairs_per_second:8.2f} {_number(r.speedup):>8} "
+            f"{r.scorer:9} {r.explorer:23} {r.pairs_per_second:8.2f} {_number(r.speedup):>8} "
             f"{r.overhead:9.2f} {r.operations_limit_overhead:6.2f} "
             f"{_number(r.reference_overhead):>7} {_number(paper):>6} {r.bound_ratio:16.2f}  "
             + (f"{r.same_trajectories}/{r.pairs}" if r.same_trajectories is not None else "–")

@@ -233,8 +233,8 @@ def _transfers(
     if not plan.trained_on:
         return []
     scored = {
-        one: _scored(plan, name, scorer, exploring, one, seed)
-        for one in dict.fromkeys((*plan.trained_on, noise))
+        generator: _scored(plan, name, scorer, exploring, generator, seed)
+        for generator in dict.fromkeys((*plan.trained_on, noise))
     }
     return [
         transfer(
@@ -252,7 +252,7 @@ def _scored(
     prepare(scorer, pairs, test_half(pairs, seed), fit=LEMON.get(name, "fix"))
     what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
     made = trajectories_of(plan.cache, what, scorer, exploring, pairs)
-    return pairs, with_captioner(plan.cache, what, _captioner(plan, seed), made, pairs)
+    return pairs, with_captioner(plan.cache, what, captioner_of(plan, seed), made, pairs)
 
 
 def _run(
@@ -261,7 +261,7 @@ def _run(
     pairs, trajectories = _scored(plan, name, scorer, exploring, noise, seed)
     test = test_half(pairs, seed)
     what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
-    captioner = _captioner(plan, seed)
+    captioner = captioner_of(plan, seed)
     weights = None
     if plan.word_weights == "fitted":
         weights = word_weights_of(plan.cache, what, scorer, captioner, exploring, pairs, test, seed)
@@ -296,7 +296,7 @@ def _run(
     return figures, curve
 
 
-def _captioner(plan: Plan, seed: int) -> Captioner | None:
+def captioner_of(plan: Plan, seed: int) -> Captioner | None:
     """The captioner that the plan names, or the embedded one if the scorers are embedded."""
     device = plan.device or "cpu"
     if plan.captioner == "none":

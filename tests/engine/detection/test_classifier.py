@@ -1,9 +1,12 @@
 """Choice, calibration, storage."""
 
 import json
+from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
 from backend.engine.detection.classifier import (
     Calibration,
@@ -12,6 +15,7 @@ from backend.engine.detection.classifier import (
     choose,
     fold_of,
 )
+from backend.engine.detection.cold_start import cold_start
 from backend.engine.detection.families import (
     EVERY,
     PAPERS_OWN,
@@ -22,9 +26,11 @@ from backend.engine.detection.families import (
     Ensemble,
     Linear,
 )
-from backend.engine.detection.features import NAMES, SIGNS, SUMMARY
-from backend.engine.detection.types import DETECTORS
+from backend.engine.detection.features import NAMES, SIGNS, SUMMARY, feature_matrix
+from backend.engine.detection.types import DETECTORS, detector_for
+from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError, TrainingError
+from tests.engine.detection.made_trajectories import World
 
 
 def table(count: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -226,3 +232,40 @@ def test_a_detector_can_be_asked_for_by_name(detector: str) -> None:
         assert chosen.model.kind == detector
     with pytest.raises(SettingsError, match="no detector"):
         choose(features, labels, weights, folds, detector="oracle")
+
+
+def test_a_classifier_of_first_steps_reads_nothing_beyond_them() -> None:
+    world = World(120, 0.4, seed=3)
+    score = cache(lambda requests: world.score(requests))  # which draws noise
+
+    def copies(requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
+        return score(tuple(requests))
+
+    made = cold_start(world.captions, world.trajectories, copies, whole=False)
+    assert made.classifier.first_step
+    assert not made.classifier.needs_steps
+    assert made.report["detector"] == "eight signs"
+    stored = Classifier.from_bytes(made.classifier.to_bytes())
+    assert stored.first_step
+    assert roc_auc_score(world.wrong, made.p_error) > 0.8
+    read = [stored.read(trajectory) for trajectory in world.trajectories]
+    assert {trajectory.steps for trajectory in read} == {1}
+    first = [trajectory.first_step() for trajectory in world.trajectories]
+    again = cold_start(world.captions, first, copies, whole=False)
+    np.testing.assert_allclose(again.p_error, made.p_error)
+    np.testing.assert_array_equal(
+        stored.predict(feature_matrix(read)), stored.predict(feature_matrix(first))
+    )
+
+
+def test_what_needs_later_steps_is_refused_without_them() -> None:
+    assert detector_for("best", True) == "best"
+    assert detector_for("s_0 alone", False) == "s_0 alone"
+    with pytest.raises(SettingsError, match="'xgboost' needs whole trajectories"):
+        detector_for("xgboost", False)
+
+
+def test_a_classifier_stored_before_there_were_first_steps_needs_whole_trajectories() -> None:
+    payload = json.loads(Classifier(Linear("logistic", EVERY), Calibration()).to_bytes())
+    del payload["first_step"]
+    assert Classifier.from_bytes(json.dumps(payload).encode()).needs_steps

@@ -1,6 +1,7 @@
 """Elimination against a plain loop, on real model classes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from backend.engine.scoring.work import Work
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.errors import SettingsError
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.settings import MODELS
 from tests.checkpoints import drawn_pairs, random_blip, random_clip
@@ -239,6 +241,77 @@ def test_minimising_takes_the_best_word_first() -> None:
     assert trajectory.scores.tolist() == [-1, -2, -2, 0]
 
 
+class Pressing(TableScorer):
+    """Worth of words as in a table, but "bad" only counts beside "worse": once that is gone its
+    deletion gains nothing. Counts the texts that it scores."""
+
+    asked = 0
+
+    def score(self, requests: Sequence[tuple[ImageState, Sequence[Any]]]) -> list[FloatArray]:
+        self.asked += sum(len(texts) for _, texts in requests)
+        bad, worse = (1 + list(self.worth).index(word) for word in ("bad", "worse"))
+        return [
+            scores + np.array([2.0 * (bad in t and worse not in t) for t in texts], np.float32)
+            for scores, (_, texts) in zip(super().score(requests), requests, strict=True)
+        ]
+
+
+def test_lazy_elimination_asks_again_only_for_the_most_promising_words() -> None:
+    worth = {"bad": -2.0, "worse": -3.0, "poor": -1.0, "good": 1.0}
+    text = "good bad worse so poor good"
+    exact, lazy = Pressing(worth), Pressing(worth)
+    wanted = run_one(exact, text)
+    actual = run_one(lazy, text, lazy=2)
+    # "bad" was promising at step 1 and is not any more: of it and "poor" the latter goes.
+    assert actual.removed == wanted.removed
+    np.testing.assert_array_equal(actual.first_step_scores, wanted.first_step_scores)
+    assert exact.asked == 1 + 6 * 7 // 2
+    assert lazy.asked == 1 + 6 + 2 * 4 + 1
+    # The word that was most promising is all that is asked again: the order of step 1.
+    hasty = run_one(Pressing(worth), text, lazy=1)
+    assert hasty.removed == (2, 1, 4, 3, 0, 5)
+
+
+@pytest.mark.parametrize("unit", ["word", "token"])
+def test_lazy_elimination_that_asks_for_every_word_is_exact(scorer: Scorer, unit: str) -> None:
+    image, text = drawn_pairs(1, seed=4)[0]
+    state = scorer.encode_images([image])[0]
+    asked = [(state, Caption.parse(text))]
+    exact, lazy = (
+        dict(run_trajectories(scorer, asked, Exploring(unit=unit, lazy=m)))[0]  # type: ignore[arg-type]
+        for m in (None, 99)
+    )
+    assert_same_trajectory(lazy, exact)
+
+
+@pytest.mark.parametrize("name", ["elimination", "gcd", "fast-gcd"])
+def test_a_first_step_is_that_of_the_whole_trajectory(scorer: Scorer, name: str) -> None:
+    image, text = drawn_pairs(1, seed=4)[0]
+    state = scorer.encode_images([image])[0]
+    asked = [(state, Caption.parse(words)) for words in (text, "dog", "")]
+    how = Exploring(name, steps=3, top=8, candidates=9)
+    whole = dict(run_trajectories(scorer, asked, how))
+    first = dict(run_trajectories(scorer, asked, replace(how, whole=False)))
+    assert all(trajectory.whole for trajectory in whole.values())
+    for index, trajectory in first.items():
+        assert_same_trajectory(trajectory, whole[index].first_step())
+        assert trajectory.whole == whole[index].first_step().whole
+    assert (first[0].steps, first[0].whole) == (1, False)
+    # A caption of one word has no second deletion; without words, nothing is left to do.
+    assert first[1].whole == (name == "elimination")
+    assert first[2].whole
+    assert replace(how, whole=False).parameters() == how.parameters(), "the same run"
+
+
+def test_lazy_is_recorded_and_for_elimination_only() -> None:
+    lazy = Exploring(lazy=2)
+    assert Exploring().parameters() == {k: v for k, v in lazy.parameters().items() if k != "lazy"}
+    assert Exploring.recorded(lazy.name, lazy.parameters()) == lazy
+    for wrong in ({"lazy": 0}, {"name": "gcd", "lazy": 2}):
+        with pytest.raises(SettingsError, match="lazy"):
+            Exploring(**wrong)
+
+
 def test_fast_gcd_replaces_the_worst_word_by_the_best() -> None:
     scorer = TableScorer({"bad": -2.0, "good": 1.0, "best": 3.0})
     trajectory = run_one(scorer, "So, bad dog!", name="fast-gcd", steps=2, top=2)
@@ -276,6 +349,7 @@ def test_replacements_are_never_special_and_words_on_request(scorer: Scorer) -> 
 
 WAYS = [
     Exploring(),
+    Exploring(lazy=2),
     Exploring(direction="minimise"),
     Exploring(unit="token"),
     Exploring("gcd", steps=3, top=16, candidates=24, seed=1),

@@ -18,7 +18,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import DatasetFormatError, SettingsError
 from backend.lab.evaluation import evaluate as evaluation
-from backend.lab.evaluation import scored
+from backend.lab.evaluation import fewer_steps, scored
 from backend.lab.evaluation.evaluate import Plan, evaluate, summarise
 from backend.lab.evaluation.labelled import LabelledPairs, from_dataset, from_scenes
 from backend.lab.evaluation.result_figures import figures_of, judge, test_half
@@ -28,7 +28,7 @@ from backend.lab.evaluation.transfer import transfer
 from backend.settings import MODELS
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
-from tests.engine.detection.made_trajectories import COLOURS, NOUNS, World
+from tests.engine.detection.made_trajectories import COLOURS, NOUNS, World, trajectory
 
 PLAN = Plan(scorers=("clip",), noises=("fine-grained",), seeds=1, pairs=60, device="cpu")
 
@@ -244,3 +244,40 @@ def test_a_detector_is_trained_on_one_generator_and_tested_on_another(
         transfer(
             pairs, trajectories, replace(pairs, originals=pairs.captions), trajectories, *settings
         )
+
+
+def test_first_steps_are_compared_with_whole_trajectories(
+    cache: Path, trajectories: list[Trajectory], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fewer_steps, "SPLITS", 2)
+    plan = replace(PLAN, cache=cache, captioner="none")
+    report = fewer_steps.evaluate_steps(plan)
+    all_captions = {r.way: r for r in report.results if r.words is None}
+    first, exact = all_captions[fewer_steps.FIRST], all_captions[fewer_steps.EXACT]
+    assert (exact.questions, exact.same) == (1.0, 1.0)
+    words = [len(trajectory.first_step_scores) for trajectory in trajectories]
+    assert first.questions == pytest.approx(sum(words) / sum(n * (n + 1) / 2 for n in words))
+    for figures in (first, exact):
+        assert figures.auc is not None
+        assert figures.top1 is not None
+        assert 0 < figures.auc < 1
+    by_length = [r for r in report.results if r.words is not None and r.way == fewer_steps.EXACT]
+    assert sum(r.pairs for r in by_length) == first.pairs == PLAN.pairs
+    assert "| clip | all | 60 | first step |" in fewer_steps.markdown(report)
+    with pytest.raises(SettingsError, match="one kind of noise"):
+        fewer_steps.evaluate_steps(replace(plan, noises=("random", "noun")))
+
+
+def test_lazy_elimination_follows_the_exact_one_the_closer_the_more_it_asks() -> None:
+    plain = trajectory("a b c d", [0.3, -0.2, -0.1, 0.2], 0.4)
+    assert plain.peak == 2
+    half = replace(plain, removed=(1, 0, 2, 3))
+    assert fewer_steps._same([plain, half], [plain, plain]) == 0.5
+    assert [fewer_steps.questions(6, m) for m in (1, 2, 5, None)] == [11, 15, 21, 21]
+
+
+def test_captions_grow_by_true_sentences(pairs: LabelledPairs) -> None:
+    longer = fewer_steps.lengthened(pairs, 60, "fine-grained", 0)
+    assert all(a.startswith(b) for a, b in zip(longer.captions, pairs.captions, strict=True))
+    assert {text.count(".") - 1 for text in longer.captions} == {0, 1, 2}
+    assert longer.changed == pairs.changed

@@ -1,0 +1,202 @@
+"""First steps for all pairs, whole trajectories where people look."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from backend.engine.trajectories import depth
+from backend.errors import SettingsError, TrainingError
+from backend.jobs import score_dataset
+from backend.loaded_models import Engine
+from backend.settings import load_settings
+from backend.workspace import Workspace
+from db.queries import classifiers, pairs, trajectories
+from tests.checkpoints import drawn_pairs, random_clip
+from tests.datasets.folders import image_folder
+
+COUNT = 24
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return random_clip(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("data") / "pairs"
+    drawn = drawn_pairs(COUNT, seed=4)
+    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(drawn)]
+    image_folder(path, rows, ())
+    for i, (image, _) in enumerate(drawn):
+        image.save(path / f"{i}.png")
+    return path
+
+
+@pytest.fixture
+def workspace(tmp_path: Path, model: Path) -> Iterator[Workspace]:
+    opened = reopened(tmp_path, model)
+    yield opened
+    opened.store.close()
+
+
+def reopened(path: Path, model: Path, **settings: object) -> Workspace:
+    given = {"data_directory": str(path / "state"), "model": str(model), "captioner": "none"}
+    return Workspace(load_settings({**given, **settings}, {}))
+
+
+def score(workspace: Workspace, folder: Path, which: str | None = None, **how: Any) -> Any:
+    dataset = workspace.find_or_import(str(folder))
+    return workspace.jobs.score(dataset, trajectories=which, **{"suggestions": False, **how})
+
+
+def stored(workspace: Workspace, run: int) -> dict[int, trajectories.TrajectoryRow]:
+    with workspace.store.reading() as session:
+        return trajectories.trajectories_of(session, run, range(1, COUNT + 1))
+
+
+def probabilities(workspace: Workspace) -> list[float | None]:
+    with workspace.store.reading() as session:
+        return [pairs.get_pair(session, number).p_error for number in range(1, COUNT + 1)]
+
+
+def test_the_first_step_ranks_and_all_goes_on_in_the_same_run(
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report = score(workspace, folder, "first-step")
+    assert (report.scored, report.completed, report.trajectories) == (COUNT, 0, "first-step")
+    first = stored(workspace, report.run_id)
+    assert not any(row.whole for row in first.values())
+    assert {len(row.scores) for row in first.values()} == {2}
+    ranked = probabilities(workspace)
+    assert None not in ranked
+    assert report.detector["detector"] in ("eight signs", "s_0 alone")
+    view = workspace.review.open_pair(1)
+    assert view.trajectory is not None
+    assert not view.trajectory.whole
+    assert view.reasons is not None
+    assert "best gain" not in {reason.sign for reason in view.reasons.listed}
+
+    # The dataset remembers it: nothing is left to do.
+    again = score(workspace, folder)
+    assert (again.scored, again.completed, again.trajectories) == (0, 0, "first-step")
+
+    whole = score(workspace, folder, "all")
+    assert (whole.run_id, whole.scored, whole.completed) == (report.run_id, 0, COUNT)
+    later = stored(workspace, report.run_id)
+    for number, row in later.items():
+        assert row.whole
+        assert len(row.scores) == len(row.first_step_scores) + 1
+        np.testing.assert_allclose(row.scores[:2], first[number].scores, atol=1e-5)
+    # Its classifier stays, and reads the first step of whole trajectories as well.
+    assert probabilities(workspace) == ranked
+    # Another store, scored whole at once, gives the same first steps.
+    assert [row.removed[0] for row in later.values()] == [row.removed[0] for row in first.values()]
+
+
+def test_the_top_of_the_queue_gets_whole_trajectories(workspace: Workspace, folder: Path) -> None:
+    report = score(workspace, folder, "top:25%")
+    assert report.completed == 6
+    p_error = probabilities(workspace)
+    whole = [number for number, row in stored(workspace, report.run_id).items() if row.whole]
+    worst = sorted(range(COUNT), key=lambda i: (-(p_error[i] or 0), i))[:6]
+    assert sorted(whole) == sorted(number + 1 for number in worst)
+    limit = sorted(p or 0 for p in p_error)[-9]
+    assert score(workspace, folder, f"above:{limit}").completed == 3
+
+
+def test_a_killed_job_goes_on_where_it_stopped(
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(score_dataset, "BATCH", 5)
+    made: list[Sequence[int]] = []
+    compute = Engine.trajectories
+
+    def dying(self: Engine, asked: Any, keys: Any = None, exploring: Any = None) -> Any:
+        if keys is not None and exploring is not None and exploring.whole:
+            if len(made) == 2:
+                raise KeyboardInterrupt
+            made.append(keys)
+        return compute(self, asked, keys, exploring)
+
+    monkeypatch.setattr(Engine, "trajectories", dying)
+    with pytest.raises(KeyboardInterrupt):
+        score(workspace, folder, "top:50%")
+    done = {key for keys in made for key in keys}
+    assert len(done) == 10
+    monkeypatch.setattr(Engine, "trajectories", compute)
+    report = score(workspace, folder)
+    assert (report.scored, report.completed, report.trajectories) == (0, 2, "top:50%")
+
+
+def test_a_pair_that_is_opened_gets_its_later_steps(workspace: Workspace, folder: Path) -> None:
+    score(workspace, folder, "first-step")
+    before = workspace.review.open_pair(3)
+    assert workspace.review.complete(3)
+    after = workspace.review.open_pair(3)
+    assert after.trajectory is not None
+    assert after.trajectory.whole
+    assert (after.p_error, after.suspects) == (before.p_error, before.suspects)
+    assert after.fingerprint == before.fingerprint
+    assert not workspace.review.complete(3), "nothing is left to compute"
+
+
+def test_corrections_are_proposed_from_whole_trajectories(
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(score_dataset, "likely_wrong", lambda store, dataset: [2, 5])
+    report = score(workspace, folder, "first-step", suggestions=True)
+    whole = {number for number, row in stored(workspace, report.run_id).items() if row.whole}
+    assert {2, 5} <= whole
+    assert report.completed == 2
+
+
+def test_large_datasets_get_first_steps_unless_they_have_been_scored(
+    tmp_path: Path, model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(depth, "FIRST_STEP_ABOVE", COUNT - 1)
+    for detector, which in (("best", "first-step"), ("logistic", "all")):
+        opened = reopened(tmp_path / detector, model, detector=detector)
+        assert score(opened, folder).trajectories == which
+        opened.store.close()
+    monkeypatch.setattr(depth, "FIRST_STEP_ABOVE", COUNT)
+    opened = reopened(tmp_path / "small", model)
+    assert score(opened, folder).trajectories == "all"
+    monkeypatch.setattr(depth, "FIRST_STEP_ABOVE", COUNT - 1)
+    assert score(opened, folder).trajectories == "all", "as before"
+    opened.store.close()
+
+
+def test_what_needs_later_steps_is_not_trained_or_adopted_without_them(
+    workspace: Workspace, tmp_path: Path, model: Path, folder: Path
+) -> None:
+    opened = reopened(tmp_path, model, detector="logistic", trajectories="first-step")
+    with pytest.raises(SettingsError, match="needs whole trajectories"):
+        score(opened, folder)
+    opened.store.close()
+    score(workspace, folder, "all")
+    with workspace.store.reading() as session:
+        (earlier,) = classifiers.list_classifiers(session, 1)
+    with workspace.store.writing() as session:  # as if pairs had been added since
+        session.connection().exec_driver_sql("UPDATE trajectories SET whole = 0 WHERE pair_id < 9")
+    replaced = score(workspace, folder, "first-step").detector
+    assert replaced["detector"] in ("eight signs", "s_0 alone"), "only a cold start had chosen it"
+    if earlier.kind != "s_0 alone":
+        with pytest.raises(TrainingError, match="whole trajectories"):
+            workspace.jobs.adopt(earlier.id)
+
+
+def test_an_estimate_tells_first_steps_from_whole_trajectories(
+    workspace: Workspace, folder: Path
+) -> None:
+    dataset = workspace.find_or_import(str(folder))
+    planned = workspace.jobs.estimate(dataset, suggestions=False, trajectories="top:50%")
+    assert (planned.trajectories, planned.whole) == ("top:50%", COUNT // 2)
+    assert 0 < planned.whole_seconds < planned.seconds
+    score(workspace, folder, "first-step")
+    rest = workspace.jobs.estimate(dataset, suggestions=False, trajectories="all")
+    assert (rest.pairs, rest.whole) == (0, COUNT)
+    assert rest.whole_seconds > 0
