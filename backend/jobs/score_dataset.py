@@ -8,7 +8,7 @@ import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_models import remember
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import detect, measure_disagreement
+from backend.jobs.device_workers import Devices, trajectories_by_devices
 from backend.jobs.expectations import remember_expectations
 from backend.jobs.image_batches import open_ahead
 from backend.jobs.known_pictures import (
@@ -48,6 +49,8 @@ from db.queries.runs import RunRow
 
 #: Pairs encoded, scored and committed together: the most work that a kill can lose.
 BATCH = 48
+#: … on an accelerator, which has more pairs in flight.
+BATCH_ON_ACCELERATOR = 256
 
 #: Problem kind for an image that scoring could not read.
 UNREADABLE = "unreadable image"
@@ -59,12 +62,13 @@ def score_dataset(
     dataset_id: int,
     progress: Progress = no_progress,
     suggestions: bool = True,
-    cluster: Cluster | None = None,
+    cluster: Cluster | Devices | None = None,
     anyway: bool = False,
 ) -> ScoreReport:
     """Run all stages on the pairs that still need them.
 
-    `cluster`: where to compute trajectories, None: in this process; `anyway`: also score pictures
+    `cluster`: where to compute trajectories (machines, or devices of this one), None: in this
+    process; `anyway`: also score pictures
     of a kind that the model does not know (remembered with the dataset); otherwise a few of them
     are left out, and a dataset with many is refused. Raises ModelUnavailable,
     UnknownPictures, NotFound.
@@ -175,7 +179,8 @@ def _trajectories(
     done = _Done()
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
-    for batch, opened in open_ahead(root, _unscored(store, run)):
+    waiting = _unscored(store, run, _at_once(engine.scorer.info.device))
+    for batch, opened in open_ahead(root, waiting):
         states, broken, unknown = encode_known(engine, opened, known)
         readable = [pair for pair in batch if pair.image_path in states]
         seen = engine.image_embeddings([states[pair.image_path] for pair in readable])
@@ -200,24 +205,29 @@ def _by_cluster(
     run: RunRow,
     root: Path,
     total: int,
-    cluster: Cluster,
+    cluster: Cluster | Devices,
     progress: Progress,
     known: Familiarity | None = None,
 ) -> _Done:
-    """Like `_trajectories`, computed by Ray workers."""
+    """Like `_trajectories`, computed by Ray workers or by one process per device."""
     done = _Done()
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
-    folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
-    waiting = (
-        (pair.id, pair.image_path, pair.caption)
-        for batch in _unscored(store, run)
-        for pair in batch
+    device = cluster.names[0] if isinstance(cluster, Devices) else engine.scorer.info.device
+    batches = (
+        [(pair.id, pair.image_path, pair.caption) for pair in batch]
+        for batch in _unscored(store, run, _at_once(device))
     )
-    for part in trajectories_by_ray(
-        engine, cluster, folder / f"run-{run.id}", root, exploring_of(run), waiting,
-        known is not None,
-    ):  # fmt: skip
+    exploring, recognises = exploring_of(run), known is not None
+    if isinstance(cluster, Devices):
+        parts = trajectories_by_devices(engine, cluster, root, exploring, batches, recognises)
+    else:
+        folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
+        waiting = chain.from_iterable(batches)
+        parts = trajectories_by_ray(
+            engine, cluster, folder / f"run-{run.id}", root, exploring, waiting, recognises
+        )
+    for part in parts:
         readable = [row for row in part if row["problem"] is None]
         others = [row for row in part if row["problem"] is not None]
         broken = {row["image"]: row["problem"] for row in others if not row["unknown"]}
@@ -279,15 +289,19 @@ def _list_left_out(store: Store, run: RunRow, left_out: Mapping[str, str]) -> No
             dataset_queries.add_problems(session, dataset_id, problems)
 
 
-def _unscored(store: Store, run: RunRow) -> Iterator[list[PairRow]]:
+def _at_once(device: str) -> int:
+    return BATCH if device.startswith("cpu") else BATCH_ON_ACCELERATOR
+
+
+def _unscored(store: Store, run: RunRow, size: int) -> Iterator[list[PairRow]]:
     """Batches of pairs without a trajectory of this run. All captions of an image are in one batch,
-    so that it is decoded and encoded once; batches therefore may be larger than BATCH."""
+    so that it is decoded and encoded once; batches therefore may be larger than `size`."""
     ids, ends = array("q"), array("q")  # a few bytes per pair, for datasets of any size
     with store.reading() as session:
         waiting = pair_queries.unscored_by_image(session, run.dataset_id or 0, run.id)
         for _, group in groupby(waiting, key=lambda row: row[1]):
             ids.extend(pair_id for pair_id, _ in group)
-            if len(ids) - (ends[-1] if ends else 0) >= BATCH:
+            if len(ids) - (ends[-1] if ends else 0) >= size:
                 ends.append(len(ids))
     if len(ids) > (ends[-1] if ends else 0):
         ends.append(len(ids))
