@@ -318,6 +318,11 @@ def bench(
         typer.Option(min=12, metavar="PAIRS", help="Measure instead how close an estimate of "
                      "scoring this many drawn pairs comes to the time that it takes."),
     ] = None,
+    images: Annotated[
+        int | None,
+        typer.Option(min=100, help="Measure instead the memory of importing, scoring (embedded "
+                                   "CLIP) and exporting this many small drawn images."),
+    ] = None,
     adopt: Annotated[
         int | None,
         typer.Option(min=100, metavar="PAIRS", help="Measure instead how long verdicts wait while "
@@ -398,6 +403,13 @@ def bench(
             with progress("Estimating") as update:
                 checked = bench_estimate(estimate, update)
             emit(checked, as_json, checked.table())
+            return
+        if images is not None:
+            from backend.lab.bench.many_images import bench_images
+
+            with progress("Drawing") as update:
+                flat = bench_images(images, update)
+            emit(flat, as_json, flat.table())
             return
         if adopt is not None:
             from backend.lab.bench.adopting import bench_adopting
