@@ -30,7 +30,7 @@ from sqlalchemy import (
     text,
     true,
 )
-from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+from sqlalchemy.orm import DeclarativeBase, InstrumentedAttribute, Mapped, mapped_column
 
 from db.column_types import UtcDateTime, now
 
@@ -76,6 +76,11 @@ class Dataset(Base):
     overlap_people: Mapped[int] = mapped_column(Integer, server_default=text("2"))
     #: The models and the explorer that it was last scored with, by the names of the settings.
     models: Mapped[dict[str, Any]] = mapped_column(JSON, server_default="{}")
+    #: Number of rankings that have replaced the first; even or odd, it selects the column of the
+    #: probabilities in use. See `queries/rankings.py`.
+    ranking: Mapped[int] = mapped_column(Integer, server_default=text("0"))
+    #: Token of the job that is writing the next ranking; None: no job is.
+    ranking_claim: Mapped[str | None] = mapped_column(String(32))
 
 
 class Pair(Base):
@@ -96,7 +101,10 @@ class Pair(Base):
     words_read: Mapped[int | None] = mapped_column(Integer)
     s_0: Mapped[float | None] = mapped_column(Double)
     gain: Mapped[float | None] = mapped_column(Double)
-    p_error: Mapped[float | None] = mapped_column(Double)
+    #: The probability of error in two columns, of which the dataset's `ranking` selects one: the
+    #: next ranking is written to the other. Queries take theirs from `queries/rankings.py`.
+    p_error_even: Mapped[float | None] = mapped_column(Double)
+    p_error_odd: Mapped[float | None] = mapped_column(Double)
     icc: Mapped[float | None] = mapped_column(Double)
     truncated: Mapped[bool] = mapped_column(Boolean, server_default=false())
     #: A fixed random number in [0, 1): any prefix of the pairs in its order is a random sample.
@@ -136,7 +144,6 @@ class Pair(Base):
 # One index per order of the queue: (dataset, value, id) makes every page a short range scan,
 # in either direction. The two most used filters have partial indexes of their own.
 Index("ix_pairs_position", Pair.dataset_id, Pair.id)
-Index("ix_pairs_p_error", Pair.dataset_id, Pair.p_error.desc(), Pair.id)
 Index("ix_pairs_gain", Pair.dataset_id, Pair.gain.desc(), Pair.id)
 Index("ix_pairs_s_0", Pair.dataset_id, Pair.s_0, Pair.id)
 Index("ix_pairs_icc", Pair.dataset_id, Pair.icc, Pair.id)
@@ -145,32 +152,12 @@ Index("ix_pairs_disagreement", Pair.dataset_id, Pair.disagreement.desc(), Pair.i
 Index("ix_pairs_support", Pair.dataset_id, Pair.support, Pair.id)
 Index("ix_pairs_weakest", Pair.dataset_id, Pair.weakest, Pair.id)
 Index("ix_pairs_specificity", Pair.dataset_id, Pair.specificity, Pair.id)
-Index("ix_pairs_suspect_word", Pair.dataset_id, Pair.suspect_word, Pair.p_error.desc(), Pair.id)
-Index("ix_pairs_suspect_kind", Pair.dataset_id, Pair.suspect_kind, Pair.p_error.desc(), Pair.id)
 Index(
     "ix_pairs_caption_trigrams",
     Pair.caption,
     postgresql_using="gin",
     postgresql_ops={"caption": "gin_trgm_ops"},
 ).ddl_if(dialect="postgresql")  # SQLite's own: `caption_search.py`
-Index("ix_pairs_split", Pair.dataset_id, Pair.split, Pair.p_error.desc(), Pair.id)
-Index(
-    "ix_pairs_unreviewed",
-    Pair.dataset_id,
-    Pair.p_error.desc(),
-    Pair.id,
-    sqlite_where=Pair.decision.is_(None),
-    postgresql_where=Pair.decision.is_(None),
-)
-Index(
-    "ix_pairs_decided",
-    Pair.dataset_id,
-    Pair.decision,
-    Pair.p_error.desc(),
-    Pair.id,
-    sqlite_where=Pair.decision.is_not(None),
-    postgresql_where=Pair.decision.is_not(None),
-)
 Index(
     "ix_pairs_noted",
     Pair.dataset_id,
@@ -178,6 +165,36 @@ Index(
     sqlite_where=Pair.note != "",
     postgresql_where=Pair.note != "",
 )
+
+
+def _index_probabilities(p_error: InstrumentedAttribute[float | None], suffix: str) -> None:
+    """The orders by probability of error: each for both columns, so that a ranking is complete at
+    the moment when it comes into use."""
+    dataset, ranked = Pair.dataset_id, (p_error.desc(), Pair.id)
+    undecided, decided = Pair.decision.is_(None), Pair.decision.is_not(None)
+    Index(f"ix_pairs_p_error{suffix}", dataset, *ranked)
+    Index(f"ix_pairs_suspect_word{suffix}", dataset, Pair.suspect_word, *ranked)
+    Index(f"ix_pairs_suspect_kind{suffix}", dataset, Pair.suspect_kind, *ranked)
+    Index(f"ix_pairs_split{suffix}", dataset, Pair.split, *ranked)
+    Index(
+        f"ix_pairs_unreviewed{suffix}",
+        dataset,
+        *ranked,
+        sqlite_where=undecided,
+        postgresql_where=undecided,
+    )
+    Index(
+        f"ix_pairs_decided{suffix}",
+        dataset,
+        Pair.decision,
+        *ranked,
+        sqlite_where=decided,
+        postgresql_where=decided,
+    )
+
+
+_index_probabilities(Pair.p_error_even, "")
+_index_probabilities(Pair.p_error_odd, "_odd")
 
 
 class ImportProblem(Base):

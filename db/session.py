@@ -28,8 +28,7 @@ from db.errors import MissingRow, StoreProblem
 
 #: Seconds that a writer waits for a writer of another process before it gives up.
 BUSY_SECONDS = 10
-#: … and for writers of its own process, which are known to finish: ranking a million pairs takes a
-#: while.
+#: … and for writers of its own process, which are known to finish.
 TURN_SECONDS = 120
 
 # synchronous=FULL: each commit reaches the disk before it is reported. In WAL mode NORMAL already

@@ -358,6 +358,16 @@ def bench(
         typer.Option(min=12, metavar="PAIRS", help="Measure instead how close an estimate of "
                      "scoring this many drawn pairs comes to the time that it takes."),
     ] = None,
+    images: Annotated[
+        int | None,
+        typer.Option(min=100, help="Measure instead the memory of importing, scoring (embedded "
+                                   "CLIP) and exporting this many small drawn images."),
+    ] = None,
+    adopt: Annotated[
+        int | None,
+        typer.Option(min=100, metavar="PAIRS", help="Measure instead how long verdicts wait while "
+                     "another classifier is adopted on this many generated pairs."),
+    ] = None,
     verdicts: Annotated[
         int, typer.Option(min=1, help="With --curators: total number of verdicts.")
     ] = 2000,
@@ -433,6 +443,20 @@ def bench(
             with progress("Estimating") as update:
                 checked = bench_estimate(estimate, update)
             emit(checked, as_json, checked.table())
+            return
+        if images is not None:
+            from backend.lab.bench.many_images import bench_images
+
+            with progress("Drawing") as update:
+                flat = bench_images(images, update)
+            emit(flat, as_json, flat.table())
+            return
+        if adopt is not None:
+            from backend.lab.bench.adopting import bench_adopting
+
+            with progress("Making pairs") as update:
+                adopted = bench_adopting(adopt, db, update)
+            emit(adopted, as_json, adopted.table())
             return
         from backend.lab.bench.report import run_bench, table
 

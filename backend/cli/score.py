@@ -25,7 +25,9 @@ from backend.jobs.reports import ScoreResult
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
+    from backend.jobs.device_workers import Devices
     from backend.jobs.estimate import Estimate
+    from backend.jobs.ray_cluster import Cluster
     from backend.jobs.reports import SpecificityReport, SupportReport, TrainReport
 
 
@@ -111,6 +113,11 @@ def score(
     engine: Annotated[
         str, typer.Option(help="local, or ray: compute trajectories on a Ray cluster.")
     ] = "local",
+    devices: Annotated[
+        str | None,
+        typer.Option(help="Compute trajectories on several GPUs of this machine, each with its own "
+                     "copy of the models: all, or such as cuda:0,cuda:1."),
+    ] = None,
     ray_address: Annotated[
         str | None,
         typer.Option(help="With --engine ray: a running cluster (auto, HOST:PORT, ray://HOST:PORT)."
@@ -141,14 +148,7 @@ def score(
              "trajectories": trajectories,
              "whole_words": False if any_token else None, "detector": detector}
         )  # fmt: skip
-        if engine not in ("local", "ray"):
-            raise SettingsError(f"There is no engine '{engine}'; use local or ray.")
-        cluster = None
-        if engine == "ray":
-            from backend.jobs.ray_cluster import Cluster
-
-            folder = shared_folder.expanduser().resolve() if shared_folder else None
-            cluster = Cluster(ray_address, workers, folder)
+        cluster = _cluster(engine, devices, ray_address, workers, shared_folder)
         workspace = open_workspace(settings)
         if out is not None:
             workspace.jobs.check_score_file(out)
@@ -306,6 +306,30 @@ def specificity_summary(report: "SpecificityReport") -> str:
             f"{report.likeness or 0:.2f})."
         )
     return text
+
+
+def _cluster(
+    engine: str,
+    devices: str | None,
+    address: str | None,
+    workers: int | None,
+    folder: Path | None,
+) -> "Cluster | Devices | None":
+    """Where to compute trajectories; None: in this process."""
+    if engine not in ("local", "ray"):
+        raise SettingsError(f"There is no engine '{engine}'; use local or ray.")
+    if engine == "ray":
+        from backend.jobs.ray_cluster import Cluster
+
+        if devices is not None:
+            raise SettingsError("--devices is for --engine local; Ray assigns devices itself.")
+        return Cluster(address, workers, folder.expanduser().resolve() if folder else None)
+    if devices is None:
+        return None
+    from backend.engine.scoring.loading import choose_devices
+    from backend.jobs.device_workers import Devices
+
+    return Devices(choose_devices(devices))
 
 
 def training_summary(report: "TrainReport", adopted: bool) -> str:

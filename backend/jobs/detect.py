@@ -17,6 +17,7 @@ from backend.engine.statistics.disagreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.classifiers import probabilities, stored_classifier, suspects_by
 from backend.jobs.noisy_copies import TrajectoryCache
+from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.scoring_stages import COLD_START_PAIRS, INJECTION
 from backend.jobs.stored_trajectories import (
     AT_ONCE,
@@ -38,6 +39,11 @@ from db.queries.classifiers import ClassifierRow
 from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
+
+#: Pairs whose suspect words are renewed in one transaction, while verdicts are being given.
+_RENEWED_AT_ONCE = 100
+
+_Suspects = tuple[tuple[int, int, float], ...]
 
 
 def detect(
@@ -79,7 +85,12 @@ def detect(
             whole=whole,
         )
         report = {**result.report, "run": run.id, "verdicts": 0}
-        with store.writing() as session:
+
+        suspects = _suspects_of(trajectories, result.p_error.tolist(), result.classifier)
+
+        # All with the switch: the training pairs get cross-fitted probabilities, which could not be
+        # recovered if the program were killed in between.
+        def activate(session: Session) -> None:
             row = classifier_queries.add_classifier(
                 session,
                 dataset_id,
@@ -90,12 +101,16 @@ def detect(
                 report=report,
             )
             classifier_queries.activate(session, row.id)
-            # In the same transaction: the training pairs get cross-fitted probabilities, which
-            # could not be recovered if the program were killed in between.
             _judge(
-                session, run, row.id, result.classifier, pairs, trajectories,
-                result.p_error.tolist(),
+                session, run, row.id, pairs, trajectories, result.p_error.tolist(), suspects
             )  # fmt: skip
+
+        ids, p_errors = np.array([pair.id for pair in pairs], np.int64), result.p_error
+        if active is not None:  # its ranking stays in use until all pairs have a new probability
+            every = ranked(store, run, result.classifier)
+            every.after[np.searchsorted(every.ids, ids)] = p_errors
+            ids, p_errors = every.ids, every.after
+        use_ranking(store, dataset_id, ids, p_errors, activate)
     judge_rest(store, run)
     return report
 
@@ -130,11 +145,12 @@ def judge_rest(store: Store, run: RunRow) -> None:
             return
         pairs, trajectories = scored_pairs(store, run, waiting)
         p_errors = probabilities(used[1], trajectories)
+        suspects = _suspects_of(trajectories, p_errors, used[1])
         with store.writing() as session:
             dataset_queries.lock(session, dataset_id)  # no other can be adopted meanwhile
             still = classifier_queries.active(session, dataset_id)
             if still is not None and still.id == used[0]:
-                _judge(session, run, used[0], used[1], pairs, trajectories, p_errors)
+                _judge(session, run, used[0], pairs, trajectories, p_errors, suspects)
         after = waiting[-1]
 
 
@@ -162,10 +178,10 @@ def _judge(
     session: Session,
     run: RunRow,
     classifier_id: int,
-    classifier: Classifier,
     pairs: Sequence[PairRow],
     trajectories: Sequence[Trajectory],
     p_errors: Sequence[float],
+    suspects: Sequence[_Suspects],
 ) -> None:
     """Store p_error and suspect words; also s_0 and gain where those of another run were shown."""
     pair_queries.lock_pairs(session, [pair.id for pair in pairs])
@@ -181,12 +197,12 @@ def _judge(
             DetectionRow(
                 pair.id,
                 p_error,
-                _suspects(trajectory, p_error, classifier),
+                words,
                 run.id,
                 classifier_id,
             ),
         )
-        for pair, trajectory, p_error in zip(pairs, trajectories, p_errors, strict=True)
+        for pair, p_error, words in zip(pairs, p_errors, suspects, strict=True)
     ]
     detection_queries.save_detections(session, [row for _, row in batch])
     signal_queries.save_suspect_words(
@@ -195,33 +211,60 @@ def _judge(
 
 
 def renew_suspects(store: Store, run: RunRow, classifier_id: int) -> None:
-    """Recompute the suspect words of all pairs judged by this classifier, from its own weights and
-    probabilities; those of an earlier classifier are replaced. Stops if another one is adopted
-    meanwhile. Idempotent, so it can be repeated after a kill."""
+    """Recompute the suspect words of all pairs with this classifier's own weights, from the
+    probabilities in use, which are its own; those of an earlier classifier are replaced. Stops if
+    another one is adopted meanwhile. Idempotent, so it can be repeated after a kill."""
     _, classifier = stored_classifier(store, classifier_id)
     for pairs, trajectories in scored_batches(store, run):
-        with store.writing() as session:
-            dataset_queries.lock(session, run.dataset_id or 0)
-            active = classifier_queries.active(session, run.dataset_id or 0)
-            if active is None or active.id != classifier_id:
+        judged = [
+            (pair, pair.p_error, trajectory)
+            for pair, trajectory in zip(pairs, trajectories, strict=True)
+            if pair.p_error is not None
+        ]
+        suspects = _suspects_of(
+            [trajectory for _, _, trajectory in judged],
+            [p_error for _, p_error, _ in judged],
+            classifier,
+        )
+        rows = [
+            (pair, DetectionRow(pair.id, p_error, words, run.id, classifier_id))
+            for (pair, p_error, _), words in zip(judged, suspects, strict=True)
+        ]
+        for first in range(0, len(rows), _RENEWED_AT_ONCE):
+            if not _renewed(store, run, classifier_id, rows[first : first + _RENEWED_AT_ONCE]):
                 return
-            known = detection_queries.detections_of(session, [pair.id for pair in pairs])
-            rows = [
-                (pair, replace(row, suspects=_suspects(trajectory, row.p_error, classifier)))
-                for pair, trajectory in zip(pairs, trajectories, strict=True)
-                if (row := known.get(pair.id)) is not None and row.classifier_id == classifier_id
-            ]
-            pair_queries.lock_pairs(session, [pair.id for pair, _ in rows])
-            detection_queries.save_detections(session, [row for _, row in rows])
-            signal_queries.save_suspect_words(
-                session, {pair.id: _most_suspect(pair.caption, row) for pair, row in rows}
-            )
 
 
-def _suspects(
-    trajectory: Trajectory, p_error: float | None, classifier: Classifier
-) -> tuple[tuple[int, int, float], ...]:
-    return tuple((s.start, s.end, s.score) for s in suspects_by(classifier, trajectory, p_error))
+def _renewed(
+    store: Store, run: RunRow, classifier_id: int, rows: Sequence[tuple[PairRow, DetectionRow]]
+) -> bool:
+    """Store these detections if their classifier is still in use; whether it is. Pairs that were
+    judged under another run keep that run: its scoring has nothing left to do for them."""
+    dataset_id, ids = run.dataset_id or 0, [pair.id for pair, _ in rows]
+    with store.writing() as session:
+        dataset_queries.lock(session, dataset_id)
+        active = classifier_queries.active(session, dataset_id)
+        if active is None or active.id != classifier_id:
+            return False
+        pair_queries.lock_pairs(session, ids)
+        known = detection_queries.detections_of(session, ids)
+        kept = [replace(row, run_id=known.get(pair.id, row).run_id) for pair, row in rows]
+        detection_queries.save_suspects(session, kept)
+        signal_queries.save_suspect_words(
+            session, {pair.id: _most_suspect(pair.caption, row) for pair, row in rows}
+        )
+    return True
+
+
+def _suspects_of(
+    trajectories: Sequence[Trajectory], p_errors: Sequence[float], classifier: Classifier
+) -> list[_Suspects]:
+    """The suspect words of each trajectory. They take longer to compute than to write: call it
+    before a transaction begins."""
+    return [
+        tuple((s.start, s.end, s.score) for s in suspects_by(classifier, trajectory, p_error))
+        for trajectory, p_error in zip(trajectories, p_errors, strict=True)
+    ]
 
 
 def _most_suspect(caption: str, row: DetectionRow) -> tuple[str | None, str | None]:

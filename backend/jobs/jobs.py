@@ -31,6 +31,7 @@ from backend.jobs import (
     support,
 )
 from backend.jobs.dataset_models import DatasetEngines
+from backend.jobs.device_workers import Devices
 from backend.jobs.estimate import Estimate
 from backend.jobs.model_manager import Models
 from backend.jobs.ray_cluster import Cluster
@@ -121,7 +122,7 @@ class Jobs:
         dataset_id: int,
         progress: Progress = no_progress,
         suggestions: bool = True,
-        cluster: Cluster | None = None,
+        cluster: Cluster | Devices | None = None,
         model: str | None = None,
         download: bool = False,
         anyway: bool = False,

@@ -4,30 +4,28 @@ A newly trained classifier is a *candidate*: stored, with its metrics next to th
 use, and not used until a curator adopts it. Earlier ones are kept and can be adopted again.
 """
 
-import math
-from array import array
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from sqlalchemy.orm import Session
 
-from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import captioner_of
 from backend.engine.detection.retraining import Retrained, compare, retrain
 from backend.engine.expectation import listening
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
-from backend.jobs.classifiers import classifier_in_use, probabilities, stored_classifier
+from backend.jobs.classifiers import classifier_in_use, stored_classifier
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import judge_rest, renew_suspects
 from backend.jobs.expectations import remember_expectations
 from backend.jobs.noisy_copies import TrajectoryCache
+from backend.jobs.replace_ranking import ranked, use_ranking
 from backend.jobs.reports import TrainReport
 from backend.jobs.scoring_stages import COLD_START_PAIRS
 from backend.jobs.session_run import scored_by_this_model
-from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, scored_batches, scored_pairs
+from backend.jobs.stored_trajectories import exploring_of, scored_pairs
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -35,7 +33,6 @@ from backend.verdicts import RIGHT_OR_WRONG, is_wrong
 from db.authors import is_rule
 from db.queries import classifiers as classifier_queries
 from db.queries import datasets as dataset_queries
-from db.queries import detections as detection_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
@@ -112,8 +109,10 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
     """Use this classifier from now on, and recompute the probabilities of all scored pairs, then
     their suspect words.
 
-    The probabilities are computed first and written with the switch, so that no page ever shows
-    one classifier's name with another's numbers; pairs scored in the meantime follow. Raises
+    The probabilities are written beside those in use and come into use with the classifier's name
+    (`jobs/replace_ranking.py`): no page ever shows the name of one with the numbers of another, and
+    no verdict waits. Pairs scored in the meantime follow. If another classifier is adopted before
+    this one is in use, that one is used, as if it had been adopted afterwards. Raises
     TrainingError for a classifier that needs whole trajectories if only the first step of some is
     known.
     """
@@ -122,36 +121,35 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
         # Its probabilities exist already; for its training pairs they come from cross-fitting, and
         # recomputing them would use a classifier that has seen these pairs.
         if row.report.get("suspects") == RENEWING:  # a kill left stale ones
-            _renew(store, _run_of(store, row), classifier_id)
+            _follow(store, _run_of(store, row), classifier_id)
         return 0
     run = _run_of(store, row)
     with store.reading() as session:
-        newest = run_queries.latest_run(session, row.dataset_id, "score")
         if classifier.needs_steps and trajectory_queries.has_first_steps(session, run.id):
             raise TrainingError(
                 f"'{row.name}' needs whole trajectories, and only the first step of some is known. "
                 "Compute the whole trajectories of all pairs first, or train a new classifier."
             )
-    ids, p_errors, _ = _ranked(store, run, classifier)
-    with store.writing(large=True) as session:
+    result = ranked(store, run, classifier)
+
+    def activate(session: Session) -> None:
         classifier_queries.activate(session, classifier_id)
         classifier_queries.amend_report(session, classifier_id, suspects=RENEWING)
-        for first in range(0, len(ids), AT_ONCE):
-            part = slice(first, first + AT_ONCE)
-            detection_queries.save_probabilities(
-                session,
-                classifier_id,
-                dict(zip(ids[part].tolist(), p_errors[part].tolist(), strict=True)),
-            )
+
+    if use_ranking(store, row.dataset_id, result.ids, result.after, activate, progress):
+        _follow(store, run, classifier_id)
+    progress(len(result.ids), len(result.ids), "Ranked")
+    return len(result.ids)
+
+
+def _follow(store: Store, run: RunRow, classifier_id: int) -> None:
+    """Bring up to date what follows from the classifier in use: suspect words, and the pairs that
+    were scored while it was adopted."""
+    renew_suspects(store, run, classifier_id)
+    with store.reading() as session:
+        newest = run_queries.latest_run(session, run.dataset_id or 0, "score")
     if newest is None or newest.id == run.id:
         judge_rest(store, run)
-    _renew(store, run, classifier_id)
-    progress(len(ids), len(ids), "Ranked")
-    return len(ids)
-
-
-def _renew(store: Store, run: RunRow, classifier_id: int) -> None:
-    renew_suspects(store, run, classifier_id)
     with store.writing() as session:
         classifier_queries.amend_report(session, classifier_id, suspects=RENEWED)
 
@@ -159,27 +157,6 @@ def _renew(store: Store, run: RunRow, classifier_id: int) -> None:
 def _run_of(store: Store, row: ClassifierRow) -> RunRow:
     with store.reading() as session:
         return run_queries.get_run(session, int(row.report["run"]))
-
-
-def _ranked(
-    store: Store, run: RunRow, classifier: Classifier
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """All scored pairs with their probability by this classifier (NaN: it needs more steps than
-    are known), and as shown so far (NaN: none).
-
-    Three numbers per pair: even for many millions, all fit into memory.
-    """
-    ids, after, before = array("q"), array("d"), array("d")
-    for pairs, trajectories in scored_batches(store, run):
-        ids.extend(pair.id for pair in pairs)
-        after.extend(
-            math.nan if classifier.needs_steps and not trajectory.whole else p_error
-            for p_error, trajectory in zip(
-                probabilities(classifier, trajectories), trajectories, strict=True
-            )
-        )
-        before.extend(math.nan if pair.p_error is None else pair.p_error for pair in pairs)
-    return np.array(ids, np.int64), np.array(after), np.array(before)
 
 
 def _decided_by_people(
@@ -199,12 +176,13 @@ def _compared(
     store: Store, run: RunRow, result: Retrained, trained_on: list[int], labels: list[int | None]
 ) -> dict[str, Any]:
     """What the candidate changes, over all pairs; see `detection.retraining.compare`."""
-    ids, after, before = _ranked(store, run, result.classifier)
+    judged = ranked(store, run, result.classifier)
+    ids, after, before = judged.ids, judged.after, judged.before
     rows = np.searchsorted(ids, trained_on)
     after[rows] = result.p_error  # by classifiers that had not seen them
     if np.isnan(before).any():
         current = classifier_in_use(store, run.dataset_id or 0)
-        before = _ranked(store, run, current)[1] if current is not None else before
+        before = ranked(store, run, current).after if current is not None else before
     verdicts = [
         (int(row), label) for row, label in zip(rows, labels, strict=True) if label is not None
     ]

@@ -8,7 +8,7 @@ import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_models import depth_for, remember
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import detect, measure_disagreement
+from backend.jobs.device_workers import Devices, trajectories_by_devices
 from backend.jobs.expectations import remember_expectations
 from backend.jobs.image_batches import open_ahead
 from backend.jobs.known_pictures import (
@@ -70,6 +71,8 @@ from db.queries.runs import RunRow
 
 #: Pairs encoded, scored and committed together: the most work that a kill can lose.
 BATCH = 48
+#: … on an accelerator, which has more pairs in flight.
+BATCH_ON_ACCELERATOR = 256
 
 #: Problem kind for an image that scoring could not read.
 UNREADABLE = "unreadable image"
@@ -81,15 +84,15 @@ def score_dataset(
     dataset_id: int,
     progress: Progress = no_progress,
     suggestions: bool = True,
-    cluster: Cluster | None = None,
+    cluster: Cluster | Devices | None = None,
     anyway: bool = False,
 ) -> ScoreReport:
     """Run all stages on the pairs that still need them.
 
-    `cluster`: where to compute trajectories, None: in this process; `anyway`: also score pictures
-    of a kind that the model does not know (remembered with the dataset); otherwise a few of them
-    are left out, and a dataset with many is refused. Raises ModelUnavailable,
-    UnknownPictures, NotFound.
+    `cluster`: where to compute trajectories (machines, or devices of this one), None: in this
+    process; `anyway`: also score pictures of a kind that the model does not know (remembered with
+    the dataset); otherwise a few of them are left out, and a dataset with many is refused. Raises
+    ModelUnavailable, UnknownPictures, NotFound.
     """
     started = time.monotonic()
     captioner = engine.captioner  # noqa: F841  (fail now, not in an hour, if it is missing)
@@ -115,7 +118,8 @@ def score_dataset(
     progress = plan.reporting(progress)
     exploring = replace(exploring_of(run), whole=depth.is_whole)
     before = _scored_before(store, run, total)
-    work = _Work(TRAJECTORIES, exploring, _unscored(store, run), total, before, known)
+    waiting = _unscored(store, run, _at_once(engine, cluster))
+    work = _Work(TRAJECTORIES, exploring, waiting, total, before, known)
     done = _trajectories(store, engine, run, root, work, cluster, progress)
     _list_left_out(store, run, done.left_out)
     completed = 0
@@ -270,7 +274,7 @@ def _trajectories(
     run: RunRow,
     root: Path,
     work: _Work,
-    cluster: Cluster | None,
+    cluster: Cluster | Devices | None,
     progress: Progress,
 ) -> _Done:
     """Compute and store trajectories of these pairs. `cluster`: where, None: in this process."""
@@ -305,19 +309,26 @@ def _by_cluster(
     run: RunRow,
     root: Path,
     work: _Work,
-    cluster: Cluster,
+    cluster: Cluster | Devices,
     progress: Progress,
 ) -> _Done:
-    """Like `_trajectories`, computed by Ray workers."""
+    """Like `_trajectories`, computed by Ray workers or by one process per device."""
     done = _Done()
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
-    folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
-    waiting = ((pair.id, pair.image_path, pair.caption) for batch in work.batches for pair in batch)
-    for part in trajectories_by_ray(
-        engine, cluster, folder / f"run-{run.id}", root, work.exploring, waiting,
-        work.known is not None,
-    ):  # fmt: skip
+    batches = (
+        [(pair.id, pair.image_path, pair.caption) for pair in batch] for batch in work.batches
+    )
+    recognises = work.known is not None
+    if isinstance(cluster, Devices):
+        parts = trajectories_by_devices(engine, cluster, root, work.exploring, batches, recognises)
+    else:
+        folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
+        waiting = chain.from_iterable(batches)
+        parts = trajectories_by_ray(
+            engine, cluster, folder / f"run-{run.id}", root, work.exploring, waiting, recognises
+        )
+    for part in parts:
         readable = [row for row in part if row["problem"] is None]
         others = [row for row in part if row["problem"] is not None]
         broken = {row["image"]: row["problem"] for row in others if not row["unknown"]}
@@ -349,7 +360,7 @@ def _complete(
     root: Path,
     stage: Stage,
     selections: Sequence[Mapping[str, Any]],
-    cluster: Cluster | None,
+    cluster: Cluster | Devices | None,
     progress: Progress,
 ) -> int:
     """Make the first steps of all selected pairs whole; returns how many. Each selection: arguments
@@ -362,7 +373,8 @@ def _complete(
                 session, run.id, run.dataset_id or 0, **which
             )
         }
-    ids, ends = _cut(sorted(lacking, key=lambda row: (row[1], row[0])))
+    ordered = sorted(lacking, key=lambda row: (row[1], row[0]))
+    ids, ends = _cut(ordered, _at_once(engine, cluster))
     if not ids:
         return 0
     batches = _read(store, ids, ends)
@@ -412,23 +424,29 @@ def _list_left_out(store: Store, run: RunRow, left_out: Mapping[str, str]) -> No
             dataset_queries.add_problems(session, dataset_id, problems)
 
 
-def _unscored(store: Store, run: RunRow) -> Iterator[list[PairRow]]:
+def _at_once(engine: Engine, cluster: Cluster | Devices | None) -> int:
+    """Pairs in a batch."""
+    device = cluster.names[0] if isinstance(cluster, Devices) else engine.scorer.info.device
+    return BATCH if device.startswith("cpu") else BATCH_ON_ACCELERATOR
+
+
+def _unscored(store: Store, run: RunRow, size: int) -> Iterator[list[PairRow]]:
     """Batches of pairs without a trajectory of this run."""
     with store.reading() as session:
         waiting = pair_queries.unscored_by_image(session, run.dataset_id or 0, run.id)
-        ids, ends = _cut(waiting)
+        ids, ends = _cut(waiting, size)
     yield from _read(store, ids, ends)
 
 
-def _cut(waiting: Iterable[tuple[int, str]]) -> tuple[Sequence[int], Sequence[int]]:
+def _cut(waiting: Iterable[tuple[int, str]], size: int) -> tuple[Sequence[int], Sequence[int]]:
     """Ids of pairs and the ends of their batches. `waiting`: (id, image's path), ordered by path.
 
     All captions of an image are in one batch, so that it is decoded and encoded once; batches
-    therefore may be larger than BATCH."""
+    therefore may be larger than `size`."""
     ids, ends = array("q"), array("q")  # a few bytes per pair, for datasets of any size
     for _, group in groupby(waiting, key=lambda row: row[1]):
         ids.extend(pair_id for pair_id, _ in group)
-        if len(ids) - (ends[-1] if ends else 0) >= BATCH:
+        if len(ids) - (ends[-1] if ends else 0) >= size:
             ends.append(len(ids))
     if len(ids) > (ends[-1] if ends else 0):
         ends.append(len(ids))

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from db.blobs import decode_suspects, encode_suspects
 from db.models import Detection, Pair, Trajectory
+from db.queries.probabilities import check_probability, p_error_of
 from db.queries.statements import insert_for, table_of
 
 
@@ -26,10 +27,16 @@ class DetectionRow:
 
 def save_detections(session: Session, batch: Sequence[DetectionRow]) -> None:
     """Save the newest detections, one per pair, and set p_error of their pairs."""
+    save_suspects(session, batch)
+    _set_on_pairs(session, {detection.pair_id: detection.p_error for detection in batch})
+
+
+def save_suspects(session: Session, batch: Sequence[DetectionRow]) -> None:
+    """Like `save_detections`, for pairs whose p_error is in use already: it is not set again."""
     if not batch:
         return
     for detection in batch:
-        _check_probability(detection.pair_id, detection.p_error)
+        check_probability(detection.pair_id, detection.p_error)
     ordered = sorted(batch, key=lambda detection: detection.pair_id)
     insert = insert_for(session, Detection)
     upsert = insert.on_conflict_do_update(
@@ -52,27 +59,6 @@ def save_detections(session: Session, batch: Sequence[DetectionRow]) -> None:
             for detection in ordered
         ],
     )
-    _set_on_pairs(session, {detection.pair_id: detection.p_error for detection in ordered})
-
-
-def save_probabilities(
-    session: Session, classifier_id: int | None, probabilities: Mapping[int, float]
-) -> None:
-    """Update p_error of pairs that have a detection, for example when another classifier is
-    adopted; suspect words are not changed."""
-    if not probabilities:
-        return
-    for pair_id, p_error in probabilities.items():
-        _check_probability(pair_id, p_error)
-    ordered = dict(sorted(probabilities.items()))
-    detections = table_of(Detection)
-    session.connection().execute(
-        update(detections)
-        .where(detections.c.pair_id == bindparam("pair"))
-        .values(p_error=bindparam("probability"), classifier_id=classifier_id),
-        [{"pair": pair_id, "probability": p_error} for pair_id, p_error in ordered.items()],
-    )
-    _set_on_pairs(session, ordered)
 
 
 def get_detection(session: Session, pair_id: int) -> DetectionRow | None:
@@ -134,12 +120,18 @@ def unjudged(
 
 def _set_on_pairs(session: Session, probabilities: Mapping[int, float | None]) -> None:
     pairs = table_of(Pair)
-    session.connection().execute(
-        update(pairs).where(pairs.c.id == bindparam("pair")).values(p_error=bindparam("value")),
-        [{"pair": pair_id, "value": p_error} for pair_id, p_error in probabilities.items()],
-    )
-
-
-def _check_probability(pair_id: int, p_error: float | None) -> None:
-    if p_error is not None and not 0.0 <= p_error <= 1.0:
-        raise ValueError(f"p_error of pair {pair_id} must lie in [0, 1], not {p_error}")
+    rows = session.execute(
+        select(Pair.id, Pair.dataset_id).where(Pair.id.in_(probabilities)).order_by(Pair.id)
+    ).all()
+    for dataset_id in {row.dataset_id for row in rows}:
+        column = p_error_of(session, dataset_id)
+        session.connection().execute(
+            update(pairs)
+            .where(pairs.c.id == bindparam("pair"))
+            .values({column.key: bindparam("value")}),
+            [
+                {"pair": row.id, "value": probabilities[row.id]}
+                for row in rows
+                if row.dataset_id == dataset_id
+            ],
+        )

@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, Select, case, delete, exists, func, insert
 from sqlalchemy.orm import Session, aliased
 
 from db.models import NearDuplicate, Pair, PictureSignals
+from db.queries.probabilities import P_ERROR
 from db.queries.statements import check_number, chunks, record, table_of
 
 #: Verdicts that remove a pair from the dataset.
@@ -90,7 +91,7 @@ def members(session: Session, groups: Sequence[int]) -> list[MemberRow]:
                 Pair.external_id,
                 Pair.image_path,
                 Pair.caption,
-                Pair.p_error,
+                P_ERROR,
                 Pair.decision,
                 Pair.verdict_version,
                 NearDuplicate.similarity,

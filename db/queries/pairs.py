@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 from db.decisions import is_wrong, judgement
 from db.errors import MissingRow
 from db.models import Pair, Trajectory
+from db.queries.probabilities import P_ERROR, p_error_of
 from db.queries.statements import check_text, chunks, insert_for, judged, record
 
 
@@ -113,7 +114,7 @@ PAIR_COLUMNS = (
     Pair.words_read,
     Pair.s_0,
     Pair.gain,
-    Pair.p_error,
+    P_ERROR,
     Pair.icc,
     Pair.truncated,
     Pair.verdict_version,
@@ -289,10 +290,11 @@ def most_likely_wrong(
     session: Session, dataset_id: int, above: float, at_most: int
 ) -> list[PairRow]:
     """At most `at_most` pairs with a p_error of at least `above`, most likely wrong first."""
+    p_error = p_error_of(session, dataset_id)
     rows = session.execute(
         select(*PAIR_COLUMNS)
-        .where(Pair.dataset_id == dataset_id, Pair.p_error >= above)
-        .order_by(Pair.p_error.desc(), Pair.id)
+        .where(Pair.dataset_id == dataset_id, p_error >= above)
+        .order_by(p_error.desc(), Pair.id)
         .limit(at_most)
     )
     return [record(PairRow, row) for row in rows]

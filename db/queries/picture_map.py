@@ -7,6 +7,7 @@ from sqlalchemy import ColumnElement, and_, case, delete, func, insert, select
 from sqlalchemy.orm import Session
 
 from db.models import MapPlace, Pair
+from db.queries.probabilities import p_error_of
 from db.queries.statements import check_number, chunks, judged, table_of
 
 _AT_ONCE = 5000
@@ -38,8 +39,9 @@ def points(
     session: Session, dataset_id: int
 ) -> Iterator[tuple[int, float, float, float | None, float | None, str | None]]:
     """(pair, x, y, p_error, icc, judgement) of every pair on the map, in import order."""
+    p_error = p_error_of(session, dataset_id)
     rows = session.execute(
-        select(MapPlace.pair_id, MapPlace.x, MapPlace.y, Pair.p_error, Pair.icc, judged())
+        select(MapPlace.pair_id, MapPlace.x, MapPlace.y, p_error, Pair.icc, judged())
         .join(Pair, Pair.id == MapPlace.pair_id)
         .where(Pair.dataset_id == dataset_id)
         .order_by(MapPlace.pair_id)

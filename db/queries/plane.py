@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, Integer, case, cast, func, literal_column,
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.models import Pair
+from db.queries.probabilities import p_error_of
 from db.queries.statements import by_a_person, judged
 
 
@@ -35,7 +36,8 @@ def grid(session: Session, dataset_id: int, cells: int, up: str = "icc") -> list
         number = cast(cut(column * cells), Integer)
         return case((number >= cells, cells - 1), else_=number)
 
-    across = cell_of(Pair.p_error)
+    p_error = p_error_of(session, dataset_id)
+    across = cell_of(p_error)
     column = Pair.specificity if up == "specificity" else Pair.icc
     upwards = cell_of(column)
     if up == "specificity":
@@ -43,7 +45,7 @@ def grid(session: Session, dataset_id: int, cells: int, up: str = "icc") -> list
         borders = [(math.log(n / cells), n - 1) for n in range(1, cells)]
         upwards = case(*((column < edge, cell) for edge, cell in borders), else_=cells - 1)
     pairs, decided_pairs = func.count(Pair.id), func.count(Pair.decision)
-    known = (Pair.dataset_id == dataset_id, Pair.p_error.is_not(None), column.is_not(None))
+    known = (Pair.dataset_id == dataset_id, p_error.is_not(None), column.is_not(None))
     # Grouped by position: PostgreSQL treats equal expressions with parameters as different.
     rows = session.execute(
         select(across, upwards, pairs, pairs - decided_pairs)
@@ -58,9 +60,10 @@ def sample(
 ) -> list[tuple[int, float, float, float | None, float | None, str | None]]:
     """(pair, p_error, icc, specificity, support, judgement) of pairs sampled at random, the same
     ones every time."""
+    p_error = p_error_of(session, dataset_id)
     rows = session.execute(
-        select(Pair.id, Pair.p_error, Pair.icc, Pair.specificity, Pair.support, judged())
-        .where(Pair.dataset_id == dataset_id, Pair.p_error.is_not(None), Pair.icc.is_not(None))
+        select(Pair.id, p_error, Pair.icc, Pair.specificity, Pair.support, judged())
+        .where(Pair.dataset_id == dataset_id, p_error.is_not(None), Pair.icc.is_not(None))
         .order_by(Pair.random_key, Pair.id)
         .limit(limit)
     )
@@ -75,7 +78,7 @@ def decided(
 ) -> Iterator[tuple[float | None, float | None, float | None, str]]:
     """(p_error, icc, specificity, judgement) of every pair that a person has decided."""
     rows = session.execute(
-        select(Pair.p_error, Pair.icc, Pair.specificity, judged())
+        select(p_error_of(session, dataset_id), Pair.icc, Pair.specificity, judged())
         .where(
             Pair.dataset_id == dataset_id,
             Pair.decision.is_not(None),

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session, aliased
 
 from db.decisions import DUPLICATE_DROPPED, WRONG
 from db.models import Pair, Verdict
+from db.queries.probabilities import p_error_of
 from db.queries.statements import by_a_person, judged
 
 
@@ -68,7 +69,7 @@ def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, s
     """(probability of error, judgement) of every pair that a person has decided, in the order of
     the decisions. Rules are excluded: one that decides by the probability says nothing about it."""
     rows = session.execute(
-        select(Pair.p_error, judged())
+        select(p_error_of(session, dataset_id), judged())
         .where(
             Pair.dataset_id == dataset_id,
             Pair.decision.is_not(None),
@@ -85,10 +86,11 @@ def reached(session: Session, dataset_id: int) -> Reached:
     """How far the queue and the random audit are decided without a gap."""
     in_dataset = Pair.dataset_id == dataset_id
     open_pairs = (in_dataset, Pair.decision.is_(None))
-    point = session.scalar(select(func.max(Pair.p_error)).where(*open_pairs))
+    p_error = p_error_of(session, dataset_id)
+    point = session.scalar(select(func.max(p_error)).where(*open_pairs))
     gap = session.scalar(select(func.min(Pair.random_key)).where(*open_pairs))
-    unknown = Pair.p_error.is_(None)
-    below = unknown if point is None else or_(unknown, Pair.p_error <= point)
+    unknown = p_error.is_(None)
+    below = unknown if point is None else or_(unknown, p_error <= point)
     is_error = judged().in_(WRONG)
 
     def count(*conditions: ColumnElement[bool]) -> int:

@@ -37,6 +37,7 @@ from sqlalchemy import (
     select,
     table,
 )
+from sqlalchemy.engine import URL
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from db.caption_search import SHORTEST
@@ -47,11 +48,13 @@ from db.models import Claim, Opinion, Pair, PictureIssue
 from db.queries.near_duplicates import is_duplicate
 from db.queries.opinions import disputed_ids
 from db.queries.picture_map import Corners, is_inside
-from db.queries.statements import check_text, record
+from db.queries.probabilities import P_ERROR, RANKING, column_of, ranking_of
+from db.queries.statements import check_text
 
-#: The column of each order; 'position' is the order of import.
+#: Orders by the probability of error, whose column depends on the dataset (`_column`).
+_BY_PROBABILITY = ("p_error", "uncertainty")
+#: The column of each other order; 'position' is the order of import.
 _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
-    "p_error": Pair.p_error,
     "s_0": Pair.s_0,
     "gain": Pair.gain,
     "icc": Pair.icc,
@@ -60,7 +63,6 @@ _COLUMN_OF: dict[str, InstrumentedAttribute[float | None] | None] = {
     "weakest": Pair.weakest,
     "specificity": Pair.specificity,
     "random": Pair.random_key,
-    "uncertainty": Pair.p_error,
     "position": None,
 }
 #: Columns that a filter may restrict to a range.
@@ -142,7 +144,7 @@ class QueueFilter:
     def __post_init__(self) -> None:
         if self.review not in REVIEWS:
             raise ValueError(f"review must be one of {', '.join(REVIEWS)}, not '{self.review}'")
-        if self.order not in _COLUMN_OF:
+        if self.order not in ORDERS:
             raise ValueError(f"order must be one of {', '.join(ORDERS)}, not '{self.order}'")
         if self.picture is not None and self.picture not in PICTURE_ISSUES:
             raise ValueError(f"picture must be one of {', '.join(PICTURE_ISSUES)}")
@@ -199,7 +201,7 @@ _COLUMNS = (
     Pair.external_id,
     Pair.image_path,
     Pair.caption,
-    Pair.p_error,
+    P_ERROR,
     Pair.s_0,
     Pair.gain,
     Pair.icc,
@@ -215,7 +217,11 @@ _COLUMNS = (
     Pair.specificity,
     Pair.enriches,
     Pair.note,
+    RANKING.label("ranking"),
 )
+
+#: The number of the ranking that was in use at last, by database and dataset.
+_last_rankings: dict[tuple[URL, int], int] = {}
 
 
 def page(
@@ -223,10 +229,16 @@ def page(
 ) -> QueuePage:
     """The next `limit` pairs after `after`, or the first ones."""
     stored = _rows(session, filter, after, limit + 1)
-    rows = [record(QueueRow, row) for row in stored]
+    rows = [_queue_row(row) for row in stored]
     more = len(rows) > limit
     rows = rows[:limit]
     return QueuePage(tuple(rows), _cursor(filter, rows[-1]) if more and rows else None)
+
+
+def _queue_row(row: Row[Any]) -> QueueRow:
+    values = dict(row._mapping)
+    del values["ranking"]
+    return QueueRow(**values)
 
 
 def count(session: Session, filter: QueueFilter, at_most: int | None = None) -> int:
@@ -256,7 +268,7 @@ def following(
 ) -> tuple[QueueRow, ...]:
     """At most `limit` pairs that follow in the queue. Otherwise like `next_pair`."""
     place = _place(session, filter, after_pair_id)
-    return tuple(record(QueueRow, row) for row in _rows(session, filter, place, limit))
+    return tuple(_queue_row(row) for row in _rows(session, filter, place, limit))
 
 
 def previous_pair(session: Session, filter: QueueFilter, before_pair_id: int) -> int | None:
@@ -280,11 +292,26 @@ class _Segment:
     order: tuple[ColumnElement[Any], ...]
 
 
+def _column(session: Session, filter: QueueFilter) -> InstrumentedAttribute[float | None] | None:
+    """The column of the filter's order; None for the order of import."""
+    if filter.order in _BY_PROBABILITY:
+        return _p_error(session, filter.dataset_id)
+    return _COLUMN_OF[filter.order]
+
+
+def _p_error(session: Session, dataset_id: int) -> InstrumentedAttribute[float | None]:
+    """The column of the probability of error, asked for once per session."""
+    known = ("ranking", dataset_id)
+    if known not in session.info:
+        session.info[known] = ranking_of(session, dataset_id)
+    return column_of(session.info[known])
+
+
 def _segments(
-    filter: QueueFilter, place: Cursor | None, backwards: bool = False
+    session: Session, filter: QueueFilter, place: Cursor | None, backwards: bool = False
 ) -> Iterator[_Segment]:
     """The ranges that follow (or, backwards, precede) a position, nearest first."""
-    column = _COLUMN_OF[filter.order]
+    column = _column(session, filter)
     if column is None:
         yield _by_id((), (not filter.descending) != backwards, place)
         return
@@ -293,7 +320,7 @@ def _segments(
     unknown_ascend = not backwards
     known = (column.is_not(None),)
     # A range over the ordering column excludes unknown values: skip their segment.
-    bounded = _bounded(filter, column)
+    bounded = _bounded(filter, filter.order)
     by_value = (
         column.desc() if values_descend else column.asc(),
         Pair.id.asc() if ties_ascend else Pair.id.desc(),
@@ -315,9 +342,9 @@ def _segments(
             yield _by_id((column.is_(None),), unknown_ascend, None)
 
 
-def _bounded(filter: QueueFilter, column: InstrumentedAttribute[float | None]) -> bool:
+def _bounded(filter: QueueFilter, name: str) -> bool:
     return any(
-        range.column == column.key and (range.minimum, range.maximum) != (None, None)
+        range.column == name and (range.minimum, range.maximum) != (None, None)
         for range in filter.ranges
     )
 
@@ -359,11 +386,15 @@ def _conditions(session: Session, filter: QueueFilter) -> list[ColumnElement[boo
     if filter.decided_by is not None:
         conditions.append(Pair.decided_by == filter.decided_by)
     for range in filter.ranges:
-        column = getattr(Pair, range.column)
+        bounded = (
+            _p_error(session, filter.dataset_id)
+            if range.column == "p_error"
+            else getattr(Pair, range.column)
+        )
         if range.minimum is not None:
-            conditions.append(column >= range.minimum)
+            conditions.append(bounded >= range.minimum)
         if range.maximum is not None:
-            conditions.append(column <= range.maximum)
+            conditions.append(bounded <= range.maximum)
     if filter.truncated is not None:
         conditions.append(Pair.truncated == filter.truncated)
     if filter.external_id is not None:
@@ -448,10 +479,27 @@ def _rows(
     backwards: bool = False,
 ) -> list[Row[Any]]:
     """At most `limit` rows after (or, backwards, before) a position, nearest first."""
+    dataset_id = filter.dataset_id
+    known, last = ("ranking", dataset_id), (session.get_bind().engine.url, dataset_id)
+    by_probability = filter.order in _BY_PROBABILITY or _bounded(filter, "p_error")
+    if not by_probability:
+        return _rows_by(session, filter, place, limit, backwards)
+    # A key press should not cost a statement that asks for the ranking: it is assumed to be the
+    # last one, and the rows say which it is.
+    assumed = session.info.setdefault(known, _last_rankings.get(last, 0))
+    rows = _rows_by(session, filter, place, limit, backwards)
+    actual = rows[0].ranking if rows else ranking_of(session, dataset_id)
+    session.info[known] = _last_rankings[last] = actual
+    return rows if actual == assumed else _rows_by(session, filter, place, limit, backwards)
+
+
+def _rows_by(
+    session: Session, filter: QueueFilter, place: Cursor | None, limit: int, backwards: bool
+) -> list[Row[Any]]:
     if filter.among is not None:
         return _listed_rows(session, filter, place, limit, backwards)
     streams: list[list[Any]] = []
-    for stream in _streams(filter, place, backwards):
+    for stream in _streams(session, filter, place, backwards):
         rows: list[Any] = []
         for segment in stream:
             rows += session.execute(
@@ -495,12 +543,13 @@ def _by_distance(row: Row[Any]) -> tuple[float, int]:
 
 
 def _streams(
-    filter: QueueFilter, place: Cursor | None, backwards: bool = False
+    session: Session, filter: QueueFilter, place: Cursor | None, backwards: bool = False
 ) -> list[Iterator[_Segment]]:
     """The streams to merge: one, or for uncertainty the two sides of 0.5 and the unknown values."""
     if filter.order != "uncertainty":
-        return [_segments(filter, place, backwards)]
-    distance = func.abs(Pair.p_error - 0.5)
+        return [_segments(session, filter, place, backwards)]
+    p_error = _p_error(session, filter.dataset_id)
+    distance = func.abs(p_error - 0.5)
     start = math.inf if place is None or place.value is None else abs(place.value - 0.5)
     further: tuple[ColumnElement[bool], ...] = ()
     if place is not None and place.value is not None:
@@ -512,35 +561,45 @@ def _streams(
     streams: list[Iterator[_Segment]] = []
     if place is None or place.value is not None or backwards:
         for above in (True, False):
-            side = Pair.p_error >= 0.5 if above else Pair.p_error < 0.5
+            side = p_error >= 0.5 if above else p_error < 0.5
             bound: tuple[ColumnElement[bool], ...] = ()
             if further:
                 edge = start + _SLACK if backwards else start - _SLACK
                 limit = 0.5 + edge if above else 0.5 - edge
-                bound = (Pair.p_error <= limit if above == backwards else Pair.p_error >= limit,)
-            rising = Pair.p_error.asc() if above != backwards else Pair.p_error.desc()
+                bound = (p_error <= limit if above == backwards else p_error >= limit,)
+            rising = p_error.asc() if above != backwards else p_error.desc()
             ties = Pair.id.desc() if backwards else Pair.id.asc()
             streams.append(iter([_Segment((side, *bound, *further), (rising, ties))]))
     unknown = place is None or place.value is None or not backwards
-    if unknown and not _bounded(filter, Pair.p_error):
+    if unknown and not _bounded(filter, "p_error"):
         behind = place if place is not None and place.value is None else None
-        streams.append(iter([_by_id((Pair.p_error.is_(None),), not backwards, behind)]))
+        streams.append(iter([_by_id((p_error.is_(None),), not backwards, behind)]))
     return streams
 
 
 def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
-    column = _COLUMN_OF[filter.order]
+    name = _value_name(filter)
+    value = Pair.id if name is None else P_ERROR if name == "p_error" else getattr(Pair, name)
     row = session.execute(
-        select(Pair.id, (Pair.id if column is None else column).label("value")).where(
+        select(Pair.id, value.label("value"), RANKING.label("ranking")).where(
             Pair.id == pair_id, Pair.dataset_id == filter.dataset_id
         )
     ).one_or_none()
     if row is None:
         raise MissingRow(f"There is no pair {pair_id} in this dataset.")
-    return Cursor(None if column is None else row.value, pair_id)
+    # Every key press comes through this: one statement for the place and the column.
+    session.info["ranking", filter.dataset_id] = row.ranking
+    return Cursor(None if name is None else row.value, pair_id)
 
 
 def _cursor(filter: QueueFilter, row: QueueRow) -> Cursor:
+    name = _value_name(filter)
+    return Cursor(None if name is None else getattr(row, name), row.pair_id)
+
+
+def _value_name(filter: QueueFilter) -> str | None:
+    """The name of the value that the order goes by, in a `QueueRow`; None for that of import."""
+    if filter.order in _BY_PROBABILITY:
+        return "p_error"
     column = _COLUMN_OF[filter.order]
-    value = None if column is None else getattr(row, column.key)
-    return Cursor(value, row.pair_id)
+    return None if column is None else column.key

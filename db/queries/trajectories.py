@@ -19,6 +19,7 @@ from db.blobs import (
 )
 from db.models import Detection, Pair, Run, Trajectory
 from db.queries.expectations import ExpectationRow, unpack
+from db.queries.probabilities import p_error_of
 from db.queries.runs import NEWEST_FIRST
 from db.queries.statements import chunks, insert_for, table_of
 
@@ -208,6 +209,7 @@ def lacking_steps(
     Only those among the `top` pairs with the highest p_error, with p_error of at least `above`,
     or `among` the given ids; by default all.
     """
+    p_error = p_error_of(session, dataset_id)
     query = (
         select(Pair.id, Pair.image_path)
         .join(Trajectory, Trajectory.pair_id == Pair.id)
@@ -216,13 +218,13 @@ def lacking_steps(
     if top is not None:
         ranked = (
             select(Pair.id)
-            .where(Pair.dataset_id == dataset_id, Pair.p_error.is_not(None))
-            .order_by(Pair.p_error.desc(), Pair.id)
+            .where(Pair.dataset_id == dataset_id, p_error.is_not(None))
+            .order_by(p_error.desc(), Pair.id)
             .limit(top)
         )
         query = query.where(Pair.id.in_(ranked))
     if above is not None:
-        query = query.where(Pair.p_error >= above)
+        query = query.where(p_error >= above)
     if among is not None:
         query = query.where(Pair.id.in_(among))
     ordered = query.order_by(Pair.image_path, Pair.id).execution_options(yield_per=10_000)

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import detect, retrain
+from backend.jobs import detect, replace_ranking, retrain
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.stored_trajectories import scored_batches
 from backend.lab.scenes import demo
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
-from db.queries import pairs, runs
+from db.queries import classifiers, pairs, rankings, runs
 
 #: Pairs that are scored at first; the others come later.
 FIRST, ALL = 20, 26
@@ -104,11 +104,102 @@ def test_pairs_that_are_scored_while_a_classifier_is_adopted_follow_it(
     candidate = workspace.jobs.classifiers(1)[0].id
     workspace.jobs.import_dataset(tmp_path / "pairs")
     monkeypatch.setattr(
-        retrain, "_ranked",
-        once_after(retrain._ranked, lambda: workspace.jobs.score(1, suggestions=False)),
+        retrain, "ranked",
+        once_after(retrain.ranked, lambda: workspace.jobs.score(1, suggestions=False)),
     )  # fmt: skip
     workspace.jobs.adopt(candidate)
     check_shown(workspace, ALL)
+
+
+@pytest.fixture
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Rankings are written three pairs at a time; their numbers of pairs."""
+    written: list[int] = []
+    real = rankings.write_next
+
+    def counted(session: Any, dataset_id: int, probabilities: dict[int, float | None]) -> None:
+        written.append(len(probabilities))
+        real(session, dataset_id, probabilities)
+
+    for name in ("FIRST", "MOST", "FEWEST"):
+        monkeypatch.setattr(replace_ranking, name, 3)
+    monkeypatch.setattr(rankings, "write_next", counted)
+    return written
+
+
+Shown = set[tuple[str, int, float | None]]
+
+
+def shown(workspace: Workspace) -> Shown:
+    """What the pages of all pairs show: the classifier, the pair and its probability."""
+    opened = [workspace.review.open_pair(pair_id) for pair_id in pair_ids(workspace)]
+    return {(view.basis, view.pair_id, view.p_error) for view in opened}
+
+
+def test_pages_show_one_ranking_as_a_whole_and_verdicts_come_between(
+    workspace: Workspace, small_steps: list[int]
+) -> None:
+    candidate, waiting = workspace.jobs.classifiers(1)[0].id, iter(pair_ids(workspace)[14:])
+    before, seen, is_done = shown(workspace), Shown(), threading.Event()
+
+    def read() -> None:
+        while not is_done.is_set():
+            seen.update(shown(workspace))
+
+    def decide(done: int, total: int, message: str) -> None:
+        if message == "Ranking" and (pair_id := next(waiting, None)) is not None:
+            workspace.review.decide(pair_id, 0, "drop", author="Ben")
+            assert shown(workspace) == before
+
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(read)
+        try:
+            workspace.jobs.adopt(candidate, decide)
+        finally:
+            is_done.set()
+        reading.result()
+    after = shown(workspace)
+    assert {basis for basis, _, _ in before}.isdisjoint(basis for basis, _, _ in after)
+    assert seen <= before | after
+    assert seen
+    assert len(small_steps) == -(-FIRST // 3)
+    assert next(waiting, None) is None, "a verdict after each step"
+    check_shown(workspace, FIRST)
+
+
+def test_adopting_goes_on_where_it_was_interrupted(
+    workspace: Workspace, small_steps: list[int]
+) -> None:
+    candidate, before = workspace.jobs.classifiers(1)[0].id, shown(workspace)
+
+    def interrupt(done: int, total: int, message: str) -> None:
+        if done >= 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        workspace.jobs.adopt(candidate, interrupt)
+    assert shown(workspace) == before
+    assert sum(small_steps) == 6
+    workspace.jobs.adopt(candidate)
+    assert sum(small_steps) == FIRST, "what was written is not written again"
+    check_shown(workspace, FIRST)
+
+
+def test_a_later_adoption_overtakes_an_earlier(
+    workspace: Workspace, small_steps: list[int]
+) -> None:
+    first = workspace.jobs.classifiers(1)[0]
+    with workspace.store.writing() as session:
+        second = classifiers.add_classifier(
+            session, 1, name="Second", kind=first.kind, basis="verdicts",
+            payload=classifiers.get_payload(session, first.id), report=first.report,
+        )  # fmt: skip
+    workspace.jobs.adopt(
+        first.id, once_after(lambda *_: None, lambda: workspace.jobs.adopt(second.id))
+    )
+    (active,) = (row.name for row in workspace.jobs.classifiers(1) if row.active)
+    assert active == "Second"
+    check_shown(workspace, FIRST)
 
 
 def test_verdicts_undo_training_and_adopting_at_once(workspace: Workspace) -> None:

@@ -16,6 +16,7 @@ from db.queries import (
     datasets,
     detections,
     pairs,
+    rankings,
     runs,
     signals,
     suggestions,
@@ -181,16 +182,15 @@ def test_a_detection_sets_the_probability_of_its_pair(store: Store) -> None:
         later = DetectionRow(ids[0], 0.25, ())
         detections.save_detections(session, [later])
         assert detections.get_detection(session, ids[0]) == later
-        detections.save_probabilities(session, None, {ids[0]: 0.5})
+        rankings.write_next(session, dataset_id, {ids[0]: 0.5})
+        assert pairs.get_pair(session, ids[0]).p_error == 0.25
+        rankings.use_next(session, dataset_id)
         assert pairs.get_pair(session, ids[0]).p_error == 0.5
-        changed = detections.get_detection(session, ids[0])
-        assert changed is not None
-        assert changed.p_error == 0.5
         for wrong in (1.1, -0.1, float("nan")):
             with pytest.raises(ValueError, match=r"\[0, 1\]"):
                 detections.save_detections(session, [DetectionRow(ids[0], wrong, ())])
             with pytest.raises(ValueError, match=r"\[0, 1\]"):
-                detections.save_probabilities(session, None, {ids[0]: wrong})
+                rankings.write_next(session, dataset_id, {ids[0]: wrong})
         detections.save_detections(session, [])
     with store.reading() as session:
         assert detections.get_detection(session, 999) is None

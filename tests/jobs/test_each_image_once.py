@@ -59,7 +59,7 @@ def test_each_image_is_decoded_and_encoded_once(
 
     def compute(known: Familiarity | None) -> score_dataset._Done:
         store = workspace.store
-        waiting = score_dataset._unscored(store, run)
+        waiting = score_dataset._unscored(store, run, score_dataset.BATCH)
         work = score_dataset._Work(TRAJECTORIES, engine.exploring, waiting, total, known=known)
         return score_dataset._trajectories(store, engine, run, folder, work, None, no_progress)
 

@@ -14,6 +14,12 @@ _MOST_ELSEWHERE = 65_536
 _LEAST = 64
 #: The fraction of free memory that activations may take.
 _SHARE = 0.25
+#: Images of an image tower's first batch, and the most of any on an accelerator. More than the
+#: first do not speed up a CPU.
+FIRST_IMAGES, _MOST_IMAGES = 16, 512
+#: Pairs in flight together on a CPU; an accelerator has more work to do at a time.
+_MOST_PAIRS = {"cpu": 48}
+_MOST_PAIRS_ELSEWHERE = 256
 
 
 def free_memory(device: str) -> int:
@@ -56,10 +62,69 @@ class TokenBudget:
                         "Choose a smaller model, or close other programs."
                     ) from problem
                 self.tokens = max(1, sum(lengths[i] for i in part) // 2)
-                if torch.cuda.is_available():
-                    torch.cuda.empty_cache()
+                _release()
                 continue
             first = part.stop
+
+
+class ImageBatches:
+    """Splits images into batches for an image tower. On an accelerator they grow to what fits,
+    according to the memory that the batch before took; out of memory halves them."""
+
+    def __init__(self, device: str) -> None:
+        self._device = device
+        self._most = FIRST_IMAGES if device.startswith("cpu") else _MOST_IMAGES
+        self.size = FIRST_IMAGES
+
+    def each(self, count: int, compute: Callable[[range], None]) -> None:
+        """Call `compute` for consecutive ranges that cover `count` images.
+
+        Raises ModelUnavailable if not even a single image fits.
+        """
+        first = 0
+        while first < count:
+            part = range(first, min(count, first + self.size))
+            before = start_measuring(self._device)
+            try:
+                compute(part)
+            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as problem:
+                if not _is_shortage(problem):
+                    raise
+                if len(part) == 1:
+                    raise ModelUnavailable(
+                        "There is not enough memory to encode a single picture with this model. "
+                        "Choose a smaller model, or close other programs."
+                    ) from problem
+                self.size = self._most = len(part) // 2
+                _release()
+                continue
+            first = part.stop
+            taken = taken_since(self._device, before)
+            if taken > 0:
+                fits = int(_SHARE * free_memory(self._device) * len(part) / taken)
+                self.size = max(1, min(self._most, fits))
+
+
+def start_measuring(device: str) -> int:
+    """Bytes allocated on the device now, from which `taken_since` measures; 0 if not known."""
+    if not device.startswith("cuda"):
+        return 0
+    torch.cuda.reset_peak_memory_stats(torch.device(device))
+    return int(torch.cuda.memory_allocated(torch.device(device)))
+
+
+def taken_since(device: str, before: int) -> int:
+    """The most bytes that were allocated at a time since `start_measuring`, beyond those from
+    before; 0 if not known."""
+    if not device.startswith("cuda"):
+        return 0
+    return int(torch.cuda.max_memory_allocated(torch.device(device))) - before
+
+
+def _release() -> None:
+    """Return cached memory to the device, so that a smaller batch finds it."""
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
 
 
 def parts(lengths: Sequence[int], most: int, first: int = 0) -> Iterator[range]:
@@ -76,6 +141,11 @@ def parts(lengths: Sequence[int], most: int, first: int = 0) -> Iterator[range]:
         held += lengths[index]
     if held or start < len(lengths):
         yield range(start, len(lengths))
+
+
+def pairs_at_once(device: str) -> int:
+    """The most pairs to keep in flight on this device."""
+    return _MOST_PAIRS.get(device.split(":")[0], _MOST_PAIRS_ELSEWHERE)
 
 
 def images_that_fit(bytes_an_image: int, device: str, most: int) -> int:

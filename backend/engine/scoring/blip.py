@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 
 from backend.engine import hub
 from backend.engine.model_fit import check_image_processor, check_tokenizer
-from backend.engine.scoring.batch_memory import images_that_fit
+from backend.engine.scoring.batch_memory import images_that_fit, pairs_at_once
 from backend.engine.scoring.checkpoints import (
     ADVICE,
     Family,
@@ -86,7 +86,7 @@ class ItcSession(CosineSession):
     """ITC's text encoder: sequences are packed, each text is read once."""
 
     def __init__(self, scorer: BlipScorer) -> None:
-        super().__init__()
+        super().__init__(pairs_at_once(scorer.info.device))
         self._scorer = scorer
         self._tower = scorer.tower
         self._budget = scorer.budget(self._tower.bytes_a_token)
@@ -143,7 +143,8 @@ class ItmSession:
         vision = self._scorer.model.config.vision_config
         patches = (vision.image_size // vision.patch_size) ** 2 + 1
         size = self._tower.bytes_an_image(patches)
-        return images_that_fit(size, self._scorer.info.device, 48)
+        device = self._scorer.info.device
+        return images_that_fit(size, device, pairs_at_once(device))
 
     def embed(self, texts: Sequence[Tokens]) -> FloatArray:
         return self._texts.embed(texts)

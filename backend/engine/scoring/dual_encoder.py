@@ -3,17 +3,15 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
 from PIL import Image
 
-from backend.engine.scoring.batch_memory import TokenBudget
+from backend.engine.scoring.batch_memory import ImageBatches, TokenBudget
 from backend.engine.scoring.independent import Independent
 from backend.engine.scoring.protocol import FloatArray, ImageState, ScorerInfo, Session, TokenReader
-
-#: Batch size of the image tower.
-IMAGES_A_BATCH = 16
 
 
 @dataclass
@@ -38,11 +36,19 @@ class DualEncoder(Independent, ABC):
     @torch.inference_mode()
     def encode_images(self, images: Sequence[Image.Image]) -> list[ImageState]:
         states: list[ImageState] = []
-        for first in range(0, len(images), IMAGES_A_BATCH):
-            batch = self.pixels(images[first : first + IMAGES_A_BATCH])
+
+        def see(part: range) -> None:
+            batch = self.pixels(images[part.start : part.stop])
             with self.precision():
-                states += self._see(batch.to(self.info.device))
+                states.extend(self._see(batch.to(self.info.device)))
+
+        self.image_batches.each(len(images), see)
         return states
+
+    @cached_property
+    def image_batches(self) -> ImageBatches:
+        """The sizes of the image tower's batches, learned from one call to the next."""
+        return ImageBatches(self.info.device)
 
     def image_embeddings(self, states: Sequence[ImageState]) -> FloatArray | None:
         """The states themselves, which are unit vectors unless a subclass overrides this."""

@@ -50,7 +50,24 @@ def choose_device(device: str | None = None) -> str:
         return devices[0]
     if device.split(":")[0] not in devices:
         raise SettingsError(f"There is no device '{device}' here; there are: {', '.join(devices)}.")
+    kind, _, number = device.partition(":")
+    if kind == "cuda" and number and number not in map(str, range(torch.cuda.device_count())):
+        raise SettingsError(
+            f"There is no device '{device}' here; there are {torch.cuda.device_count()} GPUs, "
+            "cuda:0 the first."
+        )
     return device
+
+
+def choose_devices(names: str) -> tuple[str, ...]:
+    """Devices by name, separated by commas; "all": every GPU, or the best device without one.
+
+    Raises SettingsError for a device that this machine does not have.
+    """
+    if names == "all":
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        return tuple(f"cuda:{number}" for number in range(count)) or (choose_device(),)
+    return tuple(choose_device(name.strip()) for name in names.split(","))
 
 
 def choose_precision(device: str, precision: str | None = None) -> str:

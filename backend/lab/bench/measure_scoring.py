@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from backend.engine.captions import Caption
-from backend.engine.scoring.dual_encoder import IMAGES_A_BATCH, DualEncoder
+from backend.engine.scoring.dual_encoder import DualEncoder
 from backend.engine.scoring.protocol import ImageState, Session
 from backend.engine.scoring.reference import ReferenceSession
 from backend.engine.trajectories.driver import run_trajectories
@@ -42,6 +42,7 @@ class Measured:
       same rate;
     * `operations_limit_overhead`: `overhead` in operations instead of seconds;
     * `rate`: operations per second of this machine's matrix products (`product_rate`);
+    * `device_name`: of the accelerator, from its driver;
     * `bound_ratio`: measured time of the trajectories over the time that their operations would
       take at `rate`;
     * `same_trajectories`, `largest_difference`: number of identical trajectories and largest
@@ -54,6 +55,7 @@ class Measured:
     words: tuple[int, int]
     precision: str
     device: str
+    device_name: str
     image_seconds: float
     plain_score_seconds: float
     fast_seconds: float
@@ -120,11 +122,12 @@ def measure(
     base = image_seconds + plain_score
     return Measured(
         scorer=kind,
-        explorer=name_of(exploring),
+        explorer=explorer_name(exploring),
         pairs=pairs,
         words=words,
         precision=precision,
         device=device,
+        device_name=name_of(device),
         image_seconds=image_seconds,
         plain_score_seconds=plain_score,
         fast_seconds=fast_seconds,
@@ -152,8 +155,8 @@ def measure(
     )
 
 
-def name_of(exploring: Exploring) -> str:
-    """>>> name_of(Exploring(lazy=2)), name_of(Exploring("gcd", whole=False))
+def explorer_name(exploring: Exploring) -> str:
+    """>>> explorer_name(Exploring(lazy=2)), explorer_name(Exploring("gcd", whole=False))
     ('elimination, lazy 2', 'gcd, first step')
     """
     name = exploring.name
@@ -162,12 +165,20 @@ def name_of(exploring: Exploring) -> str:
     return name if exploring.whole else f"{name}, first step"
 
 
+def name_of(device: str) -> str:
+    """The name of an accelerator, as its driver gives it; otherwise that of the device."""
+    return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
+
+
 @torch.inference_mode()
 def encode(scorer: DualEncoder, pixels: torch.Tensor) -> list[ImageState]:
     states: list[ImageState] = []
-    for batch in pixels.split(IMAGES_A_BATCH):
+
+    def see(part: range) -> None:
         with scorer.precision():
-            states += scorer._see(batch.to(scorer.info.device))
+            states.extend(scorer._see(pixels[part.start : part.stop].to(scorer.info.device)))
+
+    scorer.image_batches.each(len(pixels), see)
     return states
 
 

@@ -69,16 +69,20 @@ def table(results: Sequence[Measured]) -> str:
     """The measurements and the paper's overheads as a table for a terminal."""
     lines = [
         f"{'scorer':9} {'explorer':23} {'pairs/s':>8} {'speedup':>8} {'overhead':>9} "
-        f"{'limit':>6} {'plain':>7} {'paper':>6} {'time/arithmetic':>16}  same"
+        f"{'limit':>6} {'plain':>7} {'paper':>6} {'time/arithmetic':>16} {'share':>6} "
+        f"{'seconds':>8}  same"
     ]
     for r in results:
         paper = PAPER_OVERHEADS.get((r.scorer, r.explorer))
         lines.append(
             f"{r.scorer:9} {r.explorer:23} {r.pairs_per_second:8.2f} {_number(r.speedup):>8} "
             f"{r.overhead:9.2f} {r.operations_limit_overhead:6.2f} "
-            f"{_number(r.reference_overhead):>7} {_number(paper):>6} {r.bound_ratio:16.2f}  "
+            f"{_number(r.reference_overhead):>7} {_number(paper):>6} {r.bound_ratio:16.2f} "
+            f"{100 / r.bound_ratio:5.0f}% {r.image_seconds + r.fast_seconds:8.1f}  "
             + (f"{r.same_trajectories}/{r.pairs}" if r.same_trajectories is not None else "–")
         )
+    names = ", ".join(dict.fromkeys(f"{r.device_name} in {r.precision}" for r in results))
+    lines.append(f"on {names}; share: of the rate of the device's matrix products")
     return "\n".join(lines)
 
 

@@ -3,7 +3,16 @@
 import pytest
 import torch
 
-from backend.engine.scoring.batch_memory import TokenBudget, free_memory, images_that_fit, parts
+from backend.engine.scoring import batch_memory
+from backend.engine.scoring.batch_memory import (
+    FIRST_IMAGES,
+    ImageBatches,
+    TokenBudget,
+    free_memory,
+    images_that_fit,
+    pairs_at_once,
+    parts,
+)
 from backend.errors import ModelUnavailable
 
 
@@ -57,3 +66,37 @@ def test_what_fits_is_between_one_and_the_most() -> None:
     assert free_memory("cpu") > 1 << 20
     assert images_that_fit(1 << 60, "cpu", 48) == 1
     assert images_that_fit(1, "cpu", 48) == 48
+
+
+def test_a_shortage_halves_the_batches_of_images_and_loses_none() -> None:
+    batches, done = ImageBatches("cpu"), list[int]()
+
+    def compute(part: range) -> None:
+        if len(part) > 5:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        done.extend(part)
+
+    batches.each(40, compute)
+    assert done == list(range(40))
+    assert batches.size == 4
+
+    def never(part: range) -> None:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(ModelUnavailable, match="a single picture"):
+        batches.each(3, never)
+
+
+def test_batches_of_images_grow_to_what_fits_on_an_accelerator(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sizes: list[int] = []
+    monkeypatch.setattr(batch_memory, "start_measuring", lambda device: 0)
+    monkeypatch.setattr(batch_memory, "free_memory", lambda device: 4000)
+    monkeypatch.setattr(batch_memory, "taken_since", lambda device, before: 10 * sizes[-1])
+    ImageBatches("cuda").each(330, lambda part: sizes.append(len(part)))
+    assert sizes == [FIRST_IMAGES, 100, 100, 100, 14], "a quarter of 4,000 bytes, 10 an image"
+    sizes.clear()
+    ImageBatches("cpu").each(40, lambda part: sizes.append(len(part)))
+    assert sizes == [16, 16, 8]
+    assert pairs_at_once("cpu") < pairs_at_once("cuda:1")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from backend.engine.scoring.blip import encoder_token
+from backend.engine.scoring.blip import BlipScorer, encoder_token
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.scoring.reference import reference_scores
@@ -134,3 +134,19 @@ def test_enc_is_the_last_of_the_vocabulary_where_the_tokenizer_does_not_know_it(
             return {"[CLS]": 101}
 
     assert encoder_token(Published(), 30524) == 30523
+
+
+def test_all_images_in_one_padded_call_give_the_same_scores(folder: Path) -> None:
+    """As an accelerator attends to them; gradients included."""
+    scorer = load_scorer(str(folder / "blip"), "blip-itm", "cpu")
+    assert isinstance(scorer, BlipScorer)
+    states = scorer.encode_images([image for image, _ in drawn_pairs(3)])
+    asked = [(state, CAPTIONS[: 2 + number]) for number, state in enumerate(states)]
+    texts = scorer.reader.tokenise(CAPTIONS[2:3] + CAPTIONS[:1])
+    results = []
+    for together in (False, True):
+        scorer.tower.looks_together = together
+        gains = scorer.open_session().replacement_gains(list(zip(states, texts, strict=False)))
+        results.append([*scorer.score(asked), *gains])
+    for separate, joint in zip(*results, strict=True):
+        np.testing.assert_allclose(joint, separate, atol=1e-6)

@@ -5,7 +5,6 @@ which the engine's counters are held to). Scores are random, captions those of `
 dimensions those of BLIP base at 384 pixels and CLIP ViT-B/32.
 """
 
-import sys
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -19,7 +18,7 @@ from backend.engine.scoring.work import Work
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.lab.bench.caption_lengths import HashReader, make_captions
-from backend.lab.bench.measure_scoring import name_of
+from backend.lab.bench.measure_scoring import explorer_name
 from backend.lab.bench.operations import Shape, operations
 from backend.lab.bench.recorder import Round
 from tests.lab.bench.lower_bounds import causal_bound, matching_bound, packed_bound
@@ -105,8 +104,8 @@ def main() -> None:
     for kind in TEXT:
         for way in WAYS:
             cells = [f"{overhead(kind, way, words):.2f}" for words in ranges]
-            print(f"| {kind} | {name_of(way)} |", " | ".join(cells), "|")
+            print(f"| {kind} | {explorer_name(way)} |", " | ".join(cells), "|")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -5,7 +5,8 @@ Equal to `BlipTextModel` up to rounding, with less computation:
 * sequences are packed, not padded (`packing`);
 * cross-attention's keys and values depend on the image only, so they are computed once per image
   and layer, however many captions attend to it;
-* all captions of one image attend to it in one attention call;
+* all captions of one image attend to it in one attention call, on an accelerator those of all
+  images in flight;
 * the first layer's projections are looked up by token and position;
 * the last layer is computed only for the first token of each sequence, the one that is used.
 """
@@ -67,6 +68,9 @@ class BlipText:
         self.width = int(model.config.hidden_size)
         self.dtype = dtype
         self.device = model.embeddings.word_embeddings.weight.device
+        #: Whether all images are attended to in one padded call, which an accelerator prefers to
+        #: many small ones; on a CPU padding only costs time.
+        self.looks_together = self.device.type != "cpu"
         activation = model.config.hidden_act
         if activation != "gelu":
             raise ValueError(f"BLIP's text encoder uses gelu, not {activation}.")
@@ -151,11 +155,14 @@ class BlipText:
             states = layer.norm(layer.output(context) + states)
             if images:
                 query = layer.image_query(states)
-                seen = torch.empty_like(query)
-                for run in stretches:
-                    key, value = images[keys[run.first]][number]
-                    part = slice(run.first, run.last) if last else slice(run.start, run.stop)
-                    self._look(query[part], key, value, seen[part])
+                ends = [(r.first, r.last) if last else (r.start, r.stop) for r in stretches]
+                memories = [images[keys[run.first]][number] for run in stretches]
+                if self.looks_together and len(ends) > 1:
+                    seen = self._look_together(query, memories, ends)
+                else:
+                    seen = torch.empty_like(query)
+                    for (start, stop), (key, value) in zip(ends, memories, strict=True):
+                        self._look(query[start:stop], key, value, seen[start:stop])
                 states = layer.image_norm(layer.image_output(seen) + states)
             states = layer.last_norm(layer.down(F.gelu(layer.up(states))) + states)
         self._count(work, packing, [image[0][0].shape[2] for image in images], keys)
@@ -200,6 +207,28 @@ class BlipText:
         (shaped,) = self._split(query, 1, len(query))
         attended = F.scaled_dot_product_attention(shaped, key, value)
         self._split(seen, 1, len(query))[0].copy_(attended)
+
+    def _look_together(
+        self,
+        query: torch.Tensor,
+        memories: Sequence[tuple[torch.Tensor, torch.Tensor]],
+        ends: Sequence[tuple[int, int]],
+    ) -> torch.Tensor:
+        """Cross-attention of all tokens [tokens, width] to their images. `memories`: keys and
+        values by image; `ends`: where each image's tokens start and stop, consecutive.
+
+        Queries are padded to the longest; padded ones are discarded, so no mask is needed. Images
+        of a batch have equally many patches.
+        """
+        lengths = torch.tensor([stop - start for start, stop in ends], device=query.device)
+        starts = torch.tensor([start for start, _ in ends], device=query.device)
+        steps = torch.arange(int(max(stop - start for start, stop in ends)), device=query.device)
+        is_token = steps < lengths[:, None]
+        places = torch.where(is_token, starts[:, None] + steps, 0)
+        padded = query[places].view(*places.shape, self.heads, -1).transpose(1, 2)
+        keys, values = (torch.cat(both) for both in zip(*memories, strict=True))
+        attended = F.scaled_dot_product_attention(padded, keys, values)
+        return attended.transpose(1, 2).flatten(2)[is_token]
 
     def _count(
         self, work: Work, packing: Packing, patches: Sequence[int], keys: Sequence[int]

@@ -1,0 +1,79 @@
+"""Rankings: which probabilities of error are in use, and how the next ones come into use.
+
+A pair has two columns for its probability of error, and `Dataset.ranking` selects one of them for
+all pairs of the dataset (even or odd). A new ranking is written to the other column, in short
+transactions between which everybody else writes, and comes into use by increasing that number:
+however many pairs there are, nobody waits, and every snapshot shows one ranking as a whole. A
+program that is killed meanwhile leaves the ranking in use as it was.
+
+One job at a time writes a ranking: it claims the dataset with a token, and each of its transactions
+checks, under the dataset's lock, that no later one has claimed it.
+"""
+
+import uuid
+from collections.abc import Iterator, Mapping
+
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.orm import Session
+
+from db.models import Dataset, Pair
+from db.queries.datasets import lock
+from db.queries.pairs import lock_pairs
+from db.queries.probabilities import check_probability, p_error_of
+from db.queries.statements import table_of
+
+
+def begin(session: Session, dataset_id: int) -> str:
+    """Claim the dataset's next ranking; returns the token to write it with. An earlier claim ends:
+    its job must not write any more."""
+    lock(session, dataset_id)
+    token = uuid.uuid4().hex
+    session.execute(update(Dataset).where(Dataset.id == dataset_id).values(ranking_claim=token))
+    return token
+
+
+def is_current(session: Session, dataset_id: int, token: str) -> bool:
+    """Whether the claim still holds. The dataset stays locked until this transaction ends."""
+    lock(session, dataset_id)
+    claim = select(Dataset.ranking_claim).where(Dataset.id == dataset_id)
+    return session.execute(claim).scalar_one_or_none() == token
+
+
+def iterate_next(session: Session, dataset_id: int) -> Iterator[tuple[int, float | None]]:
+    """(pair, probability) of what has been written of the next ranking so far, or left over from
+    the last but one, in import order. Streamed."""
+    column = p_error_of(session, dataset_id, following=True)
+    rows = session.execute(
+        select(Pair.id, column)
+        .where(Pair.dataset_id == dataset_id)
+        .order_by(Pair.id)
+        .execution_options(yield_per=10_000)
+    )
+    for row in rows:
+        yield row.tuple()
+
+
+def write_next(
+    session: Session, dataset_id: int, probabilities: Mapping[int, float | None]
+) -> None:
+    """Write probabilities of the next ranking, None for unknown; those in use are not changed."""
+    for pair_id, p_error in probabilities.items():
+        check_probability(pair_id, p_error)
+    lock_pairs(session, list(probabilities))
+    column = p_error_of(session, dataset_id, following=True)
+    pairs = table_of(Pair)
+    session.connection().execute(
+        update(pairs)
+        .where(pairs.c.id == bindparam("pair"))
+        .values({column.key: bindparam("probability")}),
+        [{"pair": pair_id, "probability": p} for pair_id, p in probabilities.items()],
+    )
+
+
+def use_next(session: Session, dataset_id: int) -> None:
+    """Show the next ranking instead of the present one, and end its claim."""
+    session.execute(
+        update(Dataset)
+        .where(Dataset.id == dataset_id)
+        .values(ranking=Dataset.ranking + 1, ranking_claim=None)
+    )

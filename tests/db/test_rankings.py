@@ -1,0 +1,137 @@
+"""Two columns for the probability of error: one is in use, the next ranking goes to the other."""
+
+import pytest
+from sqlalchemy import event
+
+from db import Store
+from db.queries import (
+    near_duplicates,
+    pairs,
+    picture_map,
+    plane,
+    progress,
+    queue,
+    rankings,
+    signals,
+    verdicts,
+)
+from db.queries.near_duplicates import DuplicateRow
+from db.queries.picture_map import PlaceRow
+from db.queries.queue import QueueFilter, Range
+from tests.db.building import add_dataset, set_probabilities
+
+VALUES = [0.9, 0.2, None, 0.55, 0.45, 0.9, 0.1, None]
+
+
+def everything_shown(store: Store, dataset_id: int) -> list[object]:
+    """What every query that reads the probability of error answers."""
+    filters = [
+        QueueFilter(dataset_id),
+        QueueFilter(dataset_id, descending=False, review="unreviewed"),
+        QueueFilter(dataset_id, order="uncertainty"),
+        QueueFilter(dataset_id, order="s_0"),
+        QueueFilter(dataset_id, ranges=(Range("p_error", 0.15, 0.6),)),
+        QueueFilter(dataset_id, ranges=(Range("p_error", 0.15),), order="uncertainty"),
+    ]
+    shown: list[object] = []
+    with store.reading() as session:
+        for chosen in filters:
+            page = queue.page(session, chosen, None, 3)
+            shown += [page, queue.page(session, chosen, page.next_cursor, 9)]
+            shown.append(queue.count(session, chosen))
+            shown.append(queue.next_pair(session, chosen, page.rows[0].pair_id))
+        listed = list(pairs.iterate_pairs(session, dataset_id))
+        shown += [
+            listed,
+            pairs.most_likely_wrong(session, dataset_id, 0.3, 3),
+            plane.grid(session, dataset_id, 4),
+            plane.sample(session, dataset_id, 9),
+            list(plane.decided(session, dataset_id)),
+            progress.reached(session, dataset_id),
+            list(progress.decided(session, dataset_id)),
+            list(picture_map.points(session, dataset_id)),
+            near_duplicates.members(session, [listed[0].id]),
+        ]
+    return shown
+
+
+def test_nothing_that_is_shown_depends_on_the_column(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, len(VALUES))
+    add_dataset(store, 2, "another")
+    set_probabilities(store, ids, VALUES)
+    with store.writing() as session:
+        signals.save_icc(session, dict.fromkeys(ids, 0.5))
+        picture_map.replace_places(session, dataset_id, [PlaceRow(i, 0.5, 0.5) for i in ids])
+        near_duplicates.replace_groups(
+            session, dataset_id, [DuplicateRow(i, ids[0], 1.0) for i in ids[:3]]
+        )
+    with store.writing() as session:
+        verdicts.add_verdict(session, ids[3], 0, "drop", author="Ada")
+    before = everything_shown(store, dataset_id)
+    with store.writing() as session:
+        rankings.begin(session, dataset_id)
+        rankings.write_next(session, dataset_id, dict.fromkeys(ids, 0.3))
+    assert everything_shown(store, dataset_id) == before, "not in use yet"
+    with store.writing() as session:
+        rankings.write_next(session, dataset_id, dict(zip(ids, VALUES, strict=True)))
+        rankings.use_next(session, dataset_id)
+    assert everything_shown(store, dataset_id) == before
+    set_probabilities(store, ids[:1], [0.0])
+    with store.reading() as session:
+        assert pairs.get_pair(session, ids[0]).p_error == 0.0
+        assert dict(rankings.iterate_next(session, dataset_id))[ids[0]] == 0.9
+
+
+def test_a_later_claim_ends_the_earlier(store: Store) -> None:
+    dataset_id, _ = add_dataset(store, 1)
+    other, _ = add_dataset(store, 1, "another")
+    with store.writing() as session:
+        first, elsewhere = rankings.begin(session, dataset_id), rankings.begin(session, other)
+        assert rankings.is_current(session, dataset_id, first)
+        second = rankings.begin(session, dataset_id)
+    with store.writing() as session:
+        assert not rankings.is_current(session, dataset_id, first)
+        assert rankings.is_current(session, dataset_id, second)
+        rankings.use_next(session, dataset_id)
+        assert not rankings.is_current(session, dataset_id, second), "used once"
+        assert rankings.is_current(session, other, elsewhere)
+
+
+@pytest.mark.parametrize(
+    ("filter", "index"),
+    [
+        (QueueFilter(1), "ix_pairs_p_error_odd"),
+        (QueueFilter(1, ranges=(Range("p_error", 0.5),)), "ix_pairs_p_error_odd"),
+        (QueueFilter(1, review="unreviewed"), "ix_pairs_unreviewed_odd"),
+        (QueueFilter(1, decision="drop", review="decided"), "ix_pairs_decided_odd"),
+        (QueueFilter(1, split="train"), "ix_pairs_split_odd"),
+        (QueueFilter(1, suspect_word="dog"), "ix_pairs_suspect_word_odd"),
+        (QueueFilter(1, suspect_kind="noun"), "ix_pairs_suspect_kind_odd"),
+    ],
+)
+def test_either_column_has_the_indexes_of_its_orders(
+    sqlite_store: Store, filter: QueueFilter, index: str
+) -> None:
+    dataset_id, _ = add_dataset(sqlite_store, 0)
+    assert dataset_id == filter.dataset_id
+    with sqlite_store.writing() as session:
+        rankings.use_next(session, dataset_id)
+    asked: list[tuple[str, object]] = []
+
+    def remember(
+        _connection: object, _cursor: object, statement: str, given: object, *_: object
+    ) -> None:
+        if "FROM pairs" in statement:
+            asked.append((statement, given))
+
+    event.listen(sqlite_store.engine, "before_cursor_execute", remember)
+    with sqlite_store.reading() as session:
+        queue.page(session, filter, queue.Cursor(0.5, 7))
+    event.remove(sqlite_store.engine, "before_cursor_execute", remember)
+    with sqlite_store.engine.connect() as connection:
+        for statement, given in asked:
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # type: ignore[arg-type]
+            steps = " / ".join(str(step[3]) for step in plan)
+            assert steps.startswith(f"SEARCH pairs USING INDEX {index} "), f"{steps}\n{statement}"
+            assert "B-TREE" not in steps, f"{steps}\n{statement}"
+    assert asked
