@@ -4,8 +4,11 @@ Results go to standard output, everything else (progress, warnings, errors) to s
 that `--json` can be piped. Exit statuses: `backend.errors.EXIT_STATUSES`, shown by `--help`.
 """
 
+import atexit
+import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import Annotated
 
 # Set before gradio is imported anywhere: no telemetry is sent.
@@ -45,7 +48,7 @@ from backend.cli.options import (
     VLM_URL,
 )
 from backend.cli.output import console, open_workspace, reported, shown_database
-from backend.errors import EXIT_STATUSES, SettingsError
+from backend.errors import EXIT_STATUSES, INTERRUPTED, SettingsError
 from backend.settings import DEMO, load_settings
 from backend.version import VERSION
 
@@ -78,6 +81,23 @@ def main(
     console.quiet = quiet
     if context.invoked_subcommand is None:
         serve()
+
+
+@contextlib.contextmanager
+def _leaving_at_once() -> Iterator[None]:
+    """After Ctrl-C, exit without waiting for threads: a normal exit would abort if that of a job is
+    inside a library."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        atexit.register(_leave)
+        raise
+
+
+def _leave() -> None:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(INTERRUPTED)
 
 
 @app.command()
@@ -133,7 +153,7 @@ def serve(
     ] = False,
 ) -> None:  # fmt: skip
     """Open the app: review, playground, datasets, retraining, export."""
-    with reported(False):
+    with reported(False), _leaving_at_once():
         settings = load_settings(
             {"database": db, "model": model, "kind": scorer, "captioner": captioner,
              "corrector": vlm, "corrector_url": vlm_url, "corrector_mode": vlm_mode,

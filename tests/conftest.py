@@ -35,10 +35,11 @@ QUICK = (
     "review/test_queue_form.py",
 )  # fmt: skip
 #: Folders whose files take longest, in the order in which processes should take them: the last file
-#: that one of them takes is a short one, and they end together.
+#: that one of them takes is a short one, and they end together. While one of them kills, another
+#: scores what all browser tests share, and nobody waits for it.
 LONGEST_FIRST = (
-    "browser",
     "faults",
+    "browser",
     "lab",
     "packaging",
     "docs",

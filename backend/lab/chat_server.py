@@ -12,6 +12,8 @@ from typing import Any
 #: was truncated at the maximum length.
 Respond = Callable[[dict[str, Any]], tuple[int, str]]
 CUT = "[cut]"
+#: Seconds after which a server that is to end notices it. The default of `serve_forever` is 0.5.
+POLL = 0.02
 
 
 @dataclass
@@ -58,7 +60,7 @@ def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)
     served.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(POLL,), daemon=True)
     thread.start()
     try:
         yield served

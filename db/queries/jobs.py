@@ -19,8 +19,20 @@ from db.queries.statements import record
 
 UNFINISHED = ("queued", "running")
 
+
+def _identity() -> str:
+    return f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+
+
+def _forked() -> None:
+    global PROCESS
+    PROCESS = _identity()
+
+
 #: Unique identity of this process: process ids are reused, above all in containers.
-PROCESS = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+PROCESS = _identity()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
 
 #: A job on another machine, whose process cannot be checked, counts as dead if not updated for
 #: this long.

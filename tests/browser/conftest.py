@@ -5,7 +5,6 @@ import os
 import shutil
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
@@ -18,6 +17,8 @@ import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from backend.lab.scenes import demo
+from tests.fixtures import programs
+from tests.fixtures.programs import Program
 from tests.fixtures.shared import SharedFolder
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,12 +49,9 @@ class Site:
 
     def run(self, *arguments: str) -> str:
         """Run `app.py …` on the same database; what it prints."""
-        done = subprocess.run(
-            [sys.executable, "app.py", *arguments],
-            cwd=ROOT, env=self.environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr[-2000:]
-        return done.stdout
+        status, printed, reported = programs.run(["app.py", *arguments], self.environment)
+        assert status == 0, reported[-2000:]
+        return printed
 
 
 def chromium() -> str:
@@ -101,14 +99,12 @@ def served(folder: Path, scored: Path, people: Mapping[str, str] | None = None) 
 
 
 @contextmanager
-def running(site: Site, port: int) -> Iterator[subprocess.Popen[bytes]]:
+def running(site: Site, port: int) -> Iterator[Program]:
     """The server of a site, from its start to its end."""
     log = site.folder / "server.log"
     with log.open("w") as file:
-        server = subprocess.Popen(
-            [sys.executable, "app.py", "serve", "--data", str(site.pairs), "--port", str(port)],
-            cwd=ROOT, env=site.environment, stdout=file, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        arguments = ["app.py", "serve", "--data", str(site.pairs), "--port", str(port)]
+        server = programs.start(arguments, site.environment, stdout=file, stderr=file)
         try:
             wait_for(site.address + "/healthy", server, log)
             yield server
@@ -137,7 +133,9 @@ def team_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> I
         yield made
 
 
-def wait_for(address: str, server: subprocess.Popen[bytes], log: Path, seconds: int = 120) -> None:
+def wait_for(
+    address: str, server: Program | subprocess.Popen[bytes], log: Path, seconds: int = 120
+) -> None:
     for _ in range(seconds * 4):
         if server.poll() is not None:
             break

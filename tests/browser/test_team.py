@@ -11,18 +11,28 @@ from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_read_ahead import wait_until_ready, wait_until_saved
 
 pytestmark = pytest.mark.browser
+NAMES = ("Ada", "Ben", "Eve")
+
+
+class People(dict[str, Page]):
+    """The page of each person by name: whoever is asked for is logged in first."""
+
+    def __init__(self, browser: Browser, site: Site) -> None:
+        super().__init__()
+        self._browser, self._site = browser, site
+
+    def __missing__(self, name: str) -> Page:
+        page = self[name] = self._browser.new_context().new_page()
+        log_in(page, self._site, name)
+        return page
 
 
 @pytest.fixture
-def people(browser: Browser, team_site: Site) -> Iterator[dict[str, Page]]:
-    """Ada, Ben and Eve, logged in."""
-    contexts = {name: browser.new_context() for name in ("Ada", "Ben", "Eve")}
-    pages = {name: context.new_page() for name, context in contexts.items()}
-    for name, page in pages.items():
-        log_in(page, team_site, name)
-    yield pages
-    for context in contexts.values():
-        context.close()
+def people(browser: Browser, team_site: Site) -> Iterator[People]:
+    opened = People(browser, team_site)
+    yield opened
+    for page in opened.values():
+        page.context.close()
 
 
 def log_in(page: Page, site: Site, name: str) -> None:
@@ -52,10 +62,10 @@ def test_a_wrong_password_is_reported_and_a_logout_ends_it(
     page.close()
 
 
-def test_a_verdict_shows_the_next_pair_before_the_server_answers(people: dict[str, Page]) -> None:
+def test_a_verdict_shows_the_next_pair_before_the_server_answers(people: People) -> None:
     """With login as without; and nobody else has the pairs that are ready."""
-    for page in people.values():
-        wait_until_ready(page)
+    for name in NAMES:
+        wait_until_ready(people[name])
     ada = people["Ada"]
     ada.route("**/review/acts", lambda route: None)  # no answer
     shown = []
@@ -71,8 +81,8 @@ def test_a_verdict_shows_the_next_pair_before_the_server_answers(people: dict[st
         expect(ada.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", pair)
 
 
-def test_nobody_is_handed_what_lies_on_anothers_screen(people: dict[str, Page]) -> None:
-    seen = {name: pair_of(page) for name, page in people.items()}
+def test_nobody_is_handed_what_lies_on_anothers_screen(people: People) -> None:
+    seen = {name: pair_of(people[name]) for name in NAMES}
     assert len(set(seen.values())) == 3
     press(people["Ada"], "j")
     press(people["Ben"], "j")
@@ -80,7 +90,7 @@ def test_nobody_is_handed_what_lies_on_anothers_screen(people: dict[str, Page]) 
 
 
 def test_two_people_judge_the_same_pair_unseen_and_a_third_settles_it(
-    people: dict[str, Page], team_site: Site
+    people: People, team_site: Site
 ) -> None:
     ada, ben, eve = people["Ada"], people["Ben"], people["Eve"]
     eve.get_by_role("tab", name="Team").click()
@@ -116,7 +126,7 @@ def test_two_people_judge_the_same_pair_unseen_and_a_third_settles_it(
     expect(page).to_contain_text("Nothing waits for an adjudicator")
 
 
-def test_only_an_adjudicator_sets_the_overlap(people: dict[str, Page]) -> None:
+def test_only_an_adjudicator_sets_the_overlap(people: People) -> None:
     ada = people["Ada"]
     ada.get_by_role("tab", name="Team").click()
     ada.locator("#team-save").click()
@@ -124,7 +134,7 @@ def test_only_an_adjudicator_sets_the_overlap(people: dict[str, Page]) -> None:
 
 
 def test_an_adjudicator_adds_an_account_in_the_page(
-    people: dict[str, Page], team_site: Site, browser: Browser
+    people: People, team_site: Site, browser: Browser
 ) -> None:
     eve = people["Eve"]
     eve.get_by_role("tab", name="Team").click()

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import app as program
 from backend.lab.scenes import demo
 from tests.datasets.folders import GOOD, malformed
+from tests.fixtures import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 PHOTOGRAPHS = 10
@@ -35,11 +36,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 
 def command(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
-    done = subprocess.run(
-        [sys.executable, "app.py", *arguments],
-        cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    return done.returncode, done.stdout, done.stderr
+    return programs.run(["app.py", *arguments], environment)
 
 
 def invoked(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
@@ -202,10 +199,9 @@ def test_training_without_verdicts_says_what_is_missing(
 
 def test_a_killed_scoring_goes_on_where_it_was(environment: dict[str, str], tmp_path: Path) -> None:
     demo.write(tmp_path / "pairs", 60, 5, 96, seed=4)
-    started = subprocess.Popen(
-        [sys.executable, "app.py", "score", str(tmp_path / "pairs"), "--no-suggestions"],
-        cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
+    started = programs.start(
+        ["app.py", "score", str(tmp_path / "pairs"), "--no-suggestions"], environment
+    )
     before = 0
     for _ in range(1200):
         before = _scored(tmp_path / "state" / "traced.db")

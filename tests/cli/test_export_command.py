@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from backend.settings import load_settings
+from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
 from tests.datasets.hub_server import TOKEN, Hub, Repository, hub_server
 
@@ -36,8 +39,24 @@ def terminal(typed: str) -> Iterator[int]:
         os.close(program)
 
 
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The state of a workspace that holds four pairs, for each test to copy."""
+    folder = tmp_path_factory.mktemp("imported")
+    rows = [
+        {"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}", "split": split}
+        for n, split in enumerate(["train", "test", "train", "holdout"])
+    ]
+    image_folder(folder / "pairs", rows, ("a.png",))
+    workspace = Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
+    workspace.jobs.import_dataset(folder / "pairs")
+    workspace.store.close()
+    return folder / "state"
+
+
 @pytest.fixture
-def run(tmp_path: Path, hub: Hub) -> Run:
+def run(imported: Path, tmp_path: Path, hub: Hub) -> Run:
+    shutil.copytree(imported, tmp_path / "state")
     environment = {
         **os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_ENDPOINT": hub.url,
         "HF_TOKEN": TOKEN, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "1",
@@ -54,12 +73,6 @@ def run(tmp_path: Path, hub: Hub) -> Run:
             )  # fmt: skip
         return done.returncode, done.stdout, " ".join(done.stderr.split())
 
-    rows = [
-        {"file_name": "a.png", "id": f"p{n}", "caption": f"A dog {n}", "split": split}
-        for n, split in enumerate(["train", "test", "train", "holdout"])
-    ]
-    image_folder(tmp_path / "pairs", rows, ("a.png",))
-    assert command("import", str(tmp_path / "pairs"))[0] == 0
     return command
 
 

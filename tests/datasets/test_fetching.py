@@ -13,6 +13,7 @@ from backend.datasets.fetching import Fetcher, FetchError, Limits, public_addres
 from backend.datasets.reading import read_dataset
 from backend.errors import DatasetFormatError, SettingsError
 from backend.jobs.download_images import download
+from backend.lab.chat_server import POLL
 from tests.datasets.test_shards import encoded
 
 INSIDE = Limits(seconds=3, bytes=100_000, allow_private=True)
@@ -52,7 +53,7 @@ def server() -> Iterator[str]:
     Handler.asked = []
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.daemon_threads = True
-    threading.Thread(target=made.serve_forever, daemon=True).start()
+    threading.Thread(target=made.serve_forever, args=(POLL,), daemon=True).start()
     yield f"http://127.0.0.1:{made.server_port}"
     made.shutdown()
 

@@ -4,13 +4,12 @@ import json
 import os
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -21,8 +20,8 @@ from backend.jobs import download_images
 from backend.jobs.download_images import download
 from tests.datasets.test_shards import encoded
 from tests.datasets.test_untrusted_images import EPS
+from tests.fixtures import programs
 
-ROOT = Path(__file__).resolve().parents[2]
 INSIDE = Limits(seconds=2, bytes=100_000, allow_private=True)
 Answer = Callable[[socket.socket], None]
 
@@ -171,10 +170,8 @@ def test_ctrl_c_ends_a_download_at_once(tmp_path: Path) -> None:
         "app.app()\n"
     )
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    started = subprocess.Popen(
-        [sys.executable, "-c", program, str(table), str(tmp_path / "out")],
-        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    arguments = ["-c", program, str(table), str(tmp_path / "out")]
+    started = programs.start(arguments, environment, None, PIPE, PIPE)
     assert started.stdout is not None
     assert started.stdout.readline() == "fetching\n"
     started.send_signal(signal.SIGINT)

@@ -1,3 +1,4 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,23 @@ def test_the_newest_job_of_a_dataset(store: Store) -> None:
         made = [jobs.create_job(session, kind, first) for kind in ("score", "score", "train")]
         jobs.create_job(session, "score", second)
         assert jobs.latest_job(session, "score", first) == made[1]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_forked_process_is_another_one() -> None:
+    """Its jobs are not those of the process that it was forked from."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(writing, jobs.PROCESS.encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    with open(reading) as stream:
+        os.close(writing)
+        host, number, key = stream.read().rsplit(":", 2)
+    assert f"{host}:{os.getpid()}" == jobs.PROCESS.rpartition(":")[0]
+    assert number == str(child)
+    assert key != jobs.PROCESS.rpartition(":")[2]
 
 
 def test_jobs_of_a_killed_program_are_reported_at_the_next_start(store: Store) -> None:

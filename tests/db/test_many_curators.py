@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
+from typing import IO
 
 import pytest
 
@@ -10,10 +11,19 @@ from db import Store
 from db.queries import claims, queue
 from db.queries.queue import QueueFilter
 from tests.db.building import add_dataset
+from tests.fixtures import programs
+from tests.fixtures.programs import Program
+
+
+def start(command: list[str], environment: dict[str, str], output: IO[bytes]) -> Program:
+    return programs.start(command[1:], environment, stdout=output, stderr=output)
 
 
 @pytest.mark.parametrize("servers", [1, 2])
-def test_no_verdict_is_lost_and_no_pair_is_judged_twice(url: str, servers: int) -> None:
+def test_no_verdict_is_lost_and_no_pair_is_judged_twice(
+    url: str, servers: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("backend.lab.bench.load.start", start)
     report = bench_load(6, 60, url, servers=servers)
     assert report.confirmed >= 60
     assert (report.lost, report.doubled, report.conflicts) == (0, 0, 0)

@@ -1,6 +1,7 @@
 """What `open_store` does to a database: new, current, old, newer, foreign, interrupted."""
 
 import json
+import os
 import shutil
 import sqlite3
 import subprocess
@@ -20,6 +21,7 @@ from db.models import Base
 from db.queries import pairs, verdicts
 from db.upgrade import head_revision, parse_url
 from tests.db.building import add_dataset
+from tests.fixtures import programs
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -179,10 +181,7 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
 def test_programs_that_start_at_once_make_one_database(url: str) -> None:
     program = "import sys; from db import open_store; open_store(sys.argv[1]).close()"
     starting = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, url], cwd=ROOT, stderr=subprocess.PIPE, text=True
-        )
-        for _ in range(3)
+        programs.start(["-c", program, url], os.environ, stderr=subprocess.PIPE) for _ in range(3)
     ]
     problems = [process.communicate(timeout=60)[1] for process in starting]
     assert [process.returncode for process in starting] == [0, 0, 0], problems

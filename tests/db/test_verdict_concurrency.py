@@ -1,12 +1,11 @@
 """Verdicts from many sides at once, and from programs that are killed."""
 
+import os
 import subprocess
-import sys
 import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
@@ -14,8 +13,8 @@ from db import Store, open_store
 from db.errors import VersionConflict
 from db.queries import pairs, verdicts
 from tests.db.building import add_dataset
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.fixtures import programs
+from tests.fixtures.programs import Program
 
 
 def check_consistent(store: Store, dataset_id: int, ids: list[int]) -> int:
@@ -118,13 +117,9 @@ for number, pair_id in enumerate(ids):
 """
 
 
-def curator(url: str, author: str, ids: list[int]) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-c", CURATOR, url, author, *map(str, ids)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
+def curator(url: str, author: str, ids: list[int]) -> Program:
+    arguments = ["-c", CURATOR, url, author, *map(str, ids)]
+    return programs.start(arguments, os.environ, stdout=subprocess.PIPE)
 
 
 def test_two_processes_lose_and_double_nothing(url: str) -> None:

@@ -18,6 +18,7 @@ import pytest
 from backend.settings import DEMO
 from tests.browser.conftest import free_port
 from tests.docs.pages import ROOT, fences, shell_lines
+from tests.fixtures import programs
 
 #: Lines that install from a registry; what they run is tested elsewhere.
 INSTALLS = {"make run", "make test"}
@@ -98,14 +99,10 @@ def test_the_python_example(photos: Path, tmp_path: Path) -> None:
     (example,) = fences(ROOT / "docs" / "python.md", "python")
     (tmp_path / "example.py").write_text(example)
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TRACED_")}
-    done = subprocess.run(
-        [sys.executable, "example.py"], cwd=tmp_path,
-        env={**clean, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert re.search(r"^12 pairs imported, 0 rows refused$", done.stdout, re.M)
-    assert re.search(r"^\d+ of 12 pairs written", done.stdout, re.M)
+    status, printed, reported = programs.run(["example.py"], clean, folder=tmp_path)
+    assert status == 0, reported
+    assert re.search(r"^12 pairs imported, 0 rows refused$", printed, re.M)
+    assert re.search(r"^\d+ of 12 pairs written", printed, re.M)
     kept = (tmp_path / "cleaned" / "data.jsonl").read_text().splitlines()
     assert 0 < len(kept) < 12
 
@@ -132,18 +129,15 @@ for cell in cells:
 
 def test_the_notebook(photos: Path, tmp_path: Path) -> None:
     clean = {name: value for name, value in os.environ.items() if not name.startswith("TRACED_")}
-    done = subprocess.run(
-        [sys.executable, "-c", _NOTEBOOK, str(ROOT / "docs" / "notebook.ipynb")], cwd=tmp_path,
-        env={**clean, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert '<table border="1" class="dataframe">' in done.stdout
-    assert re.search(r'class="word suspect[^>]*>\w+</span>', done.stdout), "suspect words"
-    assert "data:image/jpeg;base64," in done.stdout
-    assert "plotly" in done.stdout
-    assert "nothing of this is in the picture" in done.stdout
-    assert re.search(r"^\(11, 12\)$", done.stdout, re.M), "the dropped pair is left out"
+    arguments = ["-c", _NOTEBOOK, str(ROOT / "docs" / "notebook.ipynb")]
+    status, shown, reported = programs.run(arguments, clean, folder=tmp_path)
+    assert status == 0, reported
+    assert '<table border="1" class="dataframe">' in shown
+    assert re.search(r'class="word suspect[^>]*>\w+</span>', shown), "suspect words"
+    assert "data:image/jpeg;base64," in shown
+    assert "plotly" in shown
+    assert "nothing of this is in the picture" in shown
+    assert re.search(r"^\(11, 12\)$", shown, re.M), "the dropped pair is left out"
 
 
 def _with_examples() -> Iterator[str]:

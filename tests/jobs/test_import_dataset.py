@@ -3,11 +3,10 @@
 import json
 import os
 import signal
-import subprocess
-import sys
 import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pyarrow as pa
@@ -24,8 +23,7 @@ from db.queries import jobs
 from db.queries import pairs as pair_queries
 from tests.datasets.folders import image_folder, picture
 from tests.datasets.test_forms import gzipped_tar
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.fixtures import programs
 
 
 @pytest.fixture
@@ -188,10 +186,7 @@ def test_ctrl_c_ends_an_import_at_once_and_it_goes_on(tmp_path: Path, imported: 
         "app.app()\n"
     )
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    started = subprocess.Popen(
-        [sys.executable, "-c", program, str(source)],
-        cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    )  # fmt: skip
+    started = programs.start(["-c", program, str(source)], environment, None, PIPE, PIPE)
     assert started.stdout is not None
     assert started.stdout.readline() == "opening\n"
     started.send_signal(signal.SIGINT)
@@ -200,11 +195,9 @@ def test_ctrl_c_ends_an_import_at_once_and_it_goes_on(tmp_path: Path, imported: 
     assert "Stopped. Finished work is kept; the same command resumes from there." in err
 
     def run(*arguments: str) -> Any:
-        done = subprocess.run(
-            [sys.executable, "app.py", *arguments, "--json"],
-            cwd=ROOT, env=environment, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        return json.loads(done.stdout)
+        status, printed, reported = programs.run(["app.py", *arguments, "--json"], environment)
+        assert status == 0, reported
+        return json.loads(printed)
 
     assert [d["total"] for d in run("datasets", "list")["datasets"]] == [imported] * (imported > 0)
     report = run("import", str(source))
@@ -272,11 +265,8 @@ def test_the_commands(tmp_path: Path) -> None:
     folder(tmp_path / "dogs", 3)
 
     def run(*arguments: str, typed: str = "") -> tuple[int, str, str]:
-        done = subprocess.run(
-            [sys.executable, "app.py", *arguments], input=typed,
-            cwd=ROOT, env=environment, capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        return done.returncode, done.stdout, " ".join(done.stderr.split())
+        status, printed, reported = programs.run(["app.py", *arguments], environment, typed)
+        return status, printed, " ".join(reported.split())
 
     assert run("import", str(tmp_path / "dogs"))[0] == 0
     assert run("datasets", "rename", "dogs", "Hunde")[0] == 0

@@ -78,11 +78,15 @@ def test_a_shard_that_has_gone_is_reported(workspace: Workspace, tmp_path: Path)
     assert workspace.review.open_pair(row.pair_id).image_size is None
 
 
-def test_a_dataset_by_its_hub_name(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_dataset_by_its_hub_name(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # The library takes a folder for a name as well: the same way, without the network.
     report = workspace.jobs.import_dataset(f"hf:{a_parquet(tmp_path / 'flowers')}")
     assert (report.name, report.added) == ("flowers", 6)
     again = workspace.jobs.import_dataset(f"hf:{tmp_path / 'flowers'}")
     assert (again.added, again.already_there) == (0, 6)
+    # Without a network the library tries again for half a minute.
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
     with pytest.raises(DatasetNotFound, match="could not be fetched from the hub"):
         workspace.jobs.import_dataset("hf:nobody/nothing-of-this-name")

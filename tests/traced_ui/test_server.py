@@ -1,6 +1,7 @@
 """What the server hands out, and what it does not."""
 
 import io
+from collections.abc import Iterator
 
 import pytest
 from fastapi.testclient import TestClient
@@ -8,17 +9,29 @@ from PIL import Image
 
 from backend.datasets.containers import file_of
 from backend.errors import StoreError
+from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
+from tests.datasets.folders import malformed
 from traced_ui.server import create_app
 
 
-@pytest.fixture
-def client(workspace: Workspace) -> TestClient:
-    return TestClient(create_app(workspace, 1))
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """A workspace that no test changes: building the pages takes longer than asking them."""
+    folder = tmp_path_factory.mktemp("served")
+    opened = Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
+    opened.jobs.import_dataset(malformed(folder / "pairs"))
+    yield opened
+    opened.store.close()
 
 
-def test_pictures_come_by_id_in_two_sizes(client: TestClient, workspace: Workspace) -> None:
-    pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
+@pytest.fixture(scope="module")
+def client(served: Workspace) -> TestClient:
+    return TestClient(create_app(served, 1))
+
+
+def test_pictures_come_by_id_in_two_sizes(client: TestClient, served: Workspace) -> None:
+    pair = served.review.queue_page(QueueFilter(1)).rows[0].pair_id
     small = client.get(f"/pictures/{pair}?size=104")
     assert small.status_code == 200
     assert small.headers["content-type"] == "image/jpeg"
@@ -43,13 +56,11 @@ def test_nothing_else_is_served(client: TestClient, path: str, status: int) -> N
     assert result.status_code in (status, 404)
 
 
-def test_a_picture_that_has_gone_is_reported_without_its_path(
-    client: TestClient, workspace: Workspace
-) -> None:
+def test_a_picture_that_has_gone_is_reported_without_its_path(workspace: Workspace) -> None:
     pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
     path = file_of(workspace.review.image_path(pair))
     path.unlink()
-    result = client.get(f"/pictures/{pair}?size=104")
+    result = TestClient(create_app(workspace, 1)).get(f"/pictures/{pair}?size=104")
     assert result.status_code == 404
     assert str(path.parent) not in result.text
 
@@ -70,12 +81,12 @@ def test_no_stream_for_developers_is_open(client: TestClient) -> None:
 
 
 def test_without_its_database_the_server_says_so(
-    client: TestClient, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    client: TestClient, served: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone() -> None:
         raise StoreError("connection to server at 10.0.0.7 refused")
 
-    monkeypatch.setattr(workspace, "datasets", gone)
+    monkeypatch.setattr(served, "datasets", gone)
     answer = client.get("/healthy")
     assert answer.status_code == 503
     assert answer.json() == {"detail": "The database cannot be reached."}

@@ -6,7 +6,6 @@ import signal
 import socket
 import sqlite3
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -23,24 +22,25 @@ from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
+from tests.fixtures import programs
+from tests.fixtures.programs import Program
 from traced_ui import server
 from traced_ui.listening import listen
 from traced_ui.server import SECONDS_TO_END, _Server
 
-ROOT = Path(__file__).resolve().parents[2]
 #: The server has so many seconds on an idle machine; a busy one is given more, but not for ever.
 PATIENCE = 6 * SECONDS_TO_END
 
 
 @contextmanager
-def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
+def started(folder: Path, *options: str) -> Iterator[tuple[Program, str, list[str]]]:
     """(process, its address, the lines it has printed)."""
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(folder), "HF_HUB_OFFLINE": "1"}
-    process = subprocess.Popen(
-        # The demo by its folder: without one it would come with its scores, and without a job.
-        [sys.executable, "app.py", "serve", "--data", str(DEMO), "--port", "0", *options],
-        cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-    )  # fmt: skip
+    # The demo by its folder: without one it would come with its scores, and without a job.
+    arguments = ["app.py", "serve", "--data", str(DEMO), "--port", "0", *options]
+    process = programs.start(
+        arguments, environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
     lines: list[str] = []
     try:
         assert process.stdout is not None
@@ -123,10 +123,7 @@ threading.Event().wait()
 
 
 def test_a_thread_that_hangs_does_not_keep_the_process() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", _HANGING], cwd=ROOT, check=False, timeout=PATIENCE * 4
-    )
-    assert done.returncode == 0
+    assert programs.start(["-c", _HANGING], os.environ).wait(PATIENCE * 4) == 0
 
 
 #: An import as the page starts it; its program is killed in the middle.
@@ -159,14 +156,13 @@ def test_a_killed_server_goes_on_with_its_jobs(tmp_path: Path) -> None:
     state, pairs = tmp_path / "state", 4_000
     rows = [{"file_name": "a.png", "caption": f"A dog {n}.", "id": str(n)} for n in range(pairs)]
     source = image_folder(tmp_path / "mine", rows, ("a.png",))
-    with subprocess.Popen(
-        [sys.executable, "-c", _IMPORT, str(state), str(source)], cwd=ROOT, text=True,
-        stdout=subprocess.PIPE,
-    ) as child:  # fmt: skip
-        assert child.stdout is not None
-        assert child.stdout.readline() == "started\n"
-        wait_for(lambda: jobs_of(state)[0][2] > 0)
-        child.kill()
+    arguments = ["-c", _IMPORT, str(state), str(source)]
+    child = programs.start(arguments, os.environ, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    assert child.stdout.readline() == "started\n"
+    wait_for(lambda: jobs_of(state)[0][2] > 0)
+    child.kill()
+    child.wait()
     _, status, imported = jobs_of(state)[0]
     assert (status, imported < pairs) == ("running", True)
     with started(state) as (process, _, lines):
@@ -211,15 +207,13 @@ def test_idle_connections_outlive_uvicorns_five_seconds(
 def test_a_port_in_use_is_reported_before_anything_else(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = subprocess.run(
-            [sys.executable, "app.py", "serve", "--port", str(port)],
-            cwd=ROOT, capture_output=True, text=True, check=False, timeout=120,
-            env={**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")},
-        )  # fmt: skip
-    assert done.returncode == PortInUse.exit_status
-    assert done.returncode in EXIT_STATUSES
-    assert "--port" in done.stderr
-    assert "Open" not in done.stderr + done.stdout
+        environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
+        arguments = ["app.py", "serve", "--port", str(port)]
+        status, printed, reported = programs.run(arguments, environment)
+    assert status == PortInUse.exit_status
+    assert status in EXIT_STATUSES
+    assert "--port" in reported
+    assert "Open" not in reported + printed
     assert not (tmp_path / "state").exists()
 
 

@@ -16,12 +16,12 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import httpx
 import numpy as np
@@ -206,6 +206,13 @@ def _latency(question: str, seconds: list[float]) -> Latency:
     return Latency(question, p50, p95, p99, 1000 * max(seconds))
 
 
+def start(
+    command: Sequence[str], environment: Mapping[str, str], output: IO[bytes]
+) -> "subprocess.Popen[bytes]":
+    """A server, whose messages go to `output`."""
+    return subprocess.Popen(command, cwd=_APP.parent, env=environment, stdout=output, stderr=output)
+
+
 @contextmanager
 def served(
     folder: str, url: str | None, number: int = 0, command: Sequence[str] = ()
@@ -220,13 +227,7 @@ def served(
         environment["TRACED_DATABASE"] = url
     log = Path(folder) / f"server-{number}.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            [*(command or _SERVE), "--port", str(port)],
-            cwd=_APP.parent,
-            env=environment,
-            stdout=output,
-            stderr=output,
-        )
+        process = start([*(command or _SERVE), "--port", str(port)], environment, output)
     address = f"http://127.0.0.1:{port}"
     try:
         _wait_for(address, process, log)

@@ -13,6 +13,7 @@ import pytest
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.language_models import ChatEndpoint, Question
 from backend.errors import ModelUnavailable
+from backend.lab.chat_server import POLL
 from tests.engine.correction.contexts import context
 from tests.engine.language_models.server import chat_server
 
@@ -43,7 +44,7 @@ def plain_server(reply: Callable[[], Reply]) -> Iterator[tuple[str, list[bytes]]
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(POLL,), daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}", received
     finally:
