@@ -232,7 +232,7 @@ def _trajectories(
     """Compute the trajectories that this run lacks. `known`: the test for pictures that the model
     knows, None: it knows all."""
     done = _Done()
-    before = _scored_before(store, run, total)
+    before = _begin(store, run, total, progress)
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
     for batch, opened in open_ahead(root, _unscored(store, run)):
@@ -266,7 +266,7 @@ def _by_cluster(
 ) -> _Done:
     """Like `_trajectories`, computed by Ray workers."""
     done = _Done()
-    before = _scored_before(store, run, total)
+    before = _begin(store, run, total, progress)
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
     folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
@@ -298,10 +298,14 @@ def _by_cluster(
     return done
 
 
-def _scored_before(store: Store, run: RunRow, total: int) -> int:
-    """How many of the pairs have a trajectory of the run already."""
+def _begin(store: Store, run: RunRow, total: int, progress: Progress) -> int:
+    """Say where the stage begins, because its first batch may take minutes; returns how many of the
+    pairs have a trajectory of the run already."""
     with store.reading() as session:
-        return total - pair_queries.count_unscored(session, run.dataset_id or 0, run.id)
+        before = total - pair_queries.count_unscored(session, run.dataset_id or 0, run.id)
+    if before < total:
+        progress(before, total, TRAJECTORIES.name)
+    return before
 
 
 def _save(

@@ -252,3 +252,16 @@ def test_a_scored_pair_takes_less_than_two_and_a_half_kilobytes(tmp_path: Path) 
         signals.save_icc(session, {i: i / max(ids) for i in ids})
     store.close()
     assert (tmp_path / "size.db").stat().st_size / size < 2500
+
+
+def test_pairs_without_a_trajectory_of_the_run_are_counted(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 3)
+    add_dataset(store, 2, "others")
+    first, second = start_run(store, dataset_id, "1"), start_run(store, dataset_id, "2")
+    with store.writing() as session:
+        trajectories.save_trajectories(session, first, [trajectory(i) for i in ids[:2]])
+    with store.reading() as session:
+        for run_id, left in ((first, 1), (second, 3), (0, 3)):
+            assert pairs.count_unscored(session, dataset_id, run_id) == left
+            streamed = pairs.unscored_by_image(session, dataset_id, run_id)
+            assert len(list(streamed)) == left
