@@ -113,6 +113,7 @@ def test_a_refused_scoring_chooses_another_model(workspace: Workspace) -> None:
         jobs.update_job(session, job.id, status="failed", message=refusal)
     assert offered().value == "fast"
     assert ("embedded", "embedded") in offered().choices
+    assert models_offered(workspace, 1, True, "somebody/clip").value == "somebody/clip"
 
 
 def test_what_a_job_has_brought() -> None:
