@@ -36,7 +36,8 @@ def choices(workspace: Workspace) -> list[tuple[str, int]]:
     ]
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
+def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+    """Build the page; return what lists the models to score with: (function, inputs, outputs)."""
     overview = gr.HTML(elem_id="datasets-overview")
     with gr.Row():
         with gr.Column(scale=1, min_width=340):
@@ -163,9 +164,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         started = workspace.jobs.start("estimate", dataset_id, **chosen)
         return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
 
-    def offered(dataset_id: int | None) -> Any:
+    def offered(dataset_id: int | None, chosen: str | None = None) -> Any:
+        """`chosen`: what is chosen on the page, and stays."""
         last = workspace.jobs.last_scoring(dataset_id) if dataset_id is not None else None
-        return models_offered(workspace, dataset_id, last is not None and last.asks_for_model)
+        asks = last is not None and last.asks_for_model
+        return models_offered(workspace, dataset_id, asks, chosen or "")
 
     @guarded
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
@@ -217,6 +220,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     if context is not None:
         context.load(shown, [dataset, page], [overview, problems], **options)
         context.load(offered, [dataset], [model], **options)
+    return offered, [dataset, model], [model]
 
 
 def _field(name: str, info: str | None = None, placeholder: str = "") -> gr.Textbox:
@@ -227,11 +231,15 @@ def _tick(name: str, info: str) -> gr.Checkbox:
     return gr.Checkbox(False, label=TICKS[name], info=info, elem_id=element(name))
 
 
-def models_offered(workspace: Workspace, dataset_id: int | None, asks: bool) -> gr.Dropdown:
+def models_offered(
+    workspace: Workspace, dataset_id: int | None, asks: bool, chosen: str = ""
+) -> gr.Dropdown:
     """The models to score the dataset with. `asks`: its model does not know its pictures, so that
-    another one is chosen."""
+    another one is chosen unless one is `chosen` already."""
     pairs = workspace.review.counts(dataset_id).total if dataset_id is not None else 0
-    value = models_page.suggested(workspace.models.listed()) if asks else ""
+    value = chosen
+    if asks and not chosen:
+        value = models_page.suggested(workspace.models.listed())
     return gr.Dropdown(choices=models_page.choices(workspace, pairs), value=value)
 
 

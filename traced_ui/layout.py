@@ -52,8 +52,8 @@ def build(
                 redraw = review.build(actions, dataset, blocks)
             with gr.Tab("Playground", id="playground") as playground_tab:
                 models_listed = playground.build(workspace, dataset)
-            with gr.Tab("Datasets", id="datasets"):
-                datasets.build(workspace, dataset)
+            with gr.Tab("Datasets", id="datasets") as datasets_tab:
+                models_to_score = datasets.build(workspace, dataset)
             with gr.Tab("Progress", id="progress") as progress_tab:
                 look = progress.build(workspace, dataset)
             with gr.Tab("Plane", id="plane") as plane_tab:
@@ -80,7 +80,10 @@ def build(
                 [tab.select, dataset.change], *shown, trigger_mode="always_last",
                 api_visibility="private", show_progress="hidden",
             )  # fmt: skip
-        for tab, listed in ((models_tab, models_shown), (playground_tab, models_listed)):
+        for tab, listed in (
+            (models_tab, models_shown), (playground_tab, models_listed),
+            (datasets_tab, models_to_score),
+        ):  # fmt: skip
             tab.select(*listed, api_visibility="private", show_progress="hidden")
         export_tab.select(*refresh, api_visibility="private", show_progress="hidden")
         build_drawer(workspace, blocks, jobs_button, redraw)

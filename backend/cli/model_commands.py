@@ -123,6 +123,8 @@ def described(view: "ModelView") -> Sequence[str]:
     if view.revision:
         facts.append(f"revision {view.revision[:12]}")
     time = "not measured yet: models probe " + view.name
+    if view.probe is None and view.seconds is not None:
+        time = f"roughly {minutes(view.seconds)} for a thousand pairs on these cores; {time}"
     if view.probe is not None:
         time = f"{minutes(view.probe.seconds)} for a thousand pairs on {view.probe.device}"
     return [head, "    " + "; ".join(facts), "    " + time]

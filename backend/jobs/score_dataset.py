@@ -117,7 +117,7 @@ def score_dataset(
     plan = Plan(units, kept_costs(folder, models), copies_alike=cluster is None)
     progress = plan.reporting(progress)
     exploring = replace(exploring_of(run), whole=depth.is_whole)
-    before = _scored_before(store, run, total)
+    before = _begin(store, run, total, progress)
     waiting = _unscored(store, run, _at_once(engine, cluster))
     work = _Work(TRAJECTORIES, exploring, waiting, total, before, known)
     done = _trajectories(store, engine, run, root, work, cluster, progress)
@@ -347,10 +347,14 @@ def _by_cluster(
     return done
 
 
-def _scored_before(store: Store, run: RunRow, total: int) -> int:
-    """How many of the pairs have a trajectory of the run already."""
+def _begin(store: Store, run: RunRow, total: int, progress: Progress) -> int:
+    """Say where the stage begins, because its first batch may take minutes; returns how many of the
+    pairs have a trajectory of the run already."""
     with store.reading() as session:
-        return total - pair_queries.count_unscored(session, run.dataset_id or 0, run.id)
+        before = total - pair_queries.count_unscored(session, run.dataset_id or 0, run.id)
+    if before < total:
+        progress(before, total, TRAJECTORIES.name)
+    return before
 
 
 def _complete(

@@ -5,6 +5,7 @@ says how long the whole job will still take, not only the stage that it is in. C
 while the job runs, and kept for the next one on this machine.
 """
 
+import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping
@@ -169,16 +170,18 @@ def kept_costs(folder: Path, models: str) -> dict[Stage, float]:
 
 
 def keep_costs(folder: Path, models: str, costs: Costs) -> None:
-    """Keep these costs instead of earlier ones of the same stages."""
+    """Keep these costs instead of earlier ones of the same stages. A disk that refuses them costs
+    the next job an estimate, and is no reason to fail this one."""
     if not costs:
         return
     stored = _stored(folder)
     newer = {stage.name: seconds for stage, seconds in costs.items()}
     stored[models] = stored.get(models, {}) | newer
-    folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"{_FILE}.part"
-    part.write_text(json.dumps(stored, indent=2), encoding="utf-8")
-    part.replace(folder / _FILE)
+    with contextlib.suppress(OSError):
+        folder.mkdir(parents=True, exist_ok=True)
+        part.write_text(json.dumps(stored, indent=2), encoding="utf-8")
+        part.replace(folder / _FILE)
 
 
 def _stored(folder: Path) -> dict[str, dict[str, float]]:

@@ -20,8 +20,8 @@ from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
 
 SIZES = {"wide": (1440, 900), "tablet": (820, 1180)}
 PAGES = (
-    "Review", "Playground", "Datasets", "Progress", "Plane", "Map", "Duplicates", "Team", "Retrain",
-    "Export",
+    "Review", "Playground", "Datasets", "Progress", "Plane", "Map", "Duplicates", "Team", "Models",
+    "Retrain", "Export",
 )  # fmt: skip
 #: Verdicts given before the pictures are taken: from the top of the queue, and at random.
 TOP, DRAWN = 60, 60

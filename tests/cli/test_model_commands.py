@@ -1,6 +1,7 @@
 """`models …` and `score --estimate` as people and scripts use them, against a local hub."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +56,16 @@ def test_a_model_is_downloaded_measured_made_the_default_and_removed(hub: Hub) -
     text = run("models", "list").stdout
     assert f"{NAME} (on this machine, default)" in text
     assert "for a thousand pairs on cpu" in text
-    assert "not measured yet: models probe fast" in text
+    rough = (
+        r"roughly [\d.]+ (s|min|h) for a thousand pairs on these cores; not measured yet: models"
+    )
+    assert re.search(f"{rough} probe fast", text)
+    assert re.search(r"\d million parameters", text[text.index(NAME) :])
 
     removed = run("models", "remove", NAME)
     assert removed.exit_code == 0
+    assert "It was the default, which is 'embedded' now." in removed.stdout
+    assert run("models", "default").stdout.strip() == "embedded"
     assert f"'{NAME}' is removed" in " ".join(removed.stdout.split())
     gone = run("models", "remove", NAME)
     assert gone.exit_code == 8

@@ -51,6 +51,8 @@ def test_they_come_with_the_trajectory_and_can_be_made_again(store: Store) -> No
         assert expectations.unexpected(session, run_id, "one", 0, 9) == [ids[2]]
         assert expectations.unexpected(session, run_id, "another", 0, 2) == ids[:2]
         assert expectations.unexpected(session, run_id, "another", ids[1], 2) == ids[2:]
+        counted = [expectations.count_unexpected(session, run_id, by) for by in ("one", "another")]
+        assert counted == [1, len(ids)]
     with store.writing() as session:  # the trajectory is written again: what was said of it stays
         trajectories.save_trajectories(session, run_id, [trajectory(ids[0], seed=2)])
         expectations.save_expectations(session, run_id, {ids[1]: row(3, "another")})

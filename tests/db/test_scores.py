@@ -329,3 +329,16 @@ def test_a_copys_first_step_is_replaced_by_its_whole_trajectory_only(store: Stor
     with store.reading() as session:
         (stored,) = copy_trajectories.copies_of(session, run_id, [(ids[0], "A dog")]).values()
     assert same(stored, whole)
+
+
+def test_pairs_without_a_trajectory_of_the_run_are_counted(store: Store) -> None:
+    dataset_id, ids = add_dataset(store, 3)
+    add_dataset(store, 2, "others")
+    first, second = start_run(store, dataset_id, "1"), start_run(store, dataset_id, "2")
+    with store.writing() as session:
+        trajectories.save_trajectories(session, first, [trajectory(i) for i in ids[:2]])
+    with store.reading() as session:
+        for run_id, left in ((first, 1), (second, 3), (0, 3)):
+            assert pairs.count_unscored(session, dataset_id, run_id) == left
+            streamed = pairs.unscored_by_image(session, dataset_id, run_id)
+            assert len(list(streamed)) == left

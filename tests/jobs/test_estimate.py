@@ -8,6 +8,7 @@ import pytest
 from backend.errors import SettingsError, UnknownPictures
 from backend.jobs.estimate import PARTS, Estimate
 from backend.jobs.scoring_stages import copies_of
+from backend.jobs.suggest import USUAL_SHARE
 from backend.lab.scenes import demo
 from backend.progress import StageMessage
 from backend.settings import load_settings
@@ -37,7 +38,9 @@ def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
     left = [tick for tick in ticks if isinstance(tick, StageMessage)]
     assert left == ticks
     assert all(tick.seconds_left is not None and not tick.is_least for tick in left)
-    assert (left[0].seconds_left or 0) > planned.copies_seconds / 10
+    usual = round(USUAL_SHARE * 60) / planned.suggestions
+    others = planned.seconds - planned.suggestions_seconds
+    assert left[0].seconds_left == pytest.approx(others + usual * planned.suggestions_seconds)
     assert left[-1].seconds_left == 0
     # Whatever scoring does by default, the estimate has a part for it.
     assert set(ticks) == set(PARTS)

@@ -252,8 +252,12 @@ def test_facts_of_the_presets_fit_together() -> None:
 
 def own_model(folder: Path, name: str = "own") -> tuple[Path, int]:
     """A CLIP in a folder, and its number of parameters as torch counts them."""
-    scorer = load_scorer(str(random_clip(folder / name)), None, "cpu")
-    return folder / name / "clip", sum(weight.numel() for weight in scorer.model.parameters())
+    made = random_clip(folder / name)
+    return made, weights_of(load_scorer(str(made), None, "cpu"))
+
+
+def weights_of(scorer: Any) -> int:
+    return sum(weight.numel() for weight in scorer.model.parameters())
 
 
 def test_the_size_of_one_s_own_model_is_read_from_its_files(
@@ -287,8 +291,7 @@ def test_a_damaged_header_has_no_size(tmp_path: Path, workspace: Workspace, dama
 def test_a_downloaded_model_has_a_size(hub: Hub, workspace: Workspace) -> None:
     download(NAME)
     view = workspace.models.view(NAME)
-    scorer = load_scorer(NAME, None, "cpu")
-    assert view.parameters == sum(weight.numel() for weight in scorer.model.parameters())
+    assert view.parameters == weights_of(load_scorer(NAME, None, "cpu"))
 
 
 def test_the_default_that_is_removed_is_the_default_no_more(

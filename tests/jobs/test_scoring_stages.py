@@ -113,5 +113,11 @@ def test_costs_are_kept_for_the_next_job(tmp_path: Path) -> None:
     assert kept_costs(tmp_path, "a") == {}
 
 
+def test_a_disk_that_refuses_them_fails_no_job(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    keep_costs(tmp_path / "file" / "folder", "a", {CAPTIONER: 1.0})
+    assert kept_costs(tmp_path / "file" / "folder", "a") == {}
+
+
 def test_each_stage_has_its_name_alone() -> None:
     assert len({stage.name for stage in STAGES}) == len(STAGES)

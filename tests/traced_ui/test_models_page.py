@@ -53,7 +53,7 @@ def test_each_model_is_offered_with_size_and_time(
     assert listed[0] == ("the dataset's own model", "")
     # 785 pairs and the 1,570 noisy copies that the first detector is trained on.
     assert listed[1] == ("fast · 605 MB to download · about 24 min for 785 pairs", "fast")
-    rough = dict(reversed(pair) for pair in listed)["balanced"]
+    rough = next(label for label, name in listed if name == "balanced")
     assert re.search(r"813 MB to download · roughly [\d.]+ (min|h) for 785 pairs", rough)
     assert all("pairs" not in label for label, _ in choices(workspace, 0))
     assert listed[-1][1] == "embedded"
@@ -113,6 +113,7 @@ def test_a_refused_scoring_chooses_another_model(workspace: Workspace) -> None:
         jobs.update_job(session, job.id, status="failed", message=refusal)
     assert offered().value == "fast"
     assert ("embedded", "embedded") in offered().choices
+    assert models_offered(workspace, 1, True, "somebody/clip").value == "somebody/clip"
 
 
 def test_what_a_job_has_brought() -> None:

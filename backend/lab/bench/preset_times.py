@@ -30,6 +30,9 @@ _BASE = {
     "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
     "num_attention_heads": 12,
 }  # fmt: skip
+#: Image size in pixels and vocabulary, by preset.
+_SIGLIP = {"balanced": (224, 32_000), "multilingual": (256, 250_000)}
+_SIGLIP_TOKENS = 64
 
 
 def core_seconds(preset: Preset, pairs: int = PAIRS) -> float:
@@ -38,7 +41,7 @@ def core_seconds(preset: Preset, pairs: int = PAIRS) -> float:
     scorer = _scorer(preset)
     pixels = random_pixels(scorer, pairs)
     captions = [Caption.parse(text) for text in make_captions(pairs, WORDS)]
-    reader = _captioner() if preset.captioner is not None else None
+    reader = spread(captioner()) if preset.captioner is not None else None
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -57,31 +60,32 @@ def _scorer(preset: Preset) -> DualEncoder:
         return random_scorer("clip")
     if preset.name == "thorough":
         return random_scorer("blip-itm")
-    if preset.name == "balanced":
-        return _siglip(image_size=224, vocabulary=32_000)
-    if preset.name == "multilingual":
-        return _siglip(image_size=256, vocabulary=250_000)
-    raise SettingsError(f"Nothing is published for '{preset.name}': python app.py models probe.")
-
-
-def _siglip(image_size: int, vocabulary: int) -> SiglipScorer:
-    from transformers import SiglipConfig, SiglipModel
-
-    text = {**_BASE, "vocab_size": vocabulary, "max_position_embeddings": 64}
-    vision = {**_BASE, "image_size": image_size, "patch_size": 16}
-    model = spread(SiglipModel(SiglipConfig(text_config=text, vision_config=vision)))
+    if preset.name not in _SIGLIP:
+        raise SettingsError(f"'{preset.name}' is measured by: python app.py models probe.")
+    _, vocabulary = _SIGLIP[preset.name]
     special = SimpleNamespace(eos_token_id=1, pad_token_id=1)
     info = ScorerInfo("siglip", "random weights", "0", "cpu", "")
-    return SiglipScorer(info, model, HashReader(vocabulary, 64, special), None)
+    reader = HashReader(vocabulary, _SIGLIP_TOKENS, special)
+    return SiglipScorer(info, spread(siglip(preset)), reader, None)
 
 
-def _captioner() -> Any:
+def siglip(preset: Preset) -> Any:
+    """A `SiglipModel` of the preset's size."""
+    from transformers import SiglipConfig, SiglipModel
+
+    image_size, vocabulary = _SIGLIP[preset.name]
+    text = {**_BASE, "vocab_size": vocabulary, "max_position_embeddings": _SIGLIP_TOKENS}
+    vision = {**_BASE, "image_size": image_size, "patch_size": 16}
+    return SiglipModel(SiglipConfig(text_config=text, vision_config=vision))
+
+
+def captioner() -> Any:
     """BLIP's captioner, base size."""
     from transformers import BlipConfig, BlipForConditionalGeneration
 
     text = {**_BASE, "vocab_size": 30_524, "encoder_hidden_size": 768, "is_decoder": True}
     vision = {**_BASE, "image_size": 384, "patch_size": 16}
-    return spread(BlipForConditionalGeneration(BlipConfig(text_config=text, vision_config=vision)))
+    return BlipForConditionalGeneration(BlipConfig(text_config=text, vision_config=vision))
 
 
 def _score(scorer: DualEncoder, pixels: torch.Tensor, captions: list[Caption]) -> None:

@@ -1,0 +1,33 @@
+"""What is timed for a preset is as large as what is published under its name."""
+
+from typing import Any
+
+import pytest
+import torch
+
+from backend.engine.presets import BY_NAME, PRESETS
+from backend.errors import SettingsError
+from backend.lab.bench import preset_times
+
+
+def parameters(model: Any) -> int:
+    return sum(weight.numel() for weight in model.parameters())
+
+
+def test_models_with_random_weights_have_the_published_sizes() -> None:
+    with torch.device("meta"):  # no memory is used
+        for name in ("balanced", "multilingual"):
+            preset = BY_NAME[name]
+            assert parameters(preset_times.siglip(preset)) == preset.parameters
+        published = BY_NAME["thorough"].captioner
+        assert published is not None
+        made = preset_times.captioner()
+        text = made.config.text_config
+        head = text.vocab_size * text.hidden_size  # shared with the embeddings, and stored twice
+        assert parameters(made) + head == pytest.approx(published.parameters, rel=0.01)
+
+
+def test_every_preset_to_download_has_a_time_and_the_embedded_one_is_probed() -> None:
+    assert all((preset.core_seconds is None) == preset.is_embedded for preset in PRESETS)
+    with pytest.raises(SettingsError, match="models probe"):
+        preset_times.core_seconds(BY_NAME["embedded"])
