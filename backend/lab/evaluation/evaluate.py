@@ -233,8 +233,8 @@ def _transfers(
     if not plan.trained_on:
         return []
     scored = {
-        one: _scored(plan, name, scorer, exploring, one, seed)
-        for one in dict.fromkeys((*plan.trained_on, noise))
+        generator: _scored(plan, name, scorer, exploring, generator, seed)
+        for generator in dict.fromkeys((*plan.trained_on, noise))
     }
     return [
         transfer(

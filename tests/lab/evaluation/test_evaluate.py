@@ -211,7 +211,7 @@ def test_two_generators_corrupt_the_same_pairs(pairs: LabelledPairs) -> None:
     rules = from_scenes(60, "rules", 0)
     assert rules.originals == pairs.originals
     assert rules.captions != pairs.captions
-    wrong = np.flatnonzero(rules.wrong)
+    wrong = np.flatnonzero(rules.wrong).tolist()
     assert len(wrong) > 20
     assert rules.is_true is not None
     for row in wrong:
