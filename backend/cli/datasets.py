@@ -163,7 +163,8 @@ def noise(
     nli: Annotated[
         str,
         typer.Option(metavar="NAME_OR_DIR", help="Hugging Face NLI model that picks the least "
-                     "consistent of the language model's variants."),
+                     "consistent of the language model's variants, or AlignScore's checkpoint "
+                     "(.ckpt)."),
     ] = "cross-encoder/nli-deberta-v3-base",
     answers: Annotated[
         Path, typer.Option(help="Where the language model's answers are cached.")

@@ -1,5 +1,6 @@
 """`icc`: train your own concreteness scorer."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +12,16 @@ from backend.errors import SettingsError
 from backend.settings import DEMO, EMBEDDED_CAPTIONER, MODELS
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """The file of captions to rate."""
+
+    to_rate: Path
+
+
 def icc(
     captions: Annotated[
         Path, typer.Argument(help="Captions to learn from: a text file, one per line.")
-    ],
-    labelled: Annotated[
-        Path, typer.Option(help="CSV file of captions and people's ratings (ICC: 244 of them).")
     ],
     out: Annotated[Path, typer.Option(help="Output folder.")],
     language_model: Annotated[
@@ -24,6 +29,19 @@ def icc(
                                                       "captions from CLIP's embedding, such as "
                                                       "meta-llama/Llama-2-7b-hf."),
     ],
+    labelled: Annotated[
+        Path | None,
+        typer.Option(help="CSV file of captions and people's ratings (ICC: 244 of them).")
+    ] = None,
+    to_rate: Annotated[
+        int | None,
+        typer.Option(min=1, help="Only score the captions and write this many, spread uniformly "
+                                 "over both scores, to OUT/to-rate.csv for people to rate."),
+    ] = None,
+    ave_clip: Annotated[
+        bool, typer.Option("--ave-clip", help="Also aveCLIP as a control: four pictures for each "
+                                              "labelled caption.")
+    ] = False,
     text_to_image: Annotated[
         str, typer.Option(metavar="NAME_OR_DIR", help="Text-to-image model for diffusers, such as "
                           "stabilityai/stable-diffusion-2; or gallery:FOLDER, which takes the "
@@ -64,14 +82,24 @@ def icc(
     """
     with reported(as_json):
         from backend.engine.concreteness.making.loading import load_parts
-        from backend.engine.concreteness.making.pipeline import make, read_ratings
+        from backend.engine.concreteness.making.pipeline import choose_to_rate, make, read_ratings
 
-        rated = read_ratings(labelled)
+        if (labelled is None) == (to_rate is None):
+            raise SettingsError(
+                "Give captions with ratings, --labelled FILE, or ask for captions to rate, "
+                "--to-rate N."
+            )
+        rated = read_ratings(labelled) if labelled is not None else []
         lines = read_lines(captions)
         parts = load_parts(
             text_to_image, captioner, clip, language_model, encoder, distill_into, prefix,
-            device or "cpu", seed,
+            device or "cpu", seed, ave_clip,
         )  # fmt: skip
+        if to_rate is not None:
+            with progress("Choosing captions to rate") as update:
+                path = choose_to_rate(lines, parts, out, to_rate, epochs, seed, update)
+            emit(Chosen(path), as_json, f"Rate the captions in {path}, then give it as --labelled.")
+            return
         with progress("Making a concreteness scorer") as update:
             report = make(
                 lines, rated, parts, out, epochs, distillation_epochs, seed, progress=update
@@ -83,6 +111,8 @@ def icc(
                 ("by pictures", report.vba), ("distilled", report.distilled_vba),
                 ("by vectors", report.sba), ("distilled", report.distilled_sba),
                 ("both", report.combined), ("distilled", report.distilled),
+                *report.by_measure.items(),
+                *([("aveCLIP", report.ave_clip)] if report.ave_clip is not None else []),
             )
         ]  # fmt: skip
         emit(

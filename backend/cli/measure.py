@@ -17,7 +17,7 @@ from backend.cli.options import (
     VLM,
     VLM_URL,
 )
-from backend.cli.output import emit, progress, reported
+from backend.cli.output import console, emit, progress, reported
 from backend.errors import SettingsError
 from backend.settings import MODELS, load_settings
 
@@ -109,6 +109,15 @@ def evaluate(
         str, typer.Option(help="Weights of the signs of suspect words: default, or fitted on "
                           "errors injected into the training half, without a label.")
     ] = "default",
+    published: Annotated[
+        bool, typer.Option(help="TRACED's Tables 1 and 6 in the paper's own setting: published "
+                                "BLIP and CLIP, all scorers, explorers and noises, on a --dataset "
+                                "whose name contains coco, flickr30k or imdb. Says first how long "
+                                "it will take; resumes.")
+    ] = False,
+    estimate: Annotated[
+        bool, typer.Option("--estimate", help="With --published: only say how long it will take.")
+    ] = False,
     learning_curve: Annotated[
         bool, typer.Option(help="Also the learning curve over 50 to 3,000 labelled pairs, 20 "
                                 "splits each.")
@@ -253,8 +262,21 @@ def evaluate(
                 markdown.write_text(table + "\n", encoding="utf-8")
             emit(compared, as_json, table)
             return
-        with progress("Evaluating") as update:
-            report = run(plan, update)
+        if published:
+            from backend.lab.evaluation import papers_setting
+
+            listed = papers_setting.plans(plan)
+            with progress("Estimating") as update:
+                planned = papers_setting.estimate(listed, update)
+            if estimate:
+                emit(planned, as_json, papers_setting.in_words(planned))
+                return
+            console.print(papers_setting.in_words(planned))
+            with progress("Evaluating") as update:
+                report = papers_setting.evaluate_as_published(listed, update)
+        else:
+            with progress("Evaluating") as update:
+                report = run(plan, update)
         rendered = tables(report)
         if markdown is not None:
             markdown.write_text(rendered + "\n", encoding="utf-8")

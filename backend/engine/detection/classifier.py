@@ -228,7 +228,9 @@ def choose_as_published(
     if min(labels.sum(), len(labels) - labels.sum()) < FOLDS:
         raise _too_few()
     parts = list(StratifiedKFold(FOLDS).split(features, labels))
-    best, best_auc, auc_of = S_0, -1.0, {}
+    best: Model = S_0
+    best_auc = -1.0
+    auc_of: dict[str, float] = {}
     tried: Families = [(S_0, [S_0]), *papers_families(columns)]
     for number, (template, variants) in enumerate(tried):
         if tick is not None:

@@ -5,12 +5,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from backend.engine.scoring.protocol import FloatArray
 
-#: A number, an array or a tensor of cosines.
-Cosines = TypeVar("Cosines")
+#: An array or a tensor of cosines.
+Cosines = TypeVar("Cosines", NDArray[np.float64], torch.Tensor)
 #: Version of the formula. Part of the run, so that scores of different versions are not mixed:
 #: 1 weighted neighbours by 1 - cos instead of -cos, and took all pairs as neighbours.
 FORMULA = 2
@@ -35,15 +36,13 @@ class LemonParameters:
 
     def distance(self, cosines: Cosines) -> Cosines:
         """Distance of unit vectors with these cosines."""
-        apart: Cosines = 1 - cosines  # type: ignore[operator]
-        return 2 * apart if self.euclidean else apart  # type: ignore[operator,no-any-return]
+        apart: Cosines = 1 - cosines
+        return 2 * apart if self.euclidean else apart
 
     def gap(self, cosines: Cosines) -> Cosines:
         """Distance of a neighbour in the exponent of its weight. For the cosine distance the
         authors' code uses -cos, which multiplies the weights of 1 - cos by exp(tau_1)."""
-        if self.euclidean:
-            return self.distance(cosines)
-        return -cosines  # type: ignore[operator,no-any-return]
+        return self.distance(cosines) if self.euclidean else -cosines
 
     def as_dict(self) -> dict[str, float]:
         return {**asdict(self), "euclidean": float(self.euclidean), "formula": FORMULA}

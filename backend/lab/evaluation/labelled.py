@@ -163,14 +163,18 @@ class _Labelled:
 def _injected(
     pairs: Sequence[SourcePair], noise: str, seed: int, rate: float, test: NDArray[np.bool_]
 ) -> list[_Labelled]:
-    """Each half is corrupted by itself: no caption of one half is swapped into the other."""
+    """Captions are swapped within each half only. Edits need no other caption, and are balanced to
+    the words of all of them."""
     fine = noise in ("fine-grained", RULES)
     kind = "fine_grained" if fine else noise
     samples = [_Labelled(text, text, False) for text in map(_before_errors, pairs)]
-    for side in (False, True):
-        rows = np.flatnonzero(test == side).tolist()
+    parts = [np.arange(len(pairs))] if fine else [np.flatnonzero(~test), np.flatnonzero(test)]
+    left, wanted = len(pairs), round(rate * len(pairs))
+    for rows in (part.tolist() for part in parts if len(part)):
+        count = round(wanted * len(rows) / left)
+        left, wanted = left - len(rows), wanted - count
         asked = [ImageCaption(str(pairs[row].image_path), samples[row].caption) for row in rows]
-        for row, noisy in zip(rows, inject(asked, rate, [kind], seed), strict=True):
+        for row, noisy in zip(rows, inject(asked, count / len(rows), [kind], seed), strict=True):
             if noisy is not None:
                 samples[row] = _Labelled(
                     noisy.text, noisy.original, True,

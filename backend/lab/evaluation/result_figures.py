@@ -55,6 +55,8 @@ ABLATIONS: dict[str, tuple[int, ...]] = {
         NAMES.index(name) for name in ("s at 100% of the steps", "c at 100% of the steps")
     ),
     "mean": (NAMES.index("mean s"), NAMES.index("mean c")),
+    # Trajectories that end after T steps: longer ones help little (the paper gives no figures).
+    **{f"T = {steps}": (0, *_S[:steps], *_C[:steps]) for steps in (1, 3, 10)},
 }
 #: Shares of wrong captions at which the cost is reported: real data is not half wrong.
 RATES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)

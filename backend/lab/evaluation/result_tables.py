@@ -165,7 +165,7 @@ def _ablated(report: EvaluationReport) -> Rows:
             ]
             if name == "whole trajectory" or not changes:
                 continue
-            table = _TABLE_OF[name]
+            table = _TABLE_OF.get(name, 0)
             home = "ms-coco" if table == 3 else "flickr30k"
             theirs = published(table, home, scorer, explorer, name, "change_percent")
             rows.append(

@@ -1,24 +1,34 @@
 """The ICC pipeline: each stage by what it promises, and all of them on very small real models."""
 
+from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 
 from backend.engine.concreteness.correlations import agreement
 from backend.engine.concreteness.making import combining, pipeline, semantic_bottleneck
+from backend.engine.concreteness.making.choosing import uniformly
+from backend.engine.concreteness.making.controls import (
+    EDIT,
+    MEANING,
+    average_clip,
+    by_measure,
+)
 from backend.engine.concreteness.making.fidelity import (
     edit_similarity,
     layer_of,
     meaning_similarity,
 )
 from backend.engine.concreteness.making.loading import load_parts
-from backend.engine.concreteness.making.pipeline import make, read_ratings
+from backend.engine.concreteness.making.pipeline import choose_to_rate, make, read_ratings
 from backend.engine.concreteness.making.semantic_bottleneck import load_semantic_bottleneck, train
 from backend.engine.concreteness.making.standardising import standardised
 from backend.engine.concreteness.scoring import score_captions
+from backend.engine.scoring.loading import load_scorer
 from backend.errors import DatasetFormatError, ModelUnavailable, SettingsError, TrainingError
 from backend.settings import DEMO, EMBEDDED_CAPTIONER, MODELS
 from tests.checkpoints import drawn_pairs
@@ -128,6 +138,10 @@ def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(kind: str, tmp_path
     assert report.distilled_vba.pearson == pytest.approx(agreement(vba, ratings).pearson, abs=0.01)
     final = score_captions(asked, str(report.model), clipped=False)
     assert report.distilled.pearson == pytest.approx(agreement(final, ratings).pearson, abs=0.01)
+    assert set(report.by_measure) == {
+        f"{which}, {measure}" for which in ("VBA", "SBA") for measure in (EDIT, MEANING)
+    }
+    assert report.ave_clip is None
     rows = (out / "scores.csv").read_text().splitlines()
     (out / "scores.csv").write_text("\n".join(rows[:5]) + "\nA half row,0.")
     again = make(texts, rated, parts, out, epochs=1, distillation_epochs=1)
@@ -137,6 +151,60 @@ def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(kind: str, tmp_path
     (out / "version").unlink()
     with pytest.raises(SettingsError, match="version 1"):
         make(texts, rated, parts, out, epochs=1, distillation_epochs=1)
+
+
+def test_captions_to_rate_are_spread_over_both_scores() -> None:
+    rng = np.random.default_rng(3)
+    vba, sba = rng.beta(8, 2, 4000), rng.beta(2, 2, 4000)  # most are easy to draw
+    chosen = uniformly(vba, sba, 200, seed=1)
+    assert len(set(chosen)) == 200
+    assert chosen == uniformly(vba, sba, 200, seed=1)
+    assert (vba < 0.5).mean() < 0.03
+    assert (vba[chosen] < 0.5).mean() > 0.15
+    assert sorted(uniformly(vba[:7], sba[:7], 200)) == list(range(7))
+
+
+def test_captions_to_rate_are_scored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = captions(60)
+    parts = load_parts(
+        f"gallery:{DEMO}", str(EMBEDDED_CAPTIONER), str(MODELS / "scenes-clip"),
+        str(language_model(tmp_path / "lm", texts)),
+    )  # fmt: skip
+    out = tmp_path / "out"
+    path = choose_to_rate(texts, parts, out, 8, epochs=1)
+    header, *lines = path.read_text(encoding="utf-8").splitlines()
+    assert header == "caption,rating"
+    stored = pipeline._read(out / "scores.csv")
+    assert {line.removesuffix(",").strip('"') for line in lines} <= stored.keys()
+    assert len(lines) == 8
+    monkeypatch.setattr(pipeline, "through_pictures", None)  # nothing is scored again
+    assert choose_to_rate(texts, parts, out, 8).read_text(encoding="utf-8").count("\n") == 9
+
+
+def test_measures_are_compared_on_the_same_reconstructions() -> None:
+    texts = ["a red dog", "two cats", "hope"]
+    same, other = ["a red dog", "two dogs", ""], ["red", "two cats", "hop"]
+    rated = by_measure(texts, same, other, [3.0, 2.0, 0.0])
+    assert rated[f"VBA, {EDIT}"] == agreement(edit_similarity(texts, same), [3.0, 2.0, 0.0])
+    assert rated[f"SBA, {EDIT}"] == agreement(edit_similarity(texts, other), [3.0, 2.0, 0.0])
+    meant = agreement(meaning_similarity(texts, other), [3.0, 2.0, 0.0])
+    assert rated[f"SBA, {MEANING}"].pearson == pytest.approx(meant.pearson, abs=1e-4)
+
+
+def test_aveclip_is_the_mean_cosine_of_the_pictures_drawn() -> None:
+    made = drawn_pairs(3, seed=4)
+    scorer = load_scorer(str(MODELS / "scenes-clip"), "clip", "cpu")
+
+    class InTurn:
+        def draw(self, captions: Sequence[str], seed: int) -> list[Image.Image]:
+            return [made[seed][0] for _ in captions]
+
+    (average,) = average_clip([made[1][1]], InTurn(), scorer, 2, seed=1)
+    seen = scorer.image_embeddings(scorer.encode_images([made[1][0], made[2][0]]))
+    assert seen is not None
+    cosines = seen @ scorer.text_embeddings([made[1][1]])[0]
+    assert average == pytest.approx(float(cosines.mean()), abs=1e-5)
+    assert np.ptp(cosines) > 0.01
 
 
 def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:

@@ -98,7 +98,9 @@ def test_the_papers_detector_is_its_grid_search_and_nothing_else() -> None:
     from backend.engine.detection import classifier
 
     features, labels = table(150, seed=4)
-    grid = {"max_depth": [3, 4], "learning_rate": [0.05, 0.5], "n_estimators": [50, 100]}
+    grid: dict[str, list[float]] = {
+        "max_depth": [3, 4], "learning_rate": [0.05, 0.5], "n_estimators": [50, 100],
+    }  # fmt: skip
     theirs = GridSearchCV(XGBClassifier(random_state=0, n_jobs=1), grid, scoring="roc_auc", cv=3)
     theirs.fit(features[:, PAPERS_OWN], labels)
     with pytest.MonkeyPatch.context() as patched:

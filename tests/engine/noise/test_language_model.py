@@ -79,6 +79,52 @@ def test_only_near_misses_of_a_numbered_list_are_usable() -> None:
     ]
 
 
+def alignscore(folder: Path) -> dict[str, Any]:
+    """A small checkpoint with random weights, in the form in which AlignScore is published."""
+    from transformers import BertTokenizerFast, RobertaConfig, RobertaModel
+
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *dict.fromkeys(WORDS)]
+    torch.manual_seed(0)
+    config = RobertaConfig(
+        vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=16, type_vocab_size=2, initializer_range=1.0, pad_token_id=0,
+        max_position_embeddings=80,
+    )  # fmt: skip
+    encoder = RobertaModel(config).eval()
+    config.save_pretrained(folder / "encoder")
+    BertTokenizerFast(vocab={w: i for i, w in enumerate(vocabulary)}).save_pretrained(
+        folder / "encoder"
+    )
+    heads = {name: torch.nn.Linear(16, n) for name, n in (("bin", 2), ("tri", 3), ("reg", 1))}
+    tensors = {f"base_model.{name}": value for name, value in encoder.state_dict().items()}
+    for name, head in heads.items():
+        tensors |= {f"{name}_layer.{part}": value for part, value in head.state_dict().items()}
+    torch.save({"state_dict": tensors, "epoch": 2}, folder / "AlignScore-large.ckpt")
+    return {"encoder": encoder, "head": heads["tri"]}
+
+
+def test_alignscore_is_the_first_class_of_its_three(tmp_path: Path) -> None:
+    parts = alignscore(tmp_path)
+    loaded = load_consistency_model(str(tmp_path / "AlignScore-large.ckpt"))
+    hypotheses = ["a cat sleeps", "two dogs"]
+    inputs = loaded.tokenizer([CAPTION] * 2, hypotheses, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        wanted = parts["head"](parts["encoder"](**inputs).pooler_output).softmax(-1)[:, 0]
+    assert loaded.scores(CAPTION, hypotheses) == pytest.approx(wanted.tolist(), abs=1e-5)
+    assert wanted[0] != pytest.approx(float(wanted[1]), abs=1e-3)
+
+
+def test_a_checkpoint_that_is_not_alignscore_is_refused(tmp_path: Path) -> None:
+    alignscore(tmp_path)
+    path = tmp_path / "AlignScore-large.ckpt"
+    torch.save({"state_dict": {"weight": torch.zeros(3)}}, path)
+    with pytest.raises(ModelMismatch, match="roberta-large"):
+        load_consistency_model(str(path))
+    path.write_bytes(b"nothing")
+    with pytest.raises(ModelUnavailable, match="AlignScore-large"):
+        load_consistency_model(str(path))
+
+
 def test_one_of_the_two_least_consistent_is_taken(consistency: ConsistencyModel) -> None:
     with chat_server(lambda body: (200, ANSWER)) as served:
         noise = LanguageModelNoise(ChatEndpoint(served.url, "m"), consistency)

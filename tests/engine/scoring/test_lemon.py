@@ -110,8 +110,8 @@ def test_scores_agree_with_the_authors_code_on_random_vectors(parameters: LemonP
     near_y = bank.near_captions(captions, parameters.neighbours, rows)
     for at, row in enumerate(rows):
         state = LemonState(torch.from_numpy(images[at]), row, near_x[at])
-        one = torch.from_numpy(captions[at : at + 1])
-        scored = lemon_scores(one, state, near_y[at : at + 1], bank, parameters)
+        alone = torch.from_numpy(captions[at : at + 1])
+        scored = lemon_scores(alone, state, near_y[at : at + 1], bank, parameters)
         np.testing.assert_allclose(float(scored), wanted[at], rtol=1e-6, atol=1e-6)
 
 
@@ -224,7 +224,7 @@ def test_only_the_training_part_is_searched_for_neighbours(
             return None
 
     split = LemonScorer(scorer.base, PARAMETERS)
-    split.prepare(Source())  # type: ignore[arg-type]
+    split.prepare(Source())
     assert split.neighbours().keys.tolist() == [0, 2, 4, 6, 8, 10]
     assert split.of_pair(split.encode_images([pairs[1][0]])[0], 1).own_row == -1
     assert split.info.parameters["formula"] == FORMULA

@@ -176,6 +176,11 @@ def test_a_dataset_of_ones_own(tmp_path: Path) -> None:
     assert pairs.picture(0).size == (96, 96)
     swapped = from_dataset(tmp_path / "own", None, 50, "random", 0)
     assert not any(swapped.changed)
+    assert swapped.wrong.sum() == 25
+    test = test_half(swapped, 0)
+    for rows in (np.flatnonzero(test), np.flatnonzero(~test)):
+        of_half = {swapped.originals[row] for row in rows}
+        assert {swapped.captions[row] for row in rows} <= of_half
     with pytest.raises(DatasetFormatError, match="are needed"):
         from_dataset(tmp_path / "own", None, 5, "random", 0)
 
@@ -211,7 +216,7 @@ def test_two_generators_corrupt_the_same_pairs(pairs: LabelledPairs) -> None:
     rules = from_scenes(60, "rules", 0)
     assert rules.originals == pairs.originals
     assert rules.captions != pairs.captions
-    wrong = np.flatnonzero(rules.wrong)
+    wrong = np.flatnonzero(rules.wrong).tolist()
     assert len(wrong) > 20
     assert rules.is_true is not None
     for row in wrong:

@@ -33,15 +33,19 @@ def load_parts(
     prefix: int = 1,
     device: str = "cpu",
     seed: int = 0,
+    ave_clip: bool = False,
 ) -> Parts:
-    """Load all components. Raises ModelUnavailable, or SettingsError for a gallery without
-    pictures."""
+    """Load all components; `ave_clip`: also a scorer for this control.
+
+    Raises ModelUnavailable, or SettingsError for a gallery without pictures.
+    """
     return Parts(
         _text_to_image(text_to_image, clip, device),
         load_picture_captioner(captioner, device),
         load_semantic_bottleneck(clip, language_model, prefix, device, seed),
         encoder,
         distill_into or embedded_model(),
+        load_scorer(clip, "clip", device) if ave_clip else None,
     )
 
 

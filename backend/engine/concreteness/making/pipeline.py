@@ -2,6 +2,7 @@
 
 Files in the output folder:
     semantic.safetensors   the trained linear layer
+    to-rate.csv            captions for people to rate (`choose_to_rate`)
     scores.csv             caption, both scores, both reconstructions; written row by row
     vba/, sba/             text encoders distilled from each score (stage one, A.2)
     combination.json       the weights, and their agreement with the labelled captions
@@ -21,6 +22,8 @@ from pathlib import Path
 from backend.engine.captions import Caption
 from backend.engine.concreteness.correlations import Agreement, agreement
 from backend.engine.concreteness.making import combining, distilling, semantic_bottleneck
+from backend.engine.concreteness.making.choosing import uniformly
+from backend.engine.concreteness.making.controls import average_clip, by_measure
 from backend.engine.concreteness.making.semantic_bottleneck import SemanticBottleneck
 from backend.engine.concreteness.making.standardising import standardised
 from backend.engine.concreteness.making.visual_bottleneck import (
@@ -29,12 +32,15 @@ from backend.engine.concreteness.making.visual_bottleneck import (
     through_pictures,
 )
 from backend.engine.concreteness.scoring import score_captions
+from backend.engine.scoring.protocol import Scorer
 from backend.errors import DatasetFormatError, SettingsError, TrainingError
 from backend.progress import Progress, no_progress
 
 _COLUMNS = ("caption", "vba", "sba", "by_picture", "by_vector")
 #: 1 normalised CLIP's vectors, used BERTScore's last layer and distilled in one stage.
 VERSION = "2"
+#: Pictures per caption for aveCLIP.
+PICTURES = 4
 #: Share of the captions that train the semantic bottleneck; the rest are scored (476 of 595, §2).
 SHARE_FOR_SBA = 0.8
 
@@ -42,20 +48,22 @@ SHARE_FOR_SBA = 0.8
 @dataclass(frozen=True)
 class Parts:
     """The loaded components. `encoder`: for BERTScore, None: the embedded one; `distill_into`: the
-    small text encoder."""
+    small text encoder; `scorer`: for aveCLIP, None: without this control."""
 
     text_to_image: TextToImage
     captioner: PictureCaptioner
     semantic: SemanticBottleneck
     encoder: str | None
     distill_into: str
+    scorer: Scorer | None = None
 
 
 @dataclass(frozen=True)
 class MadeReport:
     """Agreement with the labelled captions of each score, of the encoders distilled from each, of
     their combination and of the final model. The last two are optimistic, because the combination
-    was fitted on the same captions."""
+    was fitted on the same captions. `by_measure`: of both pipelines by either similarity measure
+    (Table 4); `ave_clip`: of aveCLIP, None if it was not asked for."""
 
     captions: int
     labelled: int
@@ -69,6 +77,37 @@ class MadeReport:
     semantic_losses: list[float]
     distillation_losses: list[float]
     model: Path
+    by_measure: dict[str, Agreement]
+    ave_clip: Agreement | None = None
+
+
+def choose_to_rate(
+    captions: Sequence[str],
+    parts: Parts,
+    out: Path,
+    count: int,
+    epochs: int = semantic_bottleneck.EPOCHS,
+    seed: int = 0,
+    progress: Progress = no_progress,
+) -> Path:
+    """Score the captions as `make` does, and write `count` of them, spread uniformly over both
+    scores, to `out`/to-rate.csv with an empty column for the rating. `make` reuses the scores.
+
+    Raises TrainingError if there are too few captions, SettingsError as `make`.
+    """
+    captions, cut = _prepared(captions, out, seed)
+    _semantic(parts.semantic, captions[:cut], out, epochs, seed, progress)
+    asked = captions[cut:]
+    known = _scores(asked, parts, out / "scores.csv", seed, progress)
+    lengths = [len(Caption.parse(text)) for text in asked]
+    vba = standardised([known[text][0] for text in asked], lengths)
+    sba = standardised([known[text][1] for text in asked], lengths)
+    path = out / "to-rate.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(("caption", "rating"))
+        writer.writerows((asked[row], "") for row in uniformly(vba, sba, count, seed))
+    return path
 
 
 def make(
@@ -87,16 +126,9 @@ def make(
     encoders predict. Raises TrainingError if there are too few captions, SettingsError if `out`
     contains results of another version.
     """
-    captions = list(dict.fromkeys(text for text in captions if text.strip()))
-    if len(captions) < 50 or len(labelled) < 10:
-        raise TrainingError(
-            f"There are {len(captions)} captions and {len(labelled)} labelled ones; at least 50 "
-            "and 10 are needed."
-        )
-    out.mkdir(parents=True, exist_ok=True)
-    _check_version(out)
-    random.Random(seed).shuffle(captions)
-    cut = round(SHARE_FOR_SBA * len(captions))
+    if len(labelled) < 10:
+        raise TrainingError(f"There are {len(labelled)} labelled captions; at least 10 are needed.")
+    captions, cut = _prepared(captions, out, seed)
     losses = _semantic(parts.semantic, captions[:cut], out, epochs, seed, progress)
     wanted = [*captions[cut:], *(text for text, _ in labelled)]
     known = _scores(list(dict.fromkeys(wanted)), parts, out / "scores.csv", seed, progress)
@@ -124,6 +156,13 @@ def make(
         unlabelled, both[: len(unlabelled)].tolist(), parts.distill_into, out / "model",
         distillation_epochs, seed=seed, progress=progress,
     )  # fmt: skip
+    asked = [text for text, _ in labelled]
+    returned = _reconstructions(out / "scores.csv")
+    seen, read = zip(*(returned[text] for text in asked), strict=True)
+    ave_clip = None
+    if parts.scorer is not None:
+        averages = average_clip(asked, parts.text_to_image, parts.scorer, PICTURES, seed)
+        ave_clip = agreement(averages, ratings)
     predicted = score_captions([text for text, _ in labelled], str(out / "model"), clipped=False)
     report = MadeReport(
         captions=len(captions),
@@ -138,10 +177,23 @@ def make(
         semantic_losses=losses,
         distillation_losses=distilled,
         model=out / "model",
+        by_measure=by_measure(asked, seen, read, ratings, parts.encoder),
+        ave_clip=ave_clip,
     )
     report_json = json.dumps(asdict(report), default=str, indent=2)
     (out / "combination.json").write_text(report_json, encoding="utf-8")
     return report
+
+
+def _prepared(captions: Sequence[str], out: Path, seed: int) -> tuple[list[str], int]:
+    """The distinct captions, shuffled, and how many of them train the semantic bottleneck."""
+    distinct = list(dict.fromkeys(text for text in captions if text.strip()))
+    if len(distinct) < 50:
+        raise TrainingError(f"There are {len(distinct)} captions; at least 50 are needed.")
+    out.mkdir(parents=True, exist_ok=True)
+    _check_version(out)
+    random.Random(seed).shuffle(distinct)
+    return distinct, round(SHARE_FOR_SBA * len(distinct))
 
 
 def _check_version(out: Path) -> None:
@@ -221,6 +273,14 @@ def _read(path: Path) -> dict[str, tuple[float, float]]:
             except (KeyError, TypeError, ValueError):
                 continue
     return stored
+
+
+def _reconstructions(path: Path) -> dict[str, tuple[str, str]]:
+    """The stored reconstructions of each caption: by picture and by vector."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return {
+            row["caption"]: (row["by_picture"], row["by_vector"]) for row in csv.DictReader(file)
+        }
 
 
 def read_ratings(path: Path) -> list[tuple[str, float]]:
