@@ -242,7 +242,7 @@ def test_where_itm_scored_itc_judges_and_it_is_said(scored: Path, tmp_path: Path
     images_seen = job.picture_vectors(made.store, made.engine, dataset)
     text = job.texts_of(made.engine, [view.caption])[0]
     better = images_seen.of(list(row.better))
-    own = images_seen.of([1])
-    cosines = job.unit(np.concatenate([own, better])) @ text
+    picture = images_seen.of([1])
+    cosines = job.unit(np.concatenate([picture, better])) @ text
     assert (cosines[1:] > cosines[0] - 2e-3).all()
     made.store.close()

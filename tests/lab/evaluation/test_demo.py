@@ -41,7 +41,7 @@ def test_abstract_and_generic_are_compared_by_rank() -> None:
     }
 
     def figures(specificity: Callable[[int], float | None]) -> dict[str, Any]:
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"id": f"{i}", "p_error": 1 - i / 100, "s_0": i / 100, "icc": i / 100, "suspects": [],
              "specificity": specificity(i)}
             for i in range(100)
