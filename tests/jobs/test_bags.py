@@ -97,6 +97,24 @@ def test_anybodys_captions_are_asked_in_the_published_form(folder: Path, tmp_pat
     assert any("1 rows are of no picture here" in note for note in report.notes)
 
 
+def test_captions_that_the_model_does_not_read_to_the_end_are_counted(
+    folder: Path, tmp_path: Path
+) -> None:
+    bags = tmp_path / "bags.json"
+    bags.write_text(json.dumps([["p0", "p1", "p2"]]))
+    captions = tmp_path / "long.jsonl"
+    texts = ["A dog.", "A dog " + "and a dog " * 40, "A cat " + "and a cat " * 40]
+    lines = [json.dumps({"id": f"p{i}", "caption": text}) + "\n" for i, text in enumerate(texts)]
+    captions.write_text("".join(lines))
+    notes = evaluate_dataset(
+        folder, None, MODEL, "clip", [3], bags=bags, captions=captions
+    ).notes  # fmt: skip
+    expected = "2 captions are longer than the model reads; their ends do not count"
+    assert [note for note in notes if "longer" in note] == [expected]
+    notes = evaluate_dataset(folder, None, MODEL, "clip", [3], bags=bags).notes
+    assert not any("longer" in note for note in notes)
+
+
 def test_what_makes_no_sense_is_named(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="2 to 50 pictures, not 1"):
         workspace.bags(1, [3, 1], tmp_path)

@@ -25,7 +25,9 @@ from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from tests.datasets.folders import image_folder
 from tests.engine.language_models.server import chat_server
+from tests.traced_ui.test_review import Page
 from traced_ui.api import Actions
+from traced_ui.review_actions import ReviewActions
 
 SCENES = 24
 
@@ -356,3 +358,47 @@ def test_a_dry_run_leaves_out_what_looks_wrong(state: Path) -> None:
     preview = workspace.jobs.boost_dry_run(everything(), workspace.jobs.booster(["visual"]))
     assert preview.questions == ()
     workspace.store.close()
+
+
+def test_r_on_the_page_asks_and_what_it_offers_can_be_accepted(state: Path) -> None:
+    with chat_server(rule) as served:
+        workspace = opened(state, corrector="vlm", corrector_url=served.url)
+        set_columns(workspace, {n: {"p_error": 0.45} for n in range(2 * SCENES)})
+        page = Page(ReviewActions(workspace))
+        with workspace.store.reading() as session:
+            ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        for pair_id in ids[:16:2]:  # the generic captions
+            page.press("open", target=pair_id)
+            message = page.press("richer")
+            assert served.asked
+            if "enrich-1" in page.shown.stage:
+                break
+            assert "No richer caption:" in message
+        assert message == ""
+        assert page.session.pair_id == pair_id
+        best = workspace.review.open_pair(pair_id).enrichments[0]
+        assert "Saved" in page.press("enrich-1")
+        view = workspace.review.open_pair(pair_id)
+        assert (view.enriches, view.corrected_caption) == (True, best.caption)
+        assert workspace.summary(1).errors_found == 0
+        workspace.store.close()
+
+
+def test_a_language_model_beside_gets_the_captions_and_no_picture(state: Path) -> None:
+    with chat_server(rule) as sees, chat_server(rule) as joins:
+        workspace = opened(state, corrector="vlm", corrector_url=sees.url)
+        set_columns(workspace, {n: {"p_error": 0.1} for n in range(4)})
+        with workspace.store.reading() as session:
+            first = next(iter(pair_queries.iterate_pairs(session, 1))).id
+        booster = workspace.jobs.booster(["blend", "holistic"], "joins", joins.url)
+        workspace.jobs.boost(QueueFilter(1, among=(first,)), booster)
+        # One description of the picture; the captions joined, then enriched with it.
+        assert [request["model"] for request in sees.asked] == ["vlm"]
+        assert isinstance(sees.asked[0]["messages"][1]["content"], list)
+        assert [request["model"] for request in joins.asked] == ["joins", "joins"]
+        contents = [request["messages"][1]["content"] for request in joins.asked]
+        texts = [text if isinstance(text, str) else text[-1]["text"] for text in contents]
+        assert "image_url" not in json.dumps(contents)
+        assert ["<caption>" in texts[0], "<trusted>" in texts[1]] == [True, True]
+        assert "A purple umbrella." in texts[1]
+        workspace.store.close()

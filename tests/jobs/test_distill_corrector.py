@@ -18,6 +18,8 @@ from backend.jobs.distill_corrector import FEWEST, distill
 from backend.lab.scenes.vision_language import make_vision_language_model
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
+from db.queries import suggestions as suggestion_queries
+from db.queries.suggestions import NewSuggestion
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 from tests.engine.correction.contexts import context
@@ -34,7 +36,8 @@ def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """Scored pairs of which people have corrected some, found one right, and a rule took one."""
+    """Scored pairs of which people have corrected some, found one right and enriched one; a rule
+    took one."""
     root = tmp_path_factory.mktemp("data")
     pairs = drawn_pairs(PAIRS, seed=5)
     rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
@@ -49,13 +52,20 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     queue = opened.review.queue_page(
         QueueFilter(dataset, order="position", descending=False), None, PAIRS
     )
-    for row in queue.rows[:-4]:
+    for row in queue.rows[:-5]:
         opened.review.decide(
             row.pair_id, 0, "correction", row.caption.replace("A ", "One ", 1) + " Yes."
         )
     opened.review.decide(queue.rows[-4].pair_id, 0, "correct")
     rule = Rule(0.5, 0.1).author
     opened.review.decide(queue.rows[-3].pair_id, 0, "correction", "A rule's text", author=rule)
+    richer = NewSuggestion(
+        queue.rows[-5].pair_id, "vlm · blend v1", "An enriched text", 0.1, 0.2, kind="boost"
+    )
+    with opened.store.writing() as session:
+        suggestion_queries.save_suggestions(session, [richer])
+    (accepted,) = opened.review.suggestions(richer.pair_id, "boost")
+    opened.review.decide(richer.pair_id, 0, "correction", suggestion_id=accepted.id)
     yield opened
     opened.store.close()
 
@@ -82,6 +92,7 @@ def test_the_student_learns_is_examined_and_can_be_used(
     lines = (tmp_path / "instructions.jsonl").read_text().splitlines()
     assert len(lines) == report.examples
     assert "A rule's text" not in "".join(lines)
+    assert "An enriched text" not in "".join(lines)
     example = json.loads(lines[0])
     assert (tmp_path / example["images"][0]).stat().st_size > 500
     assert json.loads(example["messages"][-1]["content"])["caption"].endswith("Yes.")

@@ -1,11 +1,19 @@
-"""Adopting: what is in use already changes nothing."""
+"""What a retraining learns from, and adopting: what is in use already changes nothing."""
 
+import shutil
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from backend.errors import TrainingError
 from backend.jobs import retrain
+from db.queries import pairs as pair_queries
+from db.queries import suggestions as suggestion_queries
+from db.queries.suggestions import NewSuggestion
+from tests.fixtures.shared import SharedFolder
+from tests.jobs.copied_pictures import opened, score_copies
 
 
 def test_adopting_the_detector_in_use_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -13,3 +21,38 @@ def test_adopting_the_detector_in_use_writes_nothing(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(retrain, "stored_classifier", lambda *_: (row, None))
     store: Any = None  # whoever reads or writes fails
     assert retrain.adopt(store, 7) == 0
+
+
+def test_an_enriched_caption_is_learnt_as_a_right_one(
+    shared_folder: SharedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(shared_folder("scored-copies", score_copies) / "state", tmp_path / "state")
+    workspace = opened(tmp_path / "state")
+    with workspace.store.writing() as session:
+        pairs = list(pair_queries.iterate_pairs(session, 1))
+        suggestion_queries.save_suggestions(
+            session,
+            [
+                NewSuggestion(pairs[place].id, kind, f"a {kind}", 0.1, 0.2, kind=kind)
+                for place, kind in enumerate(("boost", "correction"))
+            ],
+        )
+    for pair, kind in zip(pairs, ("boost", "correction"), strict=False):
+        (suggestion,) = workspace.review.suggestions(pair.id, kind)
+        workspace.review.decide(pair.id, 0, "correction", suggestion_id=suggestion.id)
+    for pair, decision in zip(pairs[2:], ("correct", "drop", "abstract", "unsure"), strict=False):
+        workspace.review.decide(pair.id, 0, decision)
+    learnt: dict[str, int | None] = {}
+
+    def learn(
+        captions: list[str], _: Any, labels: list[int | None], *more: Any, **_how: Any
+    ) -> Any:
+        learnt.update(zip(captions, labels, strict=True))
+        raise TrainingError("That is enough.")
+
+    monkeypatch.setattr(retrain, "retrain", learn)
+    with pytest.raises(TrainingError, match="enough"):
+        workspace.jobs.train(1)
+    expected = [0, 1, 0, 1, None, None, None]
+    assert [learnt[pair.caption] for pair in pairs[: len(expected)]] == expected
+    workspace.store.close()

@@ -222,3 +222,27 @@ def test_another_model_than_the_scoring_one_is_refused(scored: Path, tmp_path: P
     with pytest.raises(TrainingError, match="was scored with clip"):
         other.jobs.measure_specificity(1)
     other.store.close()
+
+
+def test_where_itm_scored_itc_judges_and_it_is_said(scored: Path, tmp_path: Path) -> None:
+    made = opened(
+        tmp_path / "state", kind="blip-itm", model=str(MODELS / DIRECTORIES["blip-itm"])
+    )  # fmt: skip
+    dataset = made.find_or_import(str(scored / "pairs"))
+    made.jobs.score(dataset, suggestions=False)
+    report = made.jobs.measure_specificity(dataset)
+    assert report.measured == PAIRS + 3
+    scorer = made.engine.scorer
+    assert (scorer.info.kind, report.by) == ("blip-itm", "ITC")
+    row = rows_of(made)[1]
+    view = made.review.open_pair(1)
+    assert view.specificity is not None
+    assert view.specificity.by == "ITC"
+    # The share among its neighbours comes from the vectors of ITC, with their scale.
+    images_seen = job.picture_vectors(made.store, made.engine, dataset)
+    text = job.texts_of(made.engine, [view.caption])[0]
+    better = images_seen.of(list(row.better))
+    picture = images_seen.of([1])
+    cosines = job.unit(np.concatenate([picture, better])) @ text
+    assert (cosines[1:] > cosines[0] - 2e-3).all()
+    made.store.close()

@@ -2,7 +2,8 @@
 
 Scores the demo dataset in a temporary database, exactly as `make run` does, and compares the
 ranking by the trained detector with the ranking by s_0 alone. The detector never sees the ground
-truth: its cold start trains on injected noise.
+truth: its cold start trains on injected noise. It also measures whether abstract and generic are
+two things: Spearman's correlation of ICC with specificity.
 """
 
 import json
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import average_precision_score, roc_auc_score
 
+from backend.engine.concreteness.correlations import agreement
 from backend.settings import DEMO, load_settings
 from backend.workspace import Workspace
 
@@ -52,7 +54,8 @@ def read_truth(path: Path = DEMO / "truth.jsonl") -> dict[str, Truth]:
 def compare(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str, Any]:
     """Metrics of the ranking by p_error and of the ranking by s_0 (lowest first).
 
-    `rows`: dictionaries with id, s_0, p_error, icc and suspects, as written by `score --out`.
+    `rows`: dictionaries with id, s_0, p_error, icc, specificity and suspects, as written by
+    `score --out`.
     """
     known = [row for row in rows if row["id"] in truth]
     wrong = np.array([truth[row["id"]].is_error for row in known])
@@ -80,7 +83,26 @@ def compare(rows: Sequence[dict[str, Any]], truth: dict[str, Truth]) -> dict[str
     if abstract.any():
         icc = np.array([row["icc"] for row in known])
         figures["auc_icc_abstract"] = round(float(roc_auc_score(abstract, -icc)), 4)
+    figures.update(_concreteness_and_specificity(known, truth))
     figures.update(_localisation(known, truth))
+    return figures
+
+
+def _concreteness_and_specificity(
+    rows: Sequence[dict[str, Any]], truth: dict[str, Truth]
+) -> dict[str, Any]:
+    """Spearman's correlation of ICC with specificity: of all captions in which both are measured,
+    of the right ones, of which alone specificity tells how generic they are, and of those that are
+    not abstract either."""
+    measured = [row for row in rows if None not in (row.get("icc"), row.get("specificity"))]
+    right = [row for row in measured if not truth[row["id"]].is_error]
+    concrete = [row for row in right if not truth[row["id"]].is_abstract]
+    figures: dict[str, Any] = {}
+    for name, chosen in (("", measured), ("_of_right", right), ("_of_right_concrete", concrete)):
+        if len(chosen) > 2:
+            icc, specificity = ([row[key] for row in chosen] for key in ("icc", "specificity"))
+            rho = agreement(icc, specificity).spearman
+            figures[f"spearman_icc_specificity{name}"] = round(rho, 4)
     return figures
 
 
@@ -117,6 +139,7 @@ def main() -> None:
             lambda done, total, message: print(message, done, total, file=sys.stderr),
             suggestions=False,
         )
+        workspace.jobs.measure_specificity(dataset)
         out = Path(folder) / "scores.jsonl"
         workspace.jobs.write_scores(dataset, out)
         rows = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]

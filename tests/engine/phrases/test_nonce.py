@@ -2,6 +2,7 @@
 
 import gzip
 import re
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,8 @@ from backend.lab.scenes.tokenizer import make_tokenizer
 CAPTIONS = Path(__file__).parents[3] / "backend/engine/concreteness/captions.tsv"
 #: The paper's coverage (CC3M, CLIP's byte pairs).
 PAPER = 0.9979
+#: A vocabulary learnt from 1,400 captions has few words of one token that mean nothing: 93.9 %.
+COVERED = {"byte pairs": PAPER, "word pieces": PAPER, "sentence pieces": 0.93}
 
 
 def real_captions() -> list[str]:
@@ -98,8 +101,7 @@ def test_coverage(tried: Any) -> None:
     name, _, _, substitutions = tried
     assert len(substitutions) > 5000
     covered = sum(substitution.covered for _, substitution in substitutions) / len(substitutions)
-    # A vocabulary learnt from 1,400 captions has few words of one token that mean nothing.
-    assert covered >= (PAPER if name != "sentence pieces" else 0.0)
+    assert covered >= COVERED[name]
 
 
 def test_tokens_stay(tried: Any) -> None:
@@ -108,6 +110,7 @@ def test_tokens_stay(tried: Any) -> None:
     tokenizer = reader.tokenizer
     special = set(tokenizer.all_special_ids)
 
+    @cache
     def whole(text: str) -> list[int]:
         read = tokenizer(text)
         if name == "byte pairs":
@@ -115,7 +118,7 @@ def test_tokens_stay(tried: Any) -> None:
         ids: list[int] = read["input_ids"]
         return ids
 
-    for caption, substitution in substitutions[::7]:
+    for caption, substitution in substitutions:
         before = whole(caption.text)
         for text in substitution.captions:
             after = whole(text)

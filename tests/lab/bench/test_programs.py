@@ -38,3 +38,14 @@ def test_the_command_line_is_found_where_it_is_installed(
     monkeypatch.setattr(selection_speed, "cost_of", cost_of)
     assert selection_speed._cost(("--dry-run",), "sqlite://", "folder").kept == 3
     assert started == [f"from {module} import app as run"]
+
+
+def test_selections_of_a_generated_store_keep_exact_counts() -> None:
+    speed = selection_speed.bench_selection(100)
+    assert speed.pairs == 100
+    assert [cost.kept for cost in speed.costs] == [50, 50, 50]
+    assert all(cost.processor_seconds > 0 for cost in speed.costs)
+    assert all(cost.peak_mebibytes > 0 for cost in speed.costs)
+    lines = speed.table().splitlines()
+    assert lines[0] == "100 generated pairs"
+    assert [line.split()[-1] for line in lines[2:]] == ["50"] * 3

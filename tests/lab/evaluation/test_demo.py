@@ -1,6 +1,8 @@
 """The demo's figures, on rows whose ranking is known."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from backend.lab.evaluation.demo_report import Truth, compare, read_truth
 from backend.settings import DEMO, MODELS
@@ -31,6 +33,35 @@ def test_figures_of_a_ranking_that_is_known() -> None:
     assert figures["auc_icc_abstract"] == 1.0
     assert figures["localisation_top1"] == 1.0
     assert figures["localisation_chance"] == round(1 / 3, 4)
+
+
+def test_abstract_and_generic_are_compared_by_rank() -> None:
+    truth = {
+        f"{i}": Truth(i < 40, "random" if i < 40 else None, (), i >= 90, "") for i in range(100)
+    }
+
+    def figures(specificity: Callable[[int], float | None]) -> dict[str, Any]:
+        rows: list[dict[str, Any]] = [
+            {"id": f"{i}", "p_error": 1 - i / 100, "s_0": i / 100, "icc": i / 100, "suspects": [],
+             "specificity": specificity(i)}
+            for i in range(100)
+        ]  # fmt: skip
+        compared = compare(rows, truth)
+        prefix = "spearman_icc_specificity"
+        return {
+            name.removeprefix(prefix): value
+            for name, value in compared.items()
+            if name.startswith(prefix)
+        }
+
+    of_each = ("", "_of_right", "_of_right_concrete")
+    assert figures(lambda i: float(i) ** 3 - 50) == dict.fromkeys(of_each, 1.0)
+    # Of the wrong and of the abstract captions the order is reversed; what is not measured does not
+    # count.
+    mixed = figures(lambda i: -float(i) if i < 40 or i >= 90 else None if i % 2 else float(i))
+    assert mixed["_of_right_concrete"] == 1.0
+    assert max(mixed[""], mixed["_of_right"]) < 0.9
+    assert figures(lambda i: None) == {}
 
 
 def test_the_demos_truth_matches_its_captions() -> None:
