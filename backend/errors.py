@@ -12,7 +12,7 @@
     ├── UnknownPictures          a model's scores of these pictures would mean nothing
     ├── Unreadable               a model's answer is not in the requested form
     ├── BudgetSpent              the budget allows no further question to a model
-    ├── TrainingError            a classifier cannot be trained on the available data
+    ├── TrainingError            a model cannot be trained on the available data
     ├── ExportError              an export cannot be written; nothing was left behind
     ├── StoreError               the database cannot be opened, or is newer than the program
     ├── NotFound                 a pair, a dataset, a classifier that is not in the store
@@ -108,7 +108,7 @@ class BudgetSpent(TracedError):
 
 
 class TrainingError(TracedError):
-    title = "The classifier cannot be trained"
+    title = "This cannot be trained"
     exit_status = 5
 
 

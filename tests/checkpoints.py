@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from PIL import Image
 
+from backend.engine.captioning.clipcap import make_clipcap
 from backend.lab.scenes.architecture import (
     blip_configuration,
     initialise,
@@ -35,10 +36,25 @@ def random_captioner(folder: Path, seed: int = 0) -> Path:
     return publish(make_captioner(make_retrieval_model()), "captioner", folder)
 
 
+def _byte_pairs() -> Any:
+    from tokenizers import ByteLevelBPETokenizer
+
+    made = ByteLevelBPETokenizer()
+    rng = random.Random(0)
+    texts = [describe(make_scene(rng), rng).text for _ in range(200)]
+    texts += ["a photo of a dog on a red boat"] * 20
+    made.train_from_iterator(texts, vocab_size=600, special_tokens=["<|endoftext|>"])
+    return made
+
+
+def _made(folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def random_vision_to_text(folder: Path, seed: int = 0, begins: bool = True) -> Path:
     """Hugging Face's vision-to-text, ViT before GPT-2, with byte pairs; `begins`: whether it says
     with which token a caption begins."""
-    from tokenizers import ByteLevelBPETokenizer
     from transformers import (
         GPT2Config,
         GPT2TokenizerFast,
@@ -48,13 +64,7 @@ def random_vision_to_text(folder: Path, seed: int = 0, begins: bool = True) -> P
         ViTImageProcessor,
     )
 
-    made = ByteLevelBPETokenizer()
-    rng = random.Random(0)
-    texts = [describe(make_scene(rng), rng).text for _ in range(200)]
-    texts += ["a photo of a dog on a red boat"] * 20
-    made.train_from_iterator(texts, vocab_size=600, special_tokens=["<|endoftext|>"])
-    folder.mkdir(parents=True, exist_ok=True)
-    made.save(str(folder / "tokenizer.json"))
+    _byte_pairs().save(str(_made(folder) / "tokenizer.json"))
     tokenizer = GPT2TokenizerFast(
         tokenizer_file=str(folder / "tokenizer.json"), bos_token="<|endoftext|>",
         eos_token="<|endoftext|>", pad_token="<|endoftext|>", unk_token="<|endoftext|>",
@@ -76,6 +86,34 @@ def random_vision_to_text(folder: Path, seed: int = 0, begins: bool = True) -> P
     tokenizer.save_pretrained(folder)
     ViTImageProcessor(size={"height": 48, "width": 48}).save_pretrained(folder)
     return folder
+
+
+def random_language_model(folder: Path, seed: int = 0) -> Path:
+    """A GPT-2 with byte pairs, whose one special token ends a text."""
+    from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
+
+    _byte_pairs().save(str(_made(folder) / "tokenizer.json"))
+    end = "<|endoftext|>"
+    tokenizer = GPT2TokenizerFast(
+        tokenizer_file=str(folder / "tokenizer.json"), bos_token=end, eos_token=end, unk_token=end
+    )
+    torch.manual_seed(seed)
+    configuration = GPT2Config(
+        vocab_size=len(tokenizer), n_positions=64, n_embd=48, n_layer=2, n_head=2,
+        bos_token_id=0, eos_token_id=0,
+    )  # fmt: skip
+    GPT2LMHeadModel(configuration).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
+def random_clipcap(folder: Path, seed: int = 0) -> Path:
+    """A ClipCap from both, saved as the command `captioner` does."""
+    clip, language_model = random_clip(folder, seed), folder / "language-model"
+    random_language_model(language_model, seed)
+    made = make_clipcap(str(clip), str(language_model), prefix_length=4, seed=seed)
+    made.save(folder / "clipcap")
+    return folder / "clipcap"
 
 
 def random_clip(folder: Path, seed: int = 0) -> Path:

@@ -1,8 +1,9 @@
 """Captioners: language models that are conditioned on an image and continue a text.
 
 Supported classes, by hub name or directory: `BlipForConditionalGeneration` (the embedded model and
-`Salesforce/blip-image-captioning-base`), and `VisionEncoderDecoderModel`, an image encoder followed
-by a causal language model such as GPT-2 (`nlpconnect/vit-gpt2-image-captioning`).
+`Salesforce/blip-image-captioning-base`), `VisionEncoderDecoderModel`, an image encoder followed
+by a causal language model such as GPT-2 (`nlpconnect/vit-gpt2-image-captioning`), and ClipCap, as
+trained by the command `captioner` (`prefix_captioner`).
 """
 
 import math
@@ -15,6 +16,7 @@ import torch
 from PIL import Image
 
 from backend.engine import hub
+from backend.engine.captioning.clipcap import is_clipcap
 from backend.engine.correction.shared_prefixes import SEQUENCES, TokenTrees, trees_of
 from backend.engine.expectation import ALTERNATIVES, TokenReading
 from backend.engine.model_fit import check_image_processor, check_tokenizer
@@ -368,7 +370,7 @@ class VisionToText(Captioner):
 
 
 @dataclass(frozen=True)
-class _Processor:
+class Processor:
     """Tokenizer and image processor together, for models without a processor class."""
 
     tokenizer: Any
@@ -379,7 +381,7 @@ _ADVICE = "Give --captioner a directory or hub name such as Salesforce/blip-imag
 
 
 def load_captioner(model: str, device: str = "cpu") -> Captioner:
-    """Load a BLIP or `VisionEncoderDecoderModel` captioner by hub name or directory.
+    """Load a BLIP, `VisionEncoderDecoderModel` or ClipCap captioner by hub name or directory.
 
     Raises ModelUnavailable or ModelMismatch; the message says what to do.
     """
@@ -387,6 +389,10 @@ def load_captioner(model: str, device: str = "cpu") -> Captioner:
 
     advice = _ADVICE
     what = "The captioner"
+    if is_clipcap(model):
+        from backend.engine.correction.prefix_captioner import load_prefix_captioner
+
+        return load_prefix_captioner(model, device)
     configuration = hub.load(AutoConfig, model, what, advice)
     if configuration.model_type == "vision-encoder-decoder":
         return _load_vision_to_text(model, device)
@@ -424,7 +430,7 @@ def _load_vision_to_text(model: str, device: str) -> VisionToText:
             f"(decoder_start_token_id, eos_token_id in generation_config.json). {_ADVICE}"
         )
     identity = weights_digest(loaded)
-    processor = _Processor(tokenizer, pictures)
+    processor = Processor(tokenizer, pictures)
     return VisionToText(model, loaded.to(device), processor, device, identity)
 
 

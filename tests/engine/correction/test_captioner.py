@@ -1,5 +1,6 @@
 """Guided infill and descriptions, with a captioner of random weights in the hub's form."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,12 +15,21 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.errors import ModelMismatch, ModelUnavailable
-from tests.checkpoints import drawn_pairs, random_blip, random_captioner, random_clip
+from tests.checkpoints import (
+    drawn_pairs,
+    random_blip,
+    random_captioner,
+    random_clip,
+    random_clipcap,
+)
 
 
-@pytest.fixture(scope="module")
-def captioner(tmp_path_factory: pytest.TempPathFactory) -> Captioner:
-    return load_captioner(str(random_captioner(tmp_path_factory.mktemp("captioner"))))
+@pytest.fixture(scope="module", params=[random_captioner, random_clipcap])
+def captioner(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Captioner:
+    make: Callable[[Path], Path] = request.param
+    return load_captioner(str(make(tmp_path_factory.mktemp("captioner"))))
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,67 @@
+"""Trainings that survive being killed: a checkpoint now and then, and the rest done again."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+
+import torch
+
+from backend.engine import hub
+from backend.errors import SettingsError
+
+Figures = TypeVar("Figures", covariant=True)
+
+#: Seconds between checkpoints.
+EVERY = 60.0
+
+
+class Training(Protocol[Figures]):
+    """A training whose next step is a function of its state: `Likelihood`, `SelfRetrieval`."""
+
+    done: int
+
+    def steps(self, until: int | None = None) -> Iterator[Figures]: ...
+
+    def state(self) -> dict[str, Any]: ...
+
+    def restore(self, state: Mapping[str, Any]) -> None: ...
+
+
+def run(
+    training: Training[Figures],
+    path: Path,
+    identity: str,
+    each: Callable[[Figures], None] = lambda figures: None,
+    every: float = EVERY,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Train to the end, from the checkpoint in `path` if there is one.
+
+    `identity`: of the recipe and the data, so that another training is never continued. `each` gets
+    the figures of every step done now. Raises SettingsError if the checkpoint is of another
+    training.
+    """
+    if path.exists():
+        saved = hub.read_tensors(path)
+        if saved["identity"] != identity:
+            raise SettingsError(
+                f"'{path}' is of a training with other settings or other data. Delete it, or "
+                "choose another folder."
+            )
+        training.restore(saved["state"])
+    saved_at = clock()
+    for figures in training.steps():
+        each(figures)
+        if clock() - saved_at >= every:
+            _save(path, training, identity)
+            saved_at = clock()
+    _save(path, training, identity)
+
+
+def _save(path: Path, training: Training[Any], identity: str) -> None:
+    """Write to a temporary file and rename it, so that an interruption leaves no partial one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_suffix(".part")
+    torch.save({"identity": identity, "state": training.state()}, beside)
+    beside.replace(path)

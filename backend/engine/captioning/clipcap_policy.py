@@ -1,0 +1,101 @@
+"""ClipCap as a policy: its images are CLIP vectors, which a frozen encoder never changes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from backend.engine.captioning.clipcap import ClipCap
+from backend.engine.captioning.policy import Images, Samples, lengths_of
+
+#: Maximum number of tokens of a sampled caption, as in published code.
+LONGEST = 50
+
+
+class ClipCapPolicy:
+    """The prefix network and the language model of a ClipCap in training; its image tower is
+    frozen. Images are unit vectors [n, d] (`ClipCap.vectors`)."""
+
+    def __init__(self, captioner: ClipCap, longest: int = LONGEST) -> None:
+        self.captioner = captioner
+        self._longest = min(longest, captioner.model.positions)
+        captioner.model.vision.requires_grad_(False)
+
+    @property
+    def longest(self) -> int:
+        return self._longest
+
+    @torch.no_grad()
+    def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
+        """See `Policy.sample`. Reads each token once, with the language model's cache."""
+        model, end = self.captioner.model, self.captioner.end
+        was_training = model.training
+        model.eval()
+        inputs = model.prefixes(images.to(self.captioner.device))
+        embeddings, past = model.language_model.get_input_embeddings(), None
+        ended = torch.zeros(len(images), dtype=torch.bool)
+        drawn: list[torch.Tensor] = []
+        while len(drawn) < self.longest and not ended.all():
+            output = model.language_model(
+                inputs_embeds=inputs, past_key_values=past, use_cache=True
+            )
+            past, logits = output.past_key_values, output.logits[:, -1].float().cpu()
+            if temperature > 0:
+                probabilities = (logits / temperature).softmax(-1)
+                tokens = torch.multinomial(probabilities, 1, generator=generator)[:, 0]
+            else:
+                tokens = logits.argmax(-1)
+            drawn.append(tokens)
+            ended |= tokens == end
+            inputs = embeddings(tokens.to(self.captioner.device))[:, None]
+        model.train(was_training)
+        tokens = torch.stack(drawn, 1) if drawn else torch.zeros(0, 0, dtype=torch.long)
+        return Samples(tokens, lengths_of(tokens, end))
+
+    def logits(self, images: Images, samples: Samples) -> torch.Tensor:
+        """See `Policy.logits`."""
+        device = self.captioner.device
+        # Tokens after the end are arbitrary, and may be outside the vocabulary.
+        tokens = samples.tokens.masked_fill(~samples.mask, self.captioner.end).to(device)
+        model = self.captioner.model
+        logits: torch.Tensor = model(images.to(device), tokens[:, :-1])
+        return logits
+
+    def samples_of(self, captions: Sequence[str]) -> Samples:
+        """See `Policy.samples_of`."""
+        end = self.captioner.end
+        read = self.captioner.tokens_and_spans(captions, self.longest)
+        rows = [[*tokens, end][: self.longest] for tokens, _ in read]
+        tokens = torch.full((len(rows), max(map(len, rows), default=0)), end)
+        for row, known in enumerate(rows):
+            tokens[row, : len(known)] = torch.tensor(known)
+        return Samples(tokens, torch.tensor([len(row) for row in rows], dtype=torch.long))
+
+    def text(self, samples: Samples) -> list[str]:
+        """See `Policy.text`."""
+        rows = [
+            row[:length]
+            for row, length in zip(samples.tokens.tolist(), samples.lengths.tolist(), strict=True)
+        ]
+        decoded = self.captioner.tokenizer.batch_decode(rows, skip_special_tokens=True)
+        return [str(text).strip() for text in decoded]
+
+    def parameters(self) -> Iterator[torch.nn.Parameter]:
+        return (weight for _, weight in self._trained())
+
+    def train(self, mode: bool = True) -> None:
+        self.captioner.model.train(mode)
+        self.captioner.model.vision.eval()
+
+    def state(self) -> Mapping[str, Any]:
+        return {name: weight.detach().cpu().clone() for name, weight in self._trained()}
+
+    @torch.no_grad()
+    def restore(self, state: Mapping[str, Any]) -> None:
+        for name, weight in self._trained():
+            weight.copy_(state[name])
+
+    def _trained(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
+        for name, weight in self.captioner.model.named_parameters():
+            if weight.requires_grad:
+                yield name, weight

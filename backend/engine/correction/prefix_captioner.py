@@ -1,0 +1,119 @@
+"""ClipCap as a captioner: descriptions, next words, likelihoods, guided infill."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from backend.engine.captioning.clipcap import ClipCap, load_clipcap
+from backend.engine.correction.captioner import BEAMS, Processor, VisionToText
+from backend.engine.correction.shared_prefixes import SEQUENCES, TokenTrees, trees_of
+from backend.engine.scoring.revision import weights_digest
+
+#: Marks a token that begins a word in vocabularies of sentencepiece.
+_BEGINS_WORD = "\u2581"
+#: Language models that accept position ids and an attention mask per token.
+_MODELS_OF_TREES = {"gpt2"}
+
+
+@dataclass(frozen=True)
+class PrefixCaptioner(VisionToText):
+    """A ClipCap. An encoded image is its CLIP vector, shape [1, 1, d].
+
+    Captions have no first token: it is the last vector of the prefix that predicts the first word.
+    Sequences begin with the end token nevertheless, as other captioners' do with theirs, and that
+    vector takes its place.
+    """
+
+    @property
+    def clipcap(self) -> ClipCap:
+        return ClipCap(self.model, self.processor.tokenizer, self.processor.image_processor)
+
+    def _tokens_and_spans(
+        self, texts: Sequence[str]
+    ) -> list[tuple[list[int], list[tuple[int, int]]]]:
+        clipcap = self.clipcap
+        end = clipcap.end
+        read = clipcap.tokens_and_spans(texts, self.model.positions - 1)
+        return [([end, *tokens, end], spans) for tokens, spans in read]
+
+    def _word(self, token: str, is_first: bool) -> str:
+        if not self._is_sentencepiece:
+            return super()._word(token, is_first)
+        word = token.removeprefix(_BEGINS_WORD)
+        begins = is_first or token.startswith(_BEGINS_WORD)
+        return word if begins and word.isalnum() else ""
+
+    @property
+    def _is_sentencepiece(self) -> bool:
+        return _BEGINS_WORD + "a" in self.processor.tokenizer.get_vocab()
+
+    def _encoded(self, pixels: torch.Tensor) -> torch.Tensor:
+        vectors: torch.Tensor = self.model.see(pixels)
+        return vectors[:, None]
+
+    def _decoded(
+        self, ids: torch.Tensor, mask: torch.Tensor, memory: torch.Tensor, **more: torch.Tensor
+    ) -> torch.Tensor:
+        """`mask` is not needed: padding is on the right of a causal model."""
+        logits: torch.Tensor = self.model(memory[:, 0], ids[:, 1:])
+        return logits
+
+    def _trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
+        return trees_of(sequences, SEQUENCES if self._reads_trees else 1)
+
+    @property
+    def _reads_trees(self) -> bool:
+        return self.model.language_model.config.model_type in _MODELS_OF_TREES
+
+    def _through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
+        ids = torch.from_numpy(trees.tokens).to(self.device)
+        memories = memory.expand(len(ids), -1, -1)
+        if not self._reads_trees:
+            logits = self._decoded(ids, trees.lengths_mask(self.device), memories)
+            return logits.float().log_softmax(-1)
+        inputs = self.model.embedded(memories[:, 0], ids[:, 1:])
+        before = self.model.prefix_length - 1
+        depths = torch.from_numpy(trees.depths).to(self.device)
+        places = torch.arange(before, device=self.device).expand(len(ids), -1)
+        logits = self.model.language_model(
+            inputs_embeds=inputs,
+            position_ids=torch.cat([places, before + depths], 1),
+            attention_mask=_behind_prefix(trees.mask(inputs.dtype, self.device), before),
+            use_cache=False,
+        ).logits[:, before:]
+        return logits.float().log_softmax(-1)
+
+    def _generated(
+        self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
+    ) -> torch.Tensor:
+        inputs = self.model.embedded(memory[:, 0], begun[:, 1:])
+        end = self.clipcap.end
+        room = self.model.positions - (begun.shape[1] - 1)
+        if room < 1:
+            return begun
+        added = self.model.language_model.generate(
+            inputs_embeds=inputs, attention_mask=inputs.new_ones(inputs.shape[:2]).long(),
+            num_beams=BEAMS, do_sample=False, max_new_tokens=min(max_new_tokens, room),
+            eos_token_id=end, pad_token_id=end,
+        )  # fmt: skip
+        return torch.cat([begun, added], 1)
+
+
+def _behind_prefix(mask: torch.Tensor, before: int) -> torch.Tensor:
+    """The additive mask [trees, 1, nodes, nodes] with `before` causal positions in front, which all
+    nodes attend to."""
+    trees, _, nodes, _ = mask.shape
+    hidden = torch.finfo(mask.dtype).min
+    whole = mask.new_zeros(trees, 1, before + nodes, before + nodes)
+    whole[..., before:, before:] = mask
+    later = torch.ones(before + nodes, before + nodes, dtype=torch.bool, device=mask.device).triu(1)
+    later[before:] = False  # the nodes' own mask says what they see of each other
+    return whole.masked_fill_(later, hidden)
+
+
+def load_prefix_captioner(name: str, device: str) -> PrefixCaptioner:
+    """Load a ClipCap as a captioner. Raises as `load_clipcap` does."""
+    loaded = load_clipcap(name, device)
+    processor = Processor(loaded.tokenizer, loaded.image_processor)
+    return PrefixCaptioner(name, loaded.model, processor, device, weights_digest(loaded.model))

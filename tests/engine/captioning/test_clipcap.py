@@ -1,0 +1,228 @@
+"""ClipCap: assembled from parts, saved, loaded, and equal to itself on every way through it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+
+from backend.engine.captioning.clipcap import ClipCap, ClipCapModel, load_clipcap, make_clipcap
+from backend.engine.captioning.clipcap_policy import ClipCapPolicy
+from backend.engine.captioning.policy import log_probabilities
+from backend.engine.correction.captioner import Captioner, load_captioner
+from backend.errors import ModelMismatch, ModelMissing, ModelUnavailable
+from tests.checkpoints import (
+    drawn_pairs,
+    random_blip,
+    random_clip,
+    random_clipcap,
+    random_language_model,
+)
+
+CAPTIONS = ["A dog.", "Two red boats by the sea on a sunny day.", ""]
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `clip`, `language-model` and `clipcap`."""
+    return random_clipcap(tmp_path_factory.mktemp("parts")).parent
+
+
+@pytest.fixture(scope="module")
+def clipcap(parts: Path) -> ClipCap:
+    return load_clipcap(parts / "clipcap")
+
+
+@pytest.fixture(scope="module")
+def captioner(parts: Path) -> Captioner:
+    return load_captioner(str(parts / "clipcap"))
+
+
+def images(count: int) -> list:  # type: ignore[type-arg]
+    return [image for image, _ in drawn_pairs(count, seed=3)]
+
+
+def test_the_prefix_network_is_the_published_one() -> None:
+    """512 -> 3,840 -> 7,680 with one tanh (SR, Table 11), without its weights."""
+    from torch import nn
+
+    class Vision(nn.Module):
+        visual_projection = nn.Linear(1, 512, device="meta")
+
+    class LanguageModel(nn.Module):
+        def get_input_embeddings(self) -> nn.Embedding:
+            return nn.Embedding(10, 768, device="meta")
+
+    with torch.device("meta"):
+        prefix = ClipCapModel(Vision(), LanguageModel()).prefix
+    shapes = [tuple(layer.weight.shape) for layer in prefix if isinstance(layer, nn.Linear)]
+    assert shapes == [(3840, 512), (7680, 3840)]
+    assert sum(isinstance(layer, nn.Tanh) for layer in prefix) == 1
+
+
+def test_what_is_saved_is_what_is_loaded(parts: Path, clipcap: ClipCap) -> None:
+    made = make_clipcap(str(parts / "clip"), str(parts / "language-model"), 4)
+    for name, weight in made.model.state_dict().items():
+        assert torch.equal(weight, clipcap.model.state_dict()[name]), name
+    assert torch.equal(made.vectors(images(2)), clipcap.vectors(images(2)))
+    assert clipcap.clip == str(parts / "clip")
+    files = {path.name for path in (parts / "clipcap").iterdir()}
+    assert files >= {"config.json", "model.safetensors", "tokenizer.json",
+                     "tokenizer_config.json", "preprocessor_config.json"}  # fmt: skip
+
+
+def test_its_vectors_are_those_of_the_clip_scorer(parts: Path, clipcap: ClipCap) -> None:
+    from backend.engine.scoring.loading import load_scorer
+
+    scorer = load_scorer(str(parts / "clip"), device="cpu")
+    known = scorer.image_embeddings(scorer.encode_images(images(2)))
+    assert torch.allclose(clipcap.vectors(images(2)), torch.from_numpy(known), atol=1e-5)
+
+
+def test_equal_seeds_make_equal_prefix_networks(parts: Path) -> None:
+    names = str(parts / "clip"), str(parts / "language-model")
+    first, again, other = (make_clipcap(*names, 4, seed) for seed in (0, 0, 1))
+    weights = [made.model.prefix[0].weight for made in (first, again, other)]
+    assert torch.equal(weights[0], weights[1])
+    assert not torch.equal(weights[0], weights[2])
+
+
+def test_the_captioner_and_the_policy_agree(clipcap: ClipCap, captioner: Captioner) -> None:
+    """Guided infill reads trees of tokens, training reads padded rows: one model."""
+    policy = ClipCapPolicy(clipcap)
+    image = images(1)[0]
+    vectors = clipcap.vectors([image]).expand(len(CAPTIONS), -1)
+    samples = policy.samples_of(CAPTIONS)
+    with torch.no_grad():
+        by_policy = log_probabilities(policy.logits(vectors, samples), samples, 1.0).sum(1)
+    by_captioner = captioner.log_likelihoods(captioner.see(image), CAPTIONS)
+    assert by_captioner == pytest.approx(by_policy.tolist(), abs=1e-3)
+
+
+def test_readings_sum_to_the_likelihood_without_the_end(captioner: Captioner) -> None:
+    memory = captioner.see(images(1)[0])
+    reading = captioner.read([memory], ["A dog on a boat."])[0]
+    end = captioner.log_likelihoods(memory, ["A dog on a boat."])[0] - float(reading.log_p.sum())
+    assert end < 0
+    assert [reading.spans[0][0], reading.spans[-1][1]] == [0, len("A dog on a boat.")]
+
+
+def test_next_words_continue_the_likelihood(captioner: Captioner) -> None:
+    memory = captioner.see(images(1)[0])
+    for prefix in ("", "A dog"):
+        for word in captioner.next_words(memory, [prefix], 3)[0]:
+            text = f"{prefix} {word.word}".strip()
+            with_end = captioner.log_likelihoods(memory, [text])[0]
+            assert with_end < word.beginning.log_p < 0
+
+
+def test_the_end_token_counts_once(clipcap: ClipCap) -> None:
+    policy, end = ClipCapPolicy(clipcap), clipcap.end
+    samples = policy.samples_of([*CAPTIONS, "A dog<|endoftext|> barks."])
+    for row, length in zip(samples.tokens.tolist(), samples.lengths.tolist(), strict=True):
+        assert row[:length].count(end) == 1
+        assert row[length - 1] == end
+    assert policy.text(samples)[:3] == CAPTIONS
+    short = ClipCapPolicy(clipcap, longest=2).samples_of([CAPTIONS[1]])
+    assert short.lengths.tolist() == [2]
+    assert end not in short.tokens[0].tolist()
+
+
+def test_greedy_samples_are_the_likeliest_tokens(clipcap: ClipCap) -> None:
+    """The cache of the language model changes nothing: each token is the likeliest after those
+    before it, read anew."""
+    policy = ClipCapPolicy(clipcap, longest=8)
+    vectors = clipcap.vectors(images(3))
+    samples = policy.sample(vectors, 0.0, torch.Generator())
+    with torch.no_grad():
+        likeliest = policy.logits(vectors, samples).argmax(-1)
+    assert torch.equal(likeliest[samples.mask], samples.tokens[samples.mask])
+
+
+def test_samples_depend_on_the_generator_alone(clipcap: ClipCap) -> None:
+    policy = ClipCapPolicy(clipcap, longest=8)
+    vectors = clipcap.vectors(images(3))
+    drawn = [policy.sample(vectors, 1.0, torch.Generator().manual_seed(s)) for s in (1, 1, 2)]
+    assert torch.equal(drawn[0].tokens, drawn[1].tokens)
+    assert not torch.equal(drawn[0].tokens, drawn[2].tokens)
+
+
+def test_models_that_cannot_be_joined_are_reported(parts: Path, tmp_path: Path) -> None:
+    clip, language_model = str(parts / "clip"), str(parts / "language-model")
+    with pytest.raises(ModelMissing, match="The CLIP 'nobody/clip'"):
+        make_clipcap("nobody/clip", language_model)
+    with pytest.raises(ModelMissing, match="The language model 'nobody/lm'"):
+        make_clipcap(clip, "nobody/lm")
+    with pytest.raises(ModelMismatch, match="not a CLIP"):
+        make_clipcap(str(random_blip(tmp_path / "blip")), language_model)
+    with pytest.raises(ModelMismatch, match="too few positions"):
+        make_clipcap(clip, language_model, prefix_length=63)
+
+
+def test_a_language_model_without_an_end_is_refused(parts: Path, tmp_path: Path) -> None:
+    endless = shutil.copytree(parts / "language-model", tmp_path / "endless")
+    configuration = json.loads((endless / "tokenizer_config.json").read_text())
+    for name in ("eos_token", "bos_token"):
+        configuration.pop(name, None)
+    configuration["tokenizer_class"] = "PreTrainedTokenizerFast"
+    (endless / "tokenizer_config.json").write_text(json.dumps(configuration))
+    with pytest.raises(ModelMismatch, match="no token that ends a text"):
+        make_clipcap(str(parts / "clip"), str(endless))
+
+
+def test_a_language_model_that_reads_ahead_is_refused(parts: Path, tmp_path: Path) -> None:
+    from transformers import BertConfig, BertLMHeadModel
+
+    from backend.lab.scenes.tokenizer import make_tokenizer
+
+    tokenizer = make_tokenizer()
+    tokenizer.eos_token = "[SEP]"
+    size = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
+    made = BertConfig(vocab_size=len(tokenizer), num_attention_heads=2, **size)
+    BertLMHeadModel(made).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    with pytest.raises(ModelMismatch, match="words that come later"):
+        make_clipcap(str(parts / "clip"), str(tmp_path))
+
+
+def test_a_damaged_folder_is_reported(parts: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(parts / "clipcap", tmp_path / "copy")
+    weights = (copy / "model.safetensors").read_bytes()
+    (copy / "model.safetensors").write_bytes(weights[: len(weights) // 2])
+    with pytest.raises(ModelUnavailable, match="truncated or damaged"):
+        load_captioner(str(copy))
+    (copy / "model.safetensors").unlink()
+    with pytest.raises(ModelUnavailable, match=r"no model\.safetensors"):
+        load_captioner(str(copy))
+    (copy / "model.safetensors").write_bytes(weights)
+    configuration = json.loads((copy / "config.json").read_text())
+    configuration["language_model"]["n_layer"] = 3
+    (copy / "config.json").write_text(json.dumps(configuration))
+    with pytest.raises(ModelMismatch, match="do not belong to its config"):
+        load_captioner(str(copy))
+    with pytest.raises(ModelMismatch, match="not a ClipCap"):
+        load_clipcap(random_clip(tmp_path / "clip"))
+
+
+def test_other_language_models_work_without_trees(parts: Path, tmp_path: Path) -> None:
+    """One sequence at a time where a mask per token is not known to work."""
+    from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
+
+    from backend.engine import hub
+
+    tokenizer = hub.load(AutoTokenizer, random_language_model(tmp_path / "gpt2"))
+    size = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
+    configuration = LlamaConfig(
+        vocab_size=len(tokenizer), num_attention_heads=2, max_position_embeddings=64, **size
+    )
+    LlamaForCausalLM(configuration).save_pretrained(tmp_path / "llama")
+    tokenizer.save_pretrained(tmp_path / "llama")
+    made = make_clipcap(str(parts / "clip"), str(tmp_path / "llama"), 4)
+    made.save(tmp_path / "made")
+    captioner = load_captioner(str(tmp_path / "made"))
+    memory = captioner.see(images(1)[0])
+    together = captioner.log_likelihoods(memory, CAPTIONS)
+    alone = [captioner.log_likelihoods(memory, [caption])[0] for caption in CAPTIONS]
+    assert together == pytest.approx(alone, abs=1e-3)
+    assert isinstance(captioner.describe(images(1)[0], max_new_tokens=4), str)

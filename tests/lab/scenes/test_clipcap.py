@@ -1,0 +1,30 @@
+"""The drawn world's ClipCap is trained and used like any captioner."""
+
+from pathlib import Path
+
+from backend.engine.captioning.likelihood import LikelihoodFigures, LikelihoodRecipe
+from backend.engine.correction.captioner import load_captioner
+from backend.lab.scenes.clipcap import Shape, captions, scenes, train
+from tests.checkpoints import drawn_pairs
+
+SMALL = Shape(12, layers=1, width=16, heads=2, recipe=LikelihoodRecipe(12, 16, 1e-2, 2))
+
+
+def test_it_learns_and_describes(tmp_path: Path) -> None:
+    seen: list[LikelihoodFigures] = []
+    out = train(tmp_path, "ordinary", 0, SMALL, seen.append)
+    assert seen[-1].loss < seen[0].loss - 0.5
+    captioner = load_captioner(str(out))
+    assert isinstance(captioner.describe(drawn_pairs(1)[0][0], max_new_tokens=5), str)
+    assert train(tmp_path, "ordinary", 0, SMALL, seen.append) == out
+    assert len(seen) == SMALL.recipe.steps
+
+
+def test_rich_captions_say_more() -> None:
+    drawn = scenes(20, 0)
+    lengths = {
+        kind: sum(len(text.split()) for _, text in captions(drawn, kind, 0))
+        for kind in ("ordinary", "rich")
+    }
+    assert lengths["rich"] > 1.2 * lengths["ordinary"]
+    assert captions(drawn, "rich", 0) == captions(drawn, "rich", 0)
