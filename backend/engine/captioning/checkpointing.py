@@ -10,18 +10,19 @@ import torch
 from backend.engine import hub
 from backend.errors import SettingsError
 
-Figures = TypeVar("Figures", covariant=True)
+Figures = TypeVar("Figures")
+_Yielded = TypeVar("_Yielded", covariant=True)
 
 #: Seconds between checkpoints.
 EVERY = 60.0
 
 
-class Training(Protocol[Figures]):
+class Training(Protocol[_Yielded]):
     """A training whose next step is a function of its state: `Likelihood`, `SelfRetrieval`."""
 
     done: int
 
-    def steps(self, until: int | None = None) -> Iterator[Figures]: ...
+    def steps(self, until: int | None = None) -> Iterator[_Yielded]: ...
 
     def state(self) -> dict[str, Any]: ...
 
