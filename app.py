@@ -34,6 +34,7 @@ from backend.cli import (
     score,
     select_pairs,
     specificity,
+    train_captioner,
 )
 from backend.cli.options import (
     CAPTIONER,
@@ -205,6 +206,7 @@ for name, command in (
     ("correct", correct.correct),
     ("edit", edit.edit),
     ("distill", correct.distill),
+    ("captioner", train_captioner.captioner),
     ("bags", specificity.bags),
     ("boost", specificity.boost),
     ("quality", quality.quality),

@@ -44,9 +44,10 @@ WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes")
 #: File names that stand in several folders because they are one thing on several levels: its
 #: queries, what is done with it, its page and its commands.
 ONE_THING_ON_SEVERAL_LEVELS = {
-    "bags", "classifiers", "curators", "datasets", "errors", "expectations", "icc", "jobs",
-    "manage_datasets", "near_duplicates", "picture_map", "picture_quality", "plane", "queue",
-    "reasons", "retrain", "review", "specificity", "suggestions", "support", "team", "verdicts",
+    "bags", "classifiers", "clipcap", "curators", "datasets", "errors", "expectations", "icc",
+    "jobs", "manage_datasets", "near_duplicates", "picture_map", "picture_quality", "plane",
+    "queue", "reasons", "retrain", "review", "specificity", "suggestions", "support", "team",
+    "train_captioner", "verdicts",
 }  # fmt: skip
 #: So many other names may stand twice: a reader who sees one must not have to ask which.
 MOST_NAMES_TWICE = 8

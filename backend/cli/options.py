@@ -32,8 +32,9 @@ KIND = Annotated[
 CAPTIONER = Annotated[
     str | None,
     typer.Option(metavar="NAME_OR_DIR", help="Captioner that judges each word and refills suspect "
-                                             "ones, or 'none'. Default: the embedded one beside "
-                                             "the embedded scorer."),
+                                             "ones (BLIP, vision-to-text, or trained by the "
+                                             "command captioner), or 'none'. Default: the embedded "
+                                             "one beside the embedded scorer."),
 ]  # fmt: skip
 CONCRETENESS = Annotated[
     str | None,

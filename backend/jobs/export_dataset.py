@@ -181,6 +181,17 @@ def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
     return tally.counts()
 
 
+def remaining(
+    store: Store, dataset_id: int, choice: ExportChoice
+) -> Iterator[tuple[PairRow, ExportDecision]]:
+    """The pairs that an export would write, in import order, with their captions."""
+    chosen = _chosen(store, dataset_id, choice)
+    for pair, enrichment in _pairs(store, dataset_id, choice):
+        decided = _decide(choice, pair, chosen, enrichment)
+        if not decided.left_out_because:
+            yield pair, decided
+
+
 def export(
     store: Store,
     dataset_id: int,
@@ -220,14 +231,10 @@ def export(
         counts=counts,
     )
     written = 0
-    chosen = _chosen(store, dataset_id, choice)
 
     def rows() -> Iterator[ExportRow]:
         nonlocal written
-        for pair, enrichment in _pairs(store, dataset_id, choice):
-            decided = _decide(choice, pair, chosen, enrichment)
-            if decided.left_out_because:
-                continue
+        for pair, decided in remaining(store, dataset_id, choice):
             written += 1
             if written % 50 == 0:
                 progress(written, counts.kept, "Writing")

@@ -10,18 +10,19 @@ import torch
 from backend.engine import hub
 from backend.errors import SettingsError
 
-Figures = TypeVar("Figures", covariant=True)
+Figures = TypeVar("Figures")
+_Yielded = TypeVar("_Yielded", covariant=True)
 
 #: Seconds between checkpoints.
 EVERY = 60.0
 
 
-class Training(Protocol[Figures]):
+class Training(Protocol[_Yielded]):
     """A training whose next step is a function of its state: `Likelihood`, `SelfRetrieval`."""
 
     done: int
 
-    def steps(self, until: int | None = None) -> Iterator[Figures]: ...
+    def steps(self, until: int | None = None) -> Iterator[_Yielded]: ...
 
     def state(self) -> dict[str, Any]: ...
 
@@ -33,14 +34,14 @@ def run(
     path: Path,
     identity: str,
     each: Callable[[Figures], None] = lambda figures: None,
-    every: float = EVERY,
+    every: float | None = None,
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
     """Train to the end, from the checkpoint in `path` if there is one.
 
     `identity`: of the recipe and the data, so that another training is never continued. `each` gets
-    the figures of every step done now. Raises SettingsError if the checkpoint is of another
-    training.
+    the figures of every step done now; `every`: seconds between checkpoints, None: `EVERY`. Raises
+    SettingsError if the checkpoint is of another training.
     """
     if path.exists():
         saved = hub.read_tensors(path)
@@ -50,6 +51,7 @@ def run(
                 "choose another folder."
             )
         training.restore(saved["state"])
+    every = EVERY if every is None else every
     saved_at = clock()
     for figures in training.steps():
         each(figures)

@@ -53,12 +53,12 @@ _FOLDER_ADVICE = "Train it again: python app.py captioner DATASET --out DIR"
 class ClipCapModel(nn.Module):
     """The image tower with its projection, the prefix network and the language model."""
 
-    def __init__(self, vision: nn.Module, language_model: Any, prefix_length: int = PREFIX) -> None:
+    def __init__(self, vision: Any, language_model: Any, prefix_length: int = PREFIX) -> None:
         super().__init__()
-        self.vision = vision
+        self.vision: Any = vision
         self.language_model = language_model
         self.prefix_length = prefix_length
-        self.vector_width = int(vision.visual_projection.out_features)  # type: ignore[union-attr]
+        self.vector_width = int(vision.visual_projection.out_features)
         self.width = int(language_model.get_input_embeddings().embedding_dim)
         outputs = prefix_length * self.width
         self.prefix = nn.Sequential(
@@ -66,6 +66,11 @@ class ClipCapModel(nn.Module):
             nn.Tanh(),
             nn.Linear(max(1, outputs // 2), outputs),
         )
+
+    @property
+    def weight(self) -> torch.Tensor:
+        """A trained weight, for its type and device."""
+        return next(self.prefix.parameters())
 
     @property
     def positions(self) -> int:
@@ -80,7 +85,7 @@ class ClipCapModel(nn.Module):
 
     def prefixes(self, vectors: torch.Tensor) -> torch.Tensor:
         """[n, prefix length, width] of unit vectors [n, d]."""
-        scaled = vectors.to(self.prefix[0].weight) * self.vector_width**0.5
+        scaled = vectors.to(self.weight) * self.vector_width**0.5
         made: torch.Tensor = self.prefix(scaled)
         return made.view(len(vectors), self.prefix_length, self.width)
 
@@ -117,7 +122,7 @@ class ClipCap:
 
     @property
     def device(self) -> torch.device:
-        return self.model.prefix[0].weight.device
+        return self.model.weight.device
 
     @torch.inference_mode()
     def vectors(self, images: Sequence[Image.Image]) -> torch.Tensor:
@@ -157,7 +162,7 @@ class ClipCap:
             "architectures": [type(model).__name__],
             "prefix_length": model.prefix_length,
             "made_from": {"clip": self.clip, "language_model": self.language_model},
-            "clip": model.vision.config.to_dict(),  # type: ignore[union-attr, operator]
+            "clip": model.vision.config.to_dict(),
             "language_model": model.language_model.config.to_dict(),
         }
         written = json.dumps(configuration, indent=2, default=str)
@@ -190,7 +195,7 @@ def make_clipcap(
 
 
 def assemble(
-    vision: nn.Module,
+    vision: Any,
     image_processor: Any,
     language_model: Any,
     tokenizer: Any,
@@ -260,7 +265,7 @@ def load_clipcap(name: str | Path, device: str = "cpu") -> ClipCap:
     check_tokenizer(str(name), tokenizer, rows)
     if tokenizer.eos_token_id is None:
         raise ModelMismatch(f"The tokenizer of '{name}' has no end token (eos_token). {advice}")
-    check_image_processor(str(name), image_processor, vision.config)  # type: ignore[arg-type]
+    check_image_processor(str(name), image_processor, vision.config)
     made_from = known.get("made_from", {})
     return ClipCap(
         model.eval().to(device), tokenizer, image_processor,
@@ -284,7 +289,7 @@ def _read_weights(model: ClipCapModel, folder: Path) -> None:
         )
 
 
-def load_vision(clip: str) -> tuple[nn.Module, Any]:
+def load_vision(clip: str) -> tuple[Any, Any]:
     """A CLIP's image tower with its projection, and the image processor. Raises ModelUnavailable or
     ModelMismatch."""
     import transformers
@@ -302,20 +307,19 @@ def load_vision(clip: str) -> tuple[nn.Module, Any]:
     configuration = whole.config.vision_config
     configuration.projection_dim = whole.visual_projection.out_features
     vision = _vision_of(configuration)
-    vision.vision_model.load_state_dict(whole.vision_model.state_dict())  # type: ignore[union-attr]
-    vision.visual_projection.load_state_dict(whole.visual_projection.state_dict())  # type: ignore[union-attr]
+    vision.vision_model.load_state_dict(whole.vision_model.state_dict())
+    vision.visual_projection.load_state_dict(whole.visual_projection.state_dict())
     return vision.eval(), processor
 
 
-def _vision_of(configuration: Any) -> nn.Module:
+def _vision_of(configuration: Any) -> Any:
     """An image tower of random weights."""
     import transformers
 
     kind = _TOWERS.get(str(configuration.model_type), "")
     if not kind:
         raise ModelMismatch(f"A {configuration.model_type} is not the image tower of a CLIP.")
-    made: nn.Module = getattr(transformers, _CLIPS[kind][1])(configuration)
-    return made
+    return getattr(transformers, _CLIPS[kind][1])(configuration)
 
 
 @torch.inference_mode()

@@ -1,25 +1,54 @@
 """ClipCap as a policy: its images are CLIP vectors, which a frozen encoder never changes."""
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
+from PIL import Image
 
 from backend.engine.captioning.clipcap import ClipCap
 from backend.engine.captioning.policy import Images, Samples, lengths_of
+from backend.errors import ModelUnavailable, SettingsError
 
 #: Maximum number of tokens of a sampled caption, as in published code.
 LONGEST = 50
+#: Linear layers that LoRA adapts, by kind of language model; of others, all. GPT-2's are published.
+_ADAPTED = {"gpt2": ["c_attn", "c_proj"]}
 
 
 class ClipCapPolicy:
-    """The prefix network and the language model of a ClipCap in training; its image tower is
-    frozen. Images are unit vectors [n, d] (`ClipCap.vectors`)."""
+    """Trains `captioner`, which it changes: the prefix network whole, and the language model whole
+    or, with a `rank`, by LoRA (SR-L). Its image tower is frozen.
 
-    def __init__(self, captioner: ClipCap, longest: int = LONGEST) -> None:
+    Images are unit vectors [n, d] (`images_of`). `seed`: of LoRA's initial weights. Raises
+    ModelUnavailable if LoRA needs the package peft.
+    """
+
+    def __init__(
+        self, captioner: ClipCap, longest: int = LONGEST, rank: int | None = None, seed: int = 0
+    ) -> None:
         self.captioner = captioner
         self._longest = min(longest, captioner.model.positions)
-        captioner.model.vision.requires_grad_(False)
+        model = captioner.model
+        model.requires_grad_(True)
+        model.vision.requires_grad_(False)
+        if rank is not None:
+            model.language_model = _with_lora(model.language_model, rank, seed)
+        model.eval()
+
+    def images_of(self, images: Sequence[Image.Image]) -> Images:
+        """What `sample` and `logits` take, on the processor."""
+        return self.captioner.vectors(images)
+
+    def save(self, folder: Path) -> None:
+        """Write the captioner, LoRA merged into its weights."""
+        merged = copy.deepcopy(self.captioner.model)
+        if hasattr(merged.language_model, "merge_and_unload"):
+            merged.language_model = merged.language_model.merge_and_unload()
+        replace(self.captioner, model=merged).save(folder)
 
     @property
     def longest(self) -> int:
@@ -92,10 +121,31 @@ class ClipCapPolicy:
 
     @torch.no_grad()
     def restore(self, state: Mapping[str, Any]) -> None:
-        for name, weight in self._trained():
+        trained = dict(self._trained())
+        if trained.keys() != state.keys():
+            raise SettingsError("The saved training is of another captioner or another method.")
+        for name, weight in trained.items():
             weight.copy_(state[name])
 
     def _trained(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
         for name, weight in self.captioner.model.named_parameters():
             if weight.requires_grad:
                 yield name, weight
+
+
+def _with_lora(language_model: Any, rank: int, seed: int) -> Any:
+    """The language model, frozen, with adapters; alpha is half the rank, as in the paper."""
+    try:
+        from peft import LoraConfig, get_peft_model
+    except ImportError as problem:
+        raise ModelUnavailable(
+            "Training needs more packages: pip install -r requirements-training.txt"
+        ) from problem
+    layers = _ADAPTED.get(str(language_model.config.model_type), "all-linear")
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return get_peft_model(
+            language_model,
+            LoraConfig(r=rank, lora_alpha=max(1, rank // 2), target_modules=layers,
+                       fan_in_fan_out=layers != "all-linear"),
+        )  # fmt: skip

@@ -138,7 +138,7 @@ class Likelihood:
         log_p = log_probabilities(logits, samples, 1.0)
         loss = -log_p.sum() / samples.lengths.sum()
         self._optimiser.zero_grad()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         gradient = torch.nn.utils.clip_grad_norm_(self._parameters, self.recipe.norm)
         if not math.isfinite(float(loss.detach())):
             raise TrainingError(

@@ -8,8 +8,11 @@ et al., 2018).
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from backend.errors import ModelUnavailable
 
@@ -31,17 +34,45 @@ def cider_d(captions: Sequence[str], references: Sequence[Sequence[str]]) -> lis
     Document frequencies come from the given references, so scores of two sets are not comparable.
     Raises ModelUnavailable if pycocoevalcap is not installed.
     """
+    scorer = _scorer()
+    for caption, known in zip(captions, references, strict=True):
+        scorer += (" ".join(words_of(caption)), [" ".join(words_of(text)) for text in known])
+    _, scores = scorer.compute_score()
+    return [float(score) for score in np.asarray(scores)]
+
+
+class CiderD:
+    """CIDEr-D of captions of some of the pictures, with document frequencies of all their
+    references, as a reward needs it. Raises ModelUnavailable if pycocoevalcap is not installed."""
+
+    def __init__(self, references: Sequence[Sequence[str]]) -> None:
+        scorer = _scorer()
+        for known in references:
+            scorer += (None, [" ".join(words_of(text)) for text in known])
+        scorer.compute_doc_freq()
+        self._references, self._frequencies = scorer.crefs, scorer.document_frequency
+
+    def scores(self, captions: Sequence[str], rows: Sequence[int]) -> NDArray[np.float64]:
+        """On the published scale (maximum 10), shape [captions]; `rows`: whose references."""
+        scorer = _scorer()
+        for caption in captions:
+            scorer.cook_append(" ".join(words_of(caption)), [])
+        chosen = [self._references[row] for row in rows]
+        # The scorer takes the number of documents from its list of references, and pairs the list
+        # with the captions as far as these go.
+        scorer.crefs = [*chosen, *self._references[: max(0, len(self._references) - len(chosen))]]
+        scorer.document_frequency = self._frequencies
+        return np.asarray(scorer.compute_cider(), np.float64)
+
+
+def _scorer() -> Any:
     try:
         from pycocoevalcap.cider.cider_scorer import CiderScorer
     except ImportError as problem:
         raise ModelUnavailable(
             "CIDEr needs pycocoevalcap: pip install -r requirements-training.txt"
         ) from problem
-    scorer = CiderScorer(n=4, sigma=6.0)
-    for caption, known in zip(captions, references, strict=True):
-        scorer += (" ".join(words_of(caption)), [" ".join(words_of(text)) for text in known])
-    _, scores = scorer.compute_score()
-    return [float(score) for score in np.asarray(scores)]
+    return CiderScorer(n=4, sigma=6.0)
 
 
 def distinct_words(captions: Sequence[str]) -> int:
@@ -51,6 +82,22 @@ def distinct_words(captions: Sequence[str]) -> int:
     3
     """
     return len({word for caption in captions for word in words_of(caption)})
+
+
+def distinct_pairs(captions: Sequence[str]) -> float:
+    """Mean share of different pairs of adjacent words within a caption (distinct-2), 1 if none is
+    repeated; captions of one word do not count.
+
+    >>> distinct_pairs(["a dog a dog", "a dog", "a"])
+    0.8333333333333333
+    """
+    shares = []
+    for caption in captions:
+        words = words_of(caption)
+        pairs = list(pairwise(words))
+        if pairs:
+            shares.append(len(set(pairs)) / len(pairs))
+    return float(np.mean(shares)) if shares else 1.0
 
 
 @dataclass(frozen=True)

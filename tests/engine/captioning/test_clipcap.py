@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from PIL import Image
 
 from backend.engine.captioning.clipcap import ClipCap, ClipCapModel, load_clipcap, make_clipcap
 from backend.engine.captioning.clipcap_policy import ClipCapPolicy
@@ -39,7 +40,7 @@ def captioner(parts: Path) -> Captioner:
     return load_captioner(str(parts / "clipcap"))
 
 
-def images(count: int) -> list:  # type: ignore[type-arg]
+def images(count: int) -> list[Image.Image]:
     return [image for image, _ in drawn_pairs(count, seed=3)]
 
 
@@ -83,7 +84,7 @@ def test_its_vectors_are_those_of_the_clip_scorer(parts: Path, clipcap: ClipCap)
 def test_equal_seeds_make_equal_prefix_networks(parts: Path) -> None:
     names = str(parts / "clip"), str(parts / "language-model")
     first, again, other = (make_clipcap(*names, 4, seed) for seed in (0, 0, 1))
-    weights = [made.model.prefix[0].weight for made in (first, again, other)]
+    weights = [made.model.weight for made in (first, again, other)]
     assert torch.equal(weights[0], weights[1])
     assert not torch.equal(weights[0], weights[2])
 

@@ -64,7 +64,7 @@ def test_the_loss_is_that_of_transformers(new: Callable[..., Likelihood]) -> Non
     vectors = training._images_of([PAIRS[row][0] for row in order])
     inputs = captioner.model.embedded(vectors, tokens)
     wanted = captioner.model.language_model(inputs_embeds=inputs, labels=labels).loss
-    assert next(training.steps()).loss == pytest.approx(float(wanted), abs=1e-5)
+    assert next(training.steps()).loss == pytest.approx(wanted.item(), abs=1e-5)
 
 
 def test_killed_at_any_step_the_weights_are_the_same(

@@ -2,7 +2,13 @@
 
 import pytest
 
-from backend.engine.specificity.reference import chair, cider_d, distinct_words
+from backend.engine.specificity.reference import (
+    CiderD,
+    chair,
+    cider_d,
+    distinct_pairs,
+    distinct_words,
+)
 
 
 def test_cider_is_pycocoevalcaps_own() -> None:
@@ -22,6 +28,24 @@ def test_the_reference_itself_scores_highest() -> None:
     pytest.importorskip("pycocoevalcap")
     same, other = cider_d(["a red dog on a beach", "a cat"], [["a red dog on a beach"], ["a boat"]])
     assert same > 5 > other
+
+
+def test_some_captions_are_scored_with_the_frequencies_of_all_references() -> None:
+    pytest.importorskip("pycocoevalcap")
+    captions = ["a red dog on a beach", "a cat", "a dog", ""]
+    references = [["a red dog on a beach", "a dog"], ["a cat sleeping"], ["a boat", "a cat"], ["x"]]
+    whole = cider_d(captions, references)
+    scorer = CiderD(references)
+    assert scorer.scores(captions, range(4)) == pytest.approx(whole, abs=1e-6)
+    assert scorer.scores([captions[2], captions[0]], [2, 0]) == pytest.approx([whole[2], whole[0]])
+    again = scorer.scores(["a dog"] * 6, [0] * 6)
+    assert again == pytest.approx([again[0]] * 6), "a picture may occur again"
+    assert cider_d(captions[:1], references[:1]) != pytest.approx(whole[:1])
+
+
+def test_repetition_within_a_caption_is_seen() -> None:
+    assert distinct_pairs(["a a a a"]) == pytest.approx(1 / 3)
+    assert distinct_pairs(["a dog", "dog"]) == distinct_pairs([]) == 1
 
 
 def test_distinct_words_know_no_case_and_no_punctuation() -> None:
