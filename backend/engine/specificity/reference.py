@@ -89,7 +89,7 @@ def distinct_pairs(captions: Sequence[str]) -> float:
     repeated; captions of one word do not count.
 
     >>> distinct_pairs(["a dog a dog", "a dog", "a"])
-    0.8333333333333334
+    0.8333333333333333
     """
     shares = []
     for caption in captions:

@@ -1,7 +1,7 @@
 """Self-retrieval fine-tuning of the embedded captioner: what is gained, and what is invented.
 
-    python -m backend.lab.evaluation.captioning --seeds 3      (an hour on two free cores)
-    python -m backend.lab.evaluation.captioning --quick        (fewer scenes and seeds)
+    python -m backend.lab.evaluation.captioning --seeds 3
+    python -m backend.lab.evaluation.captioning --quick        (one seed, fewer scenes)
 
 Seed k fine-tunes the captioner of the k-th embedded training with each recipe, rewarded by the CLIP
 of that training. The CLIPs of the other two trainings judge: they took no part in it. On drawn

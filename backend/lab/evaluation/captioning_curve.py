@@ -6,7 +6,8 @@ from html import escape
 
 #: Okabe and Ito's colours, which colour-blind people can tell apart.
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
-_WIDTH, _HEIGHT, _LEFT, _TOP, _PLOT, _LEGEND = 760, 420, 60, 20, 340, 24
+#: Pixels: the drawing, its margins, the plot, and the lines of the legend.
+_WIDTH, _HEIGHT, _LEFT, _TOP, _ACROSS, _DOWN, _LEGEND = 760, 420, 60, 20, 440, 340, 24
 
 
 @dataclass(frozen=True)
@@ -27,8 +28,8 @@ def draw(curves: Sequence[Curve]) -> str:
 
     def place(x: float, y: float) -> tuple[float, float]:
         return (
-            round(_LEFT + _PLOT * x_axis.share(x) * 1.3, 1),
-            round(_TOP + _PLOT * (1 - y_axis.share(y)), 1),
+            round(_LEFT + _ACROSS * x_axis.share(x), 1),
+            round(_TOP + _DOWN * (1 - y_axis.share(y)), 1),
         )
 
     right, bottom = place(x_axis.high, y_axis.low)
