@@ -22,9 +22,13 @@ from numpy.typing import NDArray
 from backend.engine.captioning import checkpointing
 from backend.engine.captioning.clipcap import ClipCap, assemble, load_clipcap, load_vision
 from backend.engine.captioning.clipcap_policy import ClipCapPolicy
+from backend.engine.captioning.curriculum import bag_curriculum
 from backend.engine.captioning.likelihood import Likelihood, LikelihoodFigures, LikelihoodRecipe
+from backend.engine.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval, StepFigures
 from backend.engine.scoring.loading import load_scorer
-from backend.engine.specificity.bags import unit
+from backend.engine.scoring.logit_scale import logit_scale_of
+from backend.engine.specificity.bags import multimodal, nearest, unit
+from backend.engine.specificity.retrieval import USUAL_SCALE
 from backend.lab.scenes.bags import rich
 from backend.lab.scenes.grammar import describe
 from backend.lab.scenes.labelled_scenes import PICTURE_SIZE
@@ -44,6 +48,8 @@ CAPTIONS = 5
 #: Tokens of a caption at most: the embedded models read no more.
 LONGEST = 32
 _TOGETHER = 100
+#: Of LoRA in self-retrieval.
+_RANK = 8
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,35 @@ def train(
     return out
 
 
+def fine_tune(
+    folder: Path,
+    kind: Kind,
+    seed: int = 0,
+    steps: int = 800,
+    shape: Shape = Shape(),
+    report: Callable[[StepFigures], None] = lambda figures: None,
+) -> Path:
+    """Fine-tune what `train` has written by self-retrieval (SR-L) with BagCurri, and save it to
+    `folder`/KIND-SEED-self-retrieval; return that folder, at once if it has been written."""
+    out = folder / f"{kind}-{seed}-self-retrieval"
+    if (out / "model.safetensors").exists():
+        return out
+    drawn = scenes(shape.scenes, seed)
+    name = f"{seed}-{shape.scenes}.npz"
+    seen = torch.from_numpy(vectors(drawn, SENDER, folder / f"sender-{name}"))
+    pictures = vectors(drawn, RECEIVER, folder / f"receiver-{name}")
+    scorer = load_scorer(str(RECEIVER), "clip", "cpu")
+    texts = unit(scorer.text_embeddings([text for _, text in captions(drawn, kind, seed)]))
+    near, _ = nearest(multimodal(pictures, texts.reshape(len(drawn), CAPTIONS, -1).mean(1)))
+    recipe = Recipe(bag_curriculum(steps), min(100, shape.scenes), learning_rate=1e-4, seed=seed)
+    receiver = Receiver(pictures, scorer.text_embeddings, logit_scale_of(scorer, USUAL_SCALE))
+    policy = ClipCapPolicy(load_clipcap(folder / f"{kind}-{seed}"), LONGEST, _RANK, seed)
+    training = SelfRetrieval(policy, receiver, lambda rows: seen[list(rows)], near, recipe)
+    checkpointing.run(training, out.with_suffix(".pt"), f"{kind} {seed} {shape} {steps}", report)
+    policy.save(out)
+    return out
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("folder", type=Path)
@@ -162,8 +197,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
                       f"{figures.loss:.3f}", flush=True)  # fmt: skip
 
         out = train(given.folder, kind, given.seed, shape, report)
-        load_clipcap(out)
         print(f"{kind}: {out}", flush=True)
+        if given.self_retrieval:
+
+            def rewarded(figures: StepFigures, kind: str = kind) -> None:
+                if figures.step % 10 == 0:
+                    print(f"{kind}: step {figures.step}, reward {figures.reward:.3f}, "
+                          f"{figures.words:.1f} tokens", flush=True)  # fmt: skip
+
+            steps = given.self_retrieval_steps
+            tuned = fine_tune(given.folder, kind, given.seed, steps, shape, rewarded)
+            print(f"{kind}: {tuned}", flush=True)
 
 
 if __name__ == "__main__":

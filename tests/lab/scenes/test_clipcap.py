@@ -4,10 +4,10 @@ from pathlib import Path
 
 from backend.engine.captioning.likelihood import LikelihoodFigures, LikelihoodRecipe
 from backend.engine.correction.captioner import load_captioner
-from backend.lab.scenes.clipcap import Shape, captions, scenes, train
+from backend.lab.scenes.clipcap import Shape, captions, fine_tune, scenes, train
 from tests.checkpoints import drawn_pairs
 
-SMALL = Shape(12, layers=1, width=16, heads=2, recipe=LikelihoodRecipe(12, 16, 1e-2, 2))
+SMALL = Shape(24, layers=1, width=16, heads=2, recipe=LikelihoodRecipe(12, 16, 1e-2, 2))
 
 
 def test_it_learns_and_describes(tmp_path: Path) -> None:
@@ -18,6 +18,10 @@ def test_it_learns_and_describes(tmp_path: Path) -> None:
     assert isinstance(captioner.describe(drawn_pairs(1)[0][0], max_new_tokens=5), str)
     assert train(tmp_path, "ordinary", 0, SMALL, seen.append) == out
     assert len(seen) == SMALL.recipe.steps
+    rewards: list[float] = []
+    tuned = fine_tune(tmp_path, "ordinary", 0, 2, SMALL, lambda step: rewards.append(step.reward))
+    assert len(rewards) == 2
+    assert load_captioner(str(tuned)).identity != captioner.identity
 
 
 def test_rich_captions_say_more() -> None:
