@@ -178,9 +178,9 @@ def test_a_dataset_of_ones_own(tmp_path: Path) -> None:
     assert not any(swapped.changed)
     assert swapped.wrong.sum() == 25
     test = test_half(swapped, 0)
-    for rows in (np.flatnonzero(test), np.flatnonzero(~test)):
-        of_half = {swapped.originals[row] for row in rows}
-        assert {swapped.captions[row] for row in rows} <= of_half
+    for half in (np.flatnonzero(test), np.flatnonzero(~test)):
+        of_half = {swapped.originals[row] for row in half}
+        assert {swapped.captions[row] for row in half} <= of_half
     with pytest.raises(DatasetFormatError, match="are needed"):
         from_dataset(tmp_path / "own", None, 5, "random", 0)
 
