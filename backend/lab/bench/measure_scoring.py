@@ -153,7 +153,9 @@ def measure(
 
 
 def name_of(exploring: Exploring) -> str:
-    """>>> name_of(Exploring(lazy=2)), name_of(Exploring("gcd", whole=False))
+    """The explorer's name with what it leaves out.
+
+    >>> name_of(Exploring(lazy=2)), name_of(Exploring("gcd", whole=False))
     ('elimination, lazy 2', 'gcd, first step')
     """
     name = exploring.name

@@ -5,7 +5,6 @@ which the engine's counters are held to). Scores are random, captions those of `
 dimensions those of BLIP base at 384 pixels and CLIP ViT-B/32.
 """
 
-import sys
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -109,4 +108,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
