@@ -130,7 +130,10 @@ def test_a_verdict_that_comes_too_late(page: Page) -> None:
     colleague.close()
 
     page.keyboard.press("Control+Enter")
-    expect(page.locator("#traced-toast")).to_contain_text("changed while you were looking at it")
+    returned = page.locator("#traced-returned .returned")
+    expect(returned).to_contain_text("decided in the meantime")
+    expect(returned).to_contain_text("what I wrote")
+    returned.get_by_role("button", name="Open this pair").click()
     expect(stage).to_have_attribute("data-version", str(version + 1))  # as it is now
     assert pair_of(page) == pair
     expect(area).to_have_value("what I wrote")

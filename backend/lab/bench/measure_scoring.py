@@ -156,7 +156,9 @@ def measure(
 
 
 def explorer_name(exploring: Exploring) -> str:
-    """>>> explorer_name(Exploring(lazy=2)), explorer_name(Exploring("gcd", whole=False))
+    """The explorer's name with what it leaves out.
+
+    >>> explorer_name(Exploring(lazy=2)), explorer_name(Exploring("gcd", whole=False))
     ('elimination, lazy 2', 'gcd, first step')
     """
     name = exploring.name
