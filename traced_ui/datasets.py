@@ -7,7 +7,7 @@ from typing import Any
 import gradio as gr
 from markupsafe import Markup
 
-from backend.engine.trajectories.depth import ALL
+from backend.engine.trajectories.depth import ALL, FIRST_STEP_ABOVE
 from backend.errors import SettingsError
 from backend.jobs.pace import duration
 from backend.workspace import Workspace
@@ -23,7 +23,7 @@ SCRIPT = Path(__file__).with_name("uploads.js")
 
 #: The choices of which pairs get whole trajectories, as `parse_depth` reads them.
 TRAJECTORIES = {
-    "": "As before; a new dataset by its size (above 20,000 pairs: first steps)",
+    "": "Automatic",
     "all": "All pairs",
     "top:20%": "The most suspicious fifth",
     "first-step": "Only pairs that get corrections",
@@ -83,7 +83,8 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                 [(label, name) for name, label in TRAJECTORIES.items()], value="",
                 label="Whole trajectories", elem_id="score-trajectories",
                 info="The first step is enough to rank pairs. Later steps explain and correct; "
-                     "they are computed when a pair is opened.",
+                     "they are computed when a pair is opened. Automatic: as before, and of a new "
+                     f"dataset with more than {FIRST_STEP_ABOVE:,} pairs only first steps.",
             )  # fmt: skip
             anyway = gr.Checkbox(
                 label="Score pictures that the model does not know as well", value=False,
