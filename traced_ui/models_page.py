@@ -118,7 +118,7 @@ def models_html(views: list[ModelView]) -> str:
 def millions(parameters: int) -> str:
     """
     >>> millions(151_277_313), millions(47_104)
-    ('151 million', '0.05 million')
+    ('151 million', '0.047 million')
     """
     count = parameters / 1e6
     return f"{count:,.0f} million" if count >= 1 else f"{count:.2g} million"
