@@ -23,6 +23,7 @@ from backend.workspace import QueueFilter, Workspace
 from db.models import CorrectionAttempt, Pair
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
+from db.queries.probabilities import p_error_of
 from tests.datasets.folders import image_folder
 from tests.engine.language_models.server import chat_server
 from tests.traced_ui.test_review import Page
@@ -227,8 +228,12 @@ def set_columns(workspace: Workspace, values: dict[int, dict[str, Any]]) -> None
     """Columns of pairs, by the number of the pair."""
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        in_use = p_error_of(session, 1).key
         for number, columns in values.items():
-            session.execute(update(Pair).where(Pair.id == ids[number]).values(**columns))
+            named = {
+                in_use if name == "p_error" else name: value for name, value in columns.items()
+            }
+            session.execute(update(Pair).where(Pair.id == ids[number]).values(**named))
 
 
 def test_a_queue_without_an_order_begins_with_the_most_generic_captions(state: Path) -> None:

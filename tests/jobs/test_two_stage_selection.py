@@ -24,6 +24,7 @@ from db.queries import pairs as pair_queries
 from db.queries import phrase_scores as phrase_queries
 from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
+from db.queries.probabilities import p_error_of
 from db.queries.trajectories import TrajectoryRow
 from tests.datasets.folders import image_folder
 
@@ -135,11 +136,13 @@ def test_queues_hold_what_was_selected_and_what_was_not(
 ) -> None:
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
+        p_error = p_error_of(session, 1).key
         for n, pair_id in enumerate(ids):
-            values = {"specificity": -float(n), "icc": n % 3 / 2, "p_error": n % 4 / 3}
+            values = {"specificity": -float(n), "icc": n % 3 / 2, p_error: n % 4 / 3}
             session.execute(update(Pair).where(Pair.id == pair_id).values(**values))
         # One has neither a probability of error nor an ICC yet.
-        session.execute(update(Pair).where(Pair.id == ids[45]).values(icc=None, p_error=None))
+        unknown: dict[str, None] = {"icc": None, p_error: None}
+        session.execute(update(Pair).where(Pair.id == ids[45]).values(**unknown))
     stays = selected(workspace, TwoStage(by=by))
     report = workspace.review.two_stage(1, TwoStage(by=by))
     assert sorted(shown(workspace, report.stays)) == sorted(stays)
