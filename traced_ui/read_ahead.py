@@ -64,7 +64,7 @@ class Shown(BaseModel):
     """The pair that a page shows."""
 
     session: str = Field(max_length=200)
-    pair: int
+    pair: int = Field(ge=0, lt=2**63)
 
 
 def add_routes(app: fastapi.FastAPI, actions: ReviewActions) -> None:
