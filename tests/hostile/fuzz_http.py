@@ -130,6 +130,10 @@ def request(
             kind = ("Content-Type", "application/x-www-form-urlencoded")
             return "POST", "/login", [*headers, kind], _damaged(rng, body)
         case 3:
+            if rng.random() < 0.2:
+                shown = {"session": inputs.text(rng), "pair": argument(rng, "pair_id")}
+                body = inputs.as_json(shown)
+                return "POST", "/review/later-steps", [*headers, _JSON], _damaged(rng, body)
             body = inputs.as_json(inputs.value(rng))
             return "POST", rng.choice(_PATHS), [*headers, _JSON], _damaged(rng, body)
         case 4:
@@ -142,10 +146,6 @@ def request(
             kind = ("Content-Type", "multipart/form-data; boundary=----x")
             return "POST", "/gradio_api/upload", [*headers, kind], _damaged(rng, body)
         case 5:
-            if rng.random() < 0.2:
-                shown = {"session": inputs.text(rng), "pair": argument(rng, "pair_id")}
-                body = inputs.as_json(shown)
-                return "POST", "/review/later-steps", [*headers, _JSON], _damaged(rng, body)
             body = inputs.as_json(_page_of_verdicts(rng, argument))
             return "POST", "/review/acts", [*headers, _JSON], _damaged(rng, body)
         case 6:
