@@ -57,8 +57,9 @@ class Said:
         return all((thing, word) in self.qualities for word in content)
 
 
-def said_in(captions: Sequence[str]) -> Said:
-    """The facts stated by any of the captions.
+def said_in(captions: Sequence[str], strict: bool = False) -> Said:
+    """The facts stated by any of the captions. `strict`: an attribute is that of the object that it
+    most likely describes, not of both of its neighbours.
 
     >>> said = said_in(["A brown dog and a bus."])
     >>> text = "A brown bus."
@@ -71,10 +72,10 @@ def said_in(captions: Sequence[str]) -> Said:
         phrases = phrases_of(text)
         for phrase in phrases:
             if phrase.kind == "attribute":
+                owner = _thing(text, _owner(text, phrase, phrases))
+                things = {owner} if strict and owner else _described(text, phrase, phrases)
                 said.qualities.update(
-                    (thing, word)
-                    for thing in _described(text, phrase, phrases)
-                    for word in _content(text, phrase)
+                    (thing, word) for thing in things for word in _content(text, phrase)
                 )
             elif phrase.kind == "relation":
                 ties = {_head(text, phrase), _preposition(text, phrase)}
@@ -113,7 +114,7 @@ def left_out(caption: str, text: str) -> str:
     >>> left_out("A cat on a table.", "A cat and a table."), left_out("A cat.", "A black cat.")
     ('on', '')
     """
-    said = said_in([text])
+    said = said_in([text], strict=True)
     phrases = phrases_of(caption)
     lost = [phrase.text(caption) for phrase in _new_among(caption, phrases, said)]
     untied = [

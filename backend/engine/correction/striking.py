@@ -122,8 +122,8 @@ def shortened(text: str, words: int) -> str:
 
     >>> shortened("A dog on a bench in the park.", 7)
     'A dog on a bench.'
-    >>> shortened("A dog on a big bench.", 5)
-    'A dog.'
+    >>> shortened("A dog on a big bench.", 5), shortened("A dog on a sunny day.", 5)
+    ('A dog.', 'A dog.')
     """
     caption = Caption.parse(text)
     if words >= len(caption):
@@ -133,10 +133,13 @@ def shortened(text: str, words: int) -> str:
     for number, phrase in enumerate(phrases):
         places = _words_of(caption, phrase)
         ends = max(places, default=0) + 1
-        before_its_thing = (
-            phrase.kind != "object"
-            and number + 1 < len(phrases)
-            and _touch(caption, ends, min(_words_of(caption, phrases[number + 1]), default=0))
+        following = phrases[number + 1] if number + 1 < len(phrases) else None
+        start = min(_words_of(caption, following), default=0) if following is not None else 0
+        # "red" of "a red bench", and "sunny" of "a sunny day".
+        before_its_thing = following is not None and (
+            following.kind == "object" and start == ends
+            if phrase.kind == "object"
+            else _touch(caption, ends, start)
         )
         if ends <= words and phrase.kind != "relation" and not before_its_thing:
             last = max(last, ends)

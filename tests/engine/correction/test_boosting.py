@@ -194,7 +194,10 @@ def test_a_word_that_people_wrote_of_another_thing_is_new_of_this_one() -> None:
 
 def test_what_a_caption_says_is_missed_where_it_is_left_out() -> None:
     assert left_out("A dog under a bench.", "A dog on a bench.") == "under"
-    assert left_out("A red car.", "A car and a red bus to the left of a man.") == ""
+    assert left_out("A red car.", "A car and a red bus to the left of a man.") == "red"
+    dressed = "A child in a green coat standing to the left of a bird."
+    assert left_out("A child standing left of a bird.", dressed) == ""
+    assert left_out("A child left of a bird standing.", dressed) == "standing"
     assert left_out("A red car.", "A bus and a man and a car.") == "red"
     assert left_out("A dog on a rainy day.", "A dog in the rain.") == ""
 
@@ -202,6 +205,7 @@ def test_what_a_caption_says_is_missed_where_it_is_left_out() -> None:
 def test_captions_are_shortened_to_whole_phrases() -> None:
     assert shortened("A dog on a big red bench.", 6) == "A dog."
     assert shortened("A dog standing by a lake.", 4) == "A dog standing."
+    assert shortened("A dog by a lake on a sunny day.", 8) == "A dog by a lake."
     assert shortened("On a.", 1) == ""
 
 

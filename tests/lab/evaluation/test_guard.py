@@ -23,8 +23,8 @@ def claims(text: str) -> Claims:
     return read
 
 
-@pytest.mark.parametrize("seed", [5, 6])
-def test_nothing_that_people_wrote_is_lost(seed: int) -> None:
+@pytest.mark.parametrize(("seed", "read_words"), [(5, None), (6, None), (8, 20), (7, 24)])
+def test_nothing_that_people_wrote_is_lost(seed: int, read_words: int | None) -> None:
     rng = random.Random(seed)
     struck = kept = 0
 
@@ -37,7 +37,7 @@ def test_nothing_that_people_wrote_is_lost(seed: int) -> None:
         visual = blending.visual(scene, rng, 0.6).text
         blend = blending.blend(people) if len(people) > 1 else people[0]
         boost = Boost("holistic", blending.holistic(blend, visual), (*people, blend, visual))
-        guarded = guard(boost, people, doubts, None)
+        guarded = guard(boost, people, doubts, read_words)
         if not guarded.caption:
             continue
         kept += 1
@@ -45,6 +45,7 @@ def test_nothing_that_people_wrote_is_lost(seed: int) -> None:
         after = _with_implied(claims(guarded.caption))
         written = frozenset[str]().union(*map(claims, people))
         assert claims(people[0]) <= after, guarded
-        assert claims(boost.caption) & written <= after, guarded
-    assert kept > 0.9 * SCENES
+        if read_words is None:  # what others wrote may lie beyond what the model reads
+            assert claims(boost.caption) & written <= after, guarded
+    assert kept > (0.9 if read_words is None else 0.7) * SCENES
     assert struck > SCENES / 3
