@@ -475,7 +475,7 @@ def markdown(report: BoostingReport) -> str:
         f"*drawn scenes; answers by rule over HTTP, {report.rate:g} false claims a Visual; the "
         "quality of a language model is not measured*"
     ]
-    lines = ["| mark | must reach | found, a training each | reached |", "|---|---|---|---|"]
+    lines = ["| mark | must reach | measured, by training | reached |", "|---|---|---|---|"]
     lines += [
         f"| {mark.what} | {mark.wanted} | {mark.measured} | {'yes' if mark.reached else '**no**'} |"
         for mark in report.marks

@@ -472,7 +472,7 @@ def markdown(report: SpecificityReport) -> str:
         ]
         parts.append("\n".join(lines))
     if report.marks:
-        lines = ["| mark | must reach | found, a training each | reached |", "|---|---|---|---|"]
+        lines = ["| mark | must reach | measured, by training | reached |", "|---|---|---|---|"]
         lines += [
             f"| {mark.what} | {mark.wanted} | {mark.measured} | "
             f"{'yes' if mark.reached else '**no**'} |"
