@@ -5,7 +5,7 @@
 // read_ahead.py. Goes on where half_done.js ends (`review.SCRIPTS`).
 {
   const KEPT = "traced-unsent", AGAIN = 2000, PATIENCE = 30000, AT_ONCE = 50, LOOKED_AT = 150;
-  const LONGEST = 2000;  // of a typed caption; what is longer the server refuses while it is in its box
+  const LONGEST = 2000;  // characters of a typed caption; longer ones stay in their box until the server has answered
   const IN_FAST = /^(next|correct|correction|drop|abstract|unsure|(suggestion|enrich)-[0-9]+)$/;
   const queueShown = () => document.querySelector(QUEUE);
   const host = (id) => { const part = document.querySelector(id); return part?.querySelector(".prose") ?? part; };

@@ -195,7 +195,7 @@ def units_left(
     with store.reading() as session:
         total = pair_queries.counts(session, dataset_id).total
         unscored = pair_queries.count_unscored(session, dataset_id, run_id)
-        lacking = sum(1 for _ in trajectory_queries.lacking_steps(session, run_id, dataset_id))
+        lacking = trajectory_queries.count_first_steps(session, run_id)
         active = classifier_queries.active(session, dataset_id)
         unread = 0
         if captioner is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Row, bindparam, exists, or_, select, update
+from sqlalchemy import Row, bindparam, exists, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from db.blobs import (
@@ -192,6 +192,12 @@ def has_first_steps(session: Session, run_id: int) -> bool:
     """Whether only the first step of some trajectory of the run is known."""
     lacking = exists().where(Trajectory.run_id == run_id, Trajectory.whole.is_(False))
     return bool(session.execute(select(lacking)).scalar_one())
+
+
+def count_first_steps(session: Session, run_id: int) -> int:
+    """Number of trajectories of the run of which only the first step is known."""
+    lacking = select(func.count()).where(Trajectory.run_id == run_id, Trajectory.whole.is_(False))
+    return int(session.execute(lacking).scalar_one())
 
 
 def lacking_steps(

@@ -51,18 +51,8 @@ class TokenBudget:
         first = 0
         while first < len(lengths):
             part = next(parts(lengths, self.tokens, first))
-            try:
-                compute(part)
-            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as problem:
-                if not _is_shortage(problem):
-                    raise
-                if len(part) == 1:
-                    raise ModelUnavailable(
-                        "There is not enough memory to score a single caption with this model. "
-                        "Choose a smaller model, or close other programs."
-                    ) from problem
+            if not _had_memory(compute, part, "score a single caption"):
                 self.tokens = max(1, sum(lengths[i] for i in part) // 2)
-                _release()
                 continue
             first = part.stop
 
@@ -85,18 +75,8 @@ class ImageBatches:
         while first < count:
             part = range(first, min(count, first + self.size))
             before = start_measuring(self._device)
-            try:
-                compute(part)
-            except (torch.OutOfMemoryError, MemoryError, RuntimeError) as problem:
-                if not _is_shortage(problem):
-                    raise
-                if len(part) == 1:
-                    raise ModelUnavailable(
-                        "There is not enough memory to encode a single picture with this model. "
-                        "Choose a smaller model, or close other programs."
-                    ) from problem
+            if not _had_memory(compute, part, "encode a single picture"):
                 self.size = self._most = len(part) // 2
-                _release()
                 continue
             first = part.stop
             taken = taken_since(self._device, before)
@@ -151,6 +131,24 @@ def pairs_at_once(device: str) -> int:
 def images_that_fit(bytes_an_image: int, device: str, most: int) -> int:
     """How many images' states may be held at a time, between 1 and `most`."""
     return max(1, min(most, math.floor(_SHARE * free_memory(device) / max(1, bytes_an_image))))
+
+
+def _had_memory(compute: Callable[[range], None], part: range, what: str) -> bool:
+    """Compute a batch; whether there was enough memory for it, which is released otherwise. Raises
+    ModelUnavailable if the batch cannot be halved. `what`: what a batch of one does."""
+    try:
+        compute(part)
+    except (torch.OutOfMemoryError, MemoryError, RuntimeError) as problem:
+        if not _is_shortage(problem):
+            raise
+        if len(part) == 1:
+            raise ModelUnavailable(
+                f"There is not enough memory to {what} with this model. "
+                "Choose a smaller model, or close other programs."
+            ) from problem
+        _release()
+        return False
+    return True
 
 
 def _is_shortage(problem: BaseException) -> bool:
