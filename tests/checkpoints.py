@@ -21,6 +21,7 @@ from backend.lab.scenes.publishing import publish
 from backend.lab.scenes.renderer import render
 from backend.lab.scenes.tokenizer import make_tokenizer
 from backend.lab.scenes.world import make_scene
+from tests.datasets.folders import image_folder
 
 #: The files that a tokenizer may be stored in.
 TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "vocab.txt", "special_tokens_map.json")
@@ -138,6 +139,16 @@ def drawn_pairs(count: int, seed: int = 0, size: int = 96) -> list[tuple[Image.I
     rng = random.Random(seed)
     scenes = [make_scene(rng) for _ in range(count)]
     return [(render(scene, size), describe(scene, rng).text) for scene in scenes]
+
+
+def drawn_folder(path: Path, count: int, seed: int = 0) -> Path:
+    """`drawn_pairs` as a folder of images with metadata."""
+    pairs = drawn_pairs(count, seed)
+    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
+    image_folder(path, rows, ())
+    for i, (image, _) in enumerate(pairs):
+        image.save(path / f"{i}.png")
+    return path
 
 
 def random_siglip(folder: Path, seed: int = 1, length: int = 20, tokenizer: Any = None) -> Path:

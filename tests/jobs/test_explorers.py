@@ -9,8 +9,7 @@ import pytest
 from backend.errors import SettingsError, TrainingError
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from tests.checkpoints import drawn_pairs, random_clip
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder, drawn_pairs, random_clip
 
 
 @pytest.fixture(scope="module")
@@ -20,13 +19,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "pairs"
-    pairs = drawn_pairs(24, seed=4)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
-    image_folder(path, rows, ())
-    for i, (image, _) in enumerate(pairs):
-        image.save(path / f"{i}.png")
-    return path
+    return drawn_folder(tmp_path_factory.mktemp("data") / "pairs", 24, seed=4)
 
 
 @pytest.fixture

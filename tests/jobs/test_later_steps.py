@@ -14,8 +14,7 @@ from backend.loaded_models import Engine
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import classifiers, pairs, trajectories
-from tests.checkpoints import drawn_pairs, random_clip
-from tests.datasets.folders import image_folder
+from tests.checkpoints import drawn_folder, random_clip
 
 COUNT = 24
 
@@ -27,13 +26,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("data") / "pairs"
-    drawn = drawn_pairs(COUNT, seed=4)
-    rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(drawn)]
-    image_folder(path, rows, ())
-    for i, (image, _) in enumerate(drawn):
-        image.save(path / f"{i}.png")
-    return path
+    return drawn_folder(tmp_path_factory.mktemp("data") / "pairs", COUNT, seed=4)
 
 
 @pytest.fixture
