@@ -37,8 +37,12 @@
     const area = document.activeElement;
     if (area.matches(DRAFT)) keepDraft(area);
   });
+  // By the click, because a redraw may come before the toggle is announced.
+  document.addEventListener("click", ({ target }) => {
+    const more = target.closest?.("#traced-queue details.more > summary")?.parentElement;
+    if (more) moreOpen = !more.open;
+  }, true);
   document.addEventListener("toggle", ({ target }) => {
-    if (target.matches?.("#traced-queue details.more")) moreOpen = target.open;
     const area = target.matches?.("#traced-stage :is(details.correction, details.note)") && target.querySelector("textarea");
     if (area) keepDraft(area);
   }, true);

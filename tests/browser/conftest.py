@@ -8,13 +8,14 @@ import subprocess
 import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Error as PlaywrightError
 
 from backend.lab.scenes import demo
 from tests.fixtures import programs
@@ -155,29 +156,65 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
+@pytest.fixture(scope="session")
+def profile(browser: Browser) -> Iterator[BrowserContext]:
+    """The browser profile that all pages share, because a new one loads and compiles Gradio's
+    scripts again for each page: three seconds. What a page keeps is removed after it."""
+    shared = browser.new_context(viewport={"width": 1440, "height": 900})
+    yield shared
+    shared.close()
+
+
 @contextmanager
-def opened_page(browser: Browser, site: Site) -> Iterator[Page]:
+def new_page(
+    profile: BrowserContext, size: tuple[int, int] = (1440, 900), errors: list[str] | None = None
+) -> Iterator[Page]:
+    """An empty page in the shared profile, which knows no cookie and no stored setting.
+
+    All pages of the profile are closed after it. `errors`: takes the errors of scripts."""
+    opened = profile.new_page()
+    opened.set_viewport_size({"width": size[0], "height": size[1]})
+    if errors is not None:
+        opened.on("pageerror", lambda error: errors.append(str(error)))
+    try:
+        yield opened
+    finally:
+        clean(profile)
+
+
+def clean(profile: BrowserContext) -> None:
+    """Close all pages, and remove what they stored."""
+    for page in profile.pages:
+        # A page that is still at its start, or that shows an error, has no storage.
+        with suppress(PlaywrightError):
+            page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        page.close()
+    profile.clear_cookies()
+    profile.clear_permissions()
+
+
+@contextmanager
+def opened_page(
+    profile: BrowserContext, site: Site, query: str = "", size: tuple[int, int] = (1440, 900)
+) -> Iterator[Page]:
     """The review page, open and drawn. Errors of scripts fail the test; so do calls elsewhere."""
-    context = browser.new_context(viewport={"width": 1440, "height": 900})
-    opened = context.new_page()
     wrong: list[str] = []
-    opened.on("pageerror", lambda error: wrong.append(str(error)))
-    opened.on(
-        "request",
-        lambda request: (
-            wrong.append(f"called {request.url}")
-            if not request.url.startswith((site.address, "data:", "blob:"))
-            else None
-        ),
-    )
-    opened.goto(site.address)
-    opened.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
-    yield opened
-    context.close()
+    with new_page(profile, size, wrong) as opened:
+        opened.on(
+            "request",
+            lambda request: (
+                wrong.append(f"called {request.url}")
+                if not request.url.startswith((site.address, "data:", "blob:"))
+                else None
+            ),
+        )
+        opened.goto(f"{site.address}/{query}")
+        opened.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+        yield opened
     assert wrong == []
 
 
 @pytest.fixture
-def page(browser: Browser, site: Site) -> Iterator[Page]:
-    with opened_page(browser, site) as opened:
+def page(profile: BrowserContext, site: Site) -> Iterator[Page]:
+    with opened_page(profile, site) as opened:
         yield opened

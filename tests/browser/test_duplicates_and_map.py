@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Site, opened_page, served
 from tests.fixtures.shared import SharedFolder
@@ -36,8 +36,8 @@ def copies_site(
 
 
 @pytest.fixture
-def page(browser: Browser, copies_site: Site) -> Iterator[Page]:
-    with opened_page(browser, copies_site) as opened:
+def page(profile: BrowserContext, copies_site: Site) -> Iterator[Page]:
+    with opened_page(profile, copies_site) as opened:
         yield opened
 
 

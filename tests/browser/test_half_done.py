@@ -192,3 +192,18 @@ def test_a_picture_is_looked_at_closely_and_so_is_the_next(page: Page) -> None:
     page.mouse.dblclick(*middle)
     expect(picture).not_to_have_class(re.compile("large"))
     assert width() == pytest.approx(whole)
+
+
+def test_more_filters_stay_open_when_a_redraw_comes_with_the_click(page: Page) -> None:
+    redraw = """() => {
+      const queue = document.querySelector("#traced-queue [data-link]");
+      queue.querySelector("details.more > summary").click();
+      queue.outerHTML = queue.outerHTML.replace('class="more" open=""', 'class="more"')
+        .replace('data-seen="1"', "");
+    }"""
+    more = page.locator("#traced-queue details.more")
+    page.evaluate(redraw)
+    expect(more).to_have_attribute("open", "")
+    page.evaluate(redraw)  # closed, which is kept in the same way
+    page.wait_for_timeout(300)
+    expect(more).not_to_have_attribute("open", "")

@@ -1,9 +1,9 @@
 """What fits at the sizes that people have: nothing overlaps, is cut off or runs out of the page."""
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, expect
 
-from tests.browser.conftest import Site
+from tests.browser.conftest import Site, opened_page
 
 pytestmark = pytest.mark.browser
 PHONE = (390, 844)
@@ -28,52 +28,43 @@ CUT = """() => {
 }"""
 
 
-def opened(browser: Browser, site: Site, size: tuple[int, int], theme: str) -> Page:
-    page = browser.new_page(viewport={"width": size[0], "height": size[1]})
-    page.goto(f"{site.address}/?__theme={theme}")
-    page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
-    return page
-
-
 @pytest.mark.parametrize("size", [(1440, 900), (1280, 720), PHONE], ids=str)
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_nothing_is_cut_off(
-    browser: Browser, site: Site, size: tuple[int, int], theme: str
+    profile: BrowserContext, site: Site, size: tuple[int, int], theme: str
 ) -> None:
-    page = opened(browser, site, size, theme)
-    if size == PHONE:
-        page.locator(".tool-queue").click()
-    assert page.evaluate(CUT) == []
-    page.close()
+    with opened_page(profile, site, f"?__theme={theme}", size) as page:
+        if size == PHONE:
+            page.locator(".tool-queue").click()
+        assert page.evaluate(CUT) == []
 
 
 def test_a_phone_shows_what_a_verdict_needs_and_keeps_the_queue_in_a_drawer(
-    browser: Browser, site: Site
+    profile: BrowserContext, site: Site
 ) -> None:
-    page = opened(browser, site, PHONE, "light")
-    for part in (".picture img", ".traced-caption", ".verdicts button >> nth=0",
-                 ".verdicts button >> nth=-1", ".toolbar button >> nth=-1"):  # fmt: skip
-        box = page.locator(part).first.bounding_box()
-        assert box is not None
-        assert 0 <= box["x"] <= PHONE[0] - box["width"], part
-        assert 0 <= box["y"] <= PHONE[1] - box["height"], part
-    queue, button = page.locator("#traced-queue"), page.locator(".tool-queue")
-    expect(queue).to_be_hidden()
-    button.click()
-    expect(queue).to_be_visible()
-    expect(button).to_have_attribute("aria-expanded", "true")
-    page.keyboard.press("Escape")
-    expect(queue).to_be_hidden()
-    expect(button).to_be_focused()
-    button.click()
-    # Choosing a pair shows it.
-    chosen = queue.locator(".pairs button").nth(1)
-    pair = chosen.get_attribute("data-target")
-    chosen.click()
-    expect(queue).to_be_hidden()
-    expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", str(pair))
-    # On a screen with room for it, the queue is always there and needs no button.
-    page.set_viewport_size({"width": 1280, "height": 720})
-    expect(queue).to_be_visible()
-    expect(button).to_be_hidden()
-    page.close()
+    with opened_page(profile, site, size=PHONE) as page:
+        for part in (".picture img", ".traced-caption", ".verdicts button >> nth=0",
+                     ".verdicts button >> nth=-1", ".toolbar button >> nth=-1"):  # fmt: skip
+            box = page.locator(part).first.bounding_box()
+            assert box is not None
+            assert 0 <= box["x"] <= PHONE[0] - box["width"], part
+            assert 0 <= box["y"] <= PHONE[1] - box["height"], part
+        queue, button = page.locator("#traced-queue"), page.locator(".tool-queue")
+        expect(queue).to_be_hidden()
+        button.click()
+        expect(queue).to_be_visible()
+        expect(button).to_have_attribute("aria-expanded", "true")
+        page.keyboard.press("Escape")
+        expect(queue).to_be_hidden()
+        expect(button).to_be_focused()
+        button.click()
+        # Choosing a pair shows it.
+        chosen = queue.locator(".pairs button").nth(1)
+        pair = chosen.get_attribute("data-target")
+        chosen.click()
+        expect(queue).to_be_hidden()
+        expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", str(pair))
+        # On a screen with room for it, the queue is always there and needs no button.
+        page.set_viewport_size({"width": 1280, "height": 720})
+        expect(queue).to_be_visible()
+        expect(button).to_be_hidden()

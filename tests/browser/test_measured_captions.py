@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Site, opened_page, served
 from tests.browser.test_main_job import pair_of
@@ -24,8 +24,8 @@ def measured_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-def page(browser: Browser, measured_site: Site) -> Iterator[Page]:
-    with opened_page(browser, measured_site) as opened:
+def page(profile: BrowserContext, measured_site: Site) -> Iterator[Page]:
+    with opened_page(profile, measured_site) as opened:
         yield opened
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image, ImageFilter
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import BrowserContext, Locator, Page, expect
 
 from tests.browser.conftest import opened_page, served
 from tests.checkpoints import random_clip
@@ -18,8 +18,8 @@ PICTURES, MOST_CLICKS, MOST_SECONDS = 200, 6, 180
 
 
 @pytest.fixture
-def page(browser: Browser, scored_pairs: Path, tmp_path: Path) -> Iterator[Page]:
-    with served(tmp_path, scored_pairs) as site, opened_page(browser, site) as opened:
+def page(profile: BrowserContext, scored_pairs: Path, tmp_path: Path) -> Iterator[Page]:
+    with served(tmp_path, scored_pairs) as site, opened_page(profile, site) as opened:
         yield opened
 
 

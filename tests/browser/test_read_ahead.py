@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Site, environment_of, free_port, opened_page, running
 from tests.browser.test_main_job import pair_of, press
@@ -194,14 +194,14 @@ def test_a_server_that_refuses_is_not_said_to_be_silent(page: Page, site: Site) 
 
 
 def test_a_server_that_dies_loses_no_verdict(
-    browser: Browser, scored_pairs: Path, tmp_path: Path
+    profile: BrowserContext, scored_pairs: Path, tmp_path: Path
 ) -> None:
     shutil.copytree(scored_pairs / "state", tmp_path / "state")
     port = free_port()
     site = Site(
         f"http://127.0.0.1:{port}", tmp_path, scored_pairs / "pairs", environment_of(tmp_path)
     )
-    with running(site, port) as server, opened_page(browser, site) as page:
+    with running(site, port) as server, opened_page(profile, site) as page:
         wait_until_ready(page)
         server.kill()
         server.wait(20)

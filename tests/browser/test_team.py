@@ -4,9 +4,9 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import PASSWORD, Site
+from tests.browser.conftest import PASSWORD, Site, clean, new_page
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_read_ahead import wait_until_ready, wait_until_saved
 
@@ -17,22 +17,35 @@ NAMES = ("Ada", "Ben", "Eve")
 class People(dict[str, Page]):
     """The page of each person by name: whoever is asked for is logged in first."""
 
-    def __init__(self, browser: Browser, site: Site) -> None:
+    def __init__(self, profiles: dict[str, BrowserContext], browser: Browser, site: Site) -> None:
         super().__init__()
-        self._browser, self._site = browser, site
+        self._profiles, self._browser, self._site = profiles, browser, site
 
     def __missing__(self, name: str) -> Page:
-        page = self[name] = self._browser.new_context().new_page()
+        if name not in self._profiles:
+            self._profiles[name] = self._browser.new_context()
+        page = self[name] = self._profiles[name].new_page()
         log_in(page, self._site, name)
         return page
 
 
-@pytest.fixture
-def people(browser: Browser, team_site: Site) -> Iterator[People]:
-    opened = People(browser, team_site)
+@pytest.fixture(scope="module")
+def profiles() -> Iterator[dict[str, BrowserContext]]:
+    """Each person's browser, which keeps the scripts that it has loaded from test to test."""
+    opened: dict[str, BrowserContext] = {}
     yield opened
-    for page in opened.values():
-        page.context.close()
+    for profile in opened.values():
+        profile.close()
+
+
+@pytest.fixture
+def people(
+    profiles: dict[str, BrowserContext], browser: Browser, team_site: Site
+) -> Iterator[People]:
+    opened = People(profiles, browser, team_site)
+    yield opened
+    for name in opened:
+        clean(profiles[name])
 
 
 def log_in(page: Page, site: Site, name: str) -> None:
@@ -45,21 +58,20 @@ def log_in(page: Page, site: Site, name: str) -> None:
 
 
 def test_a_wrong_password_is_reported_and_a_logout_ends_it(
-    browser: Browser, team_site: Site
+    profile: BrowserContext, team_site: Site
 ) -> None:
-    page = browser.new_page()
-    page.goto(team_site.address)
-    page.get_by_label("Name").fill("Ada")
-    page.get_by_label("Password").fill("not the password")
-    page.get_by_role("button", name="Log in").click()
-    expect(page.get_by_role("alert")).to_contain_text("Wrong name or password")
-    log_in(page, team_site, "Ada")
-    expect(page.locator("#traced-who")).to_contain_text("Ada")
-    page.get_by_role("button", name="Log out").click()
-    expect(page).to_have_url(re.compile("/login"))
-    page.goto(team_site.address)
-    expect(page).to_have_url(re.compile("/login"))
-    page.close()
+    with new_page(profile) as page:
+        page.goto(team_site.address)
+        page.get_by_label("Name").fill("Ada")
+        page.get_by_label("Password").fill("not the password")
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("alert")).to_contain_text("Wrong name or password")
+        log_in(page, team_site, "Ada")
+        expect(page.locator("#traced-who")).to_contain_text("Ada")
+        page.get_by_role("button", name="Log out").click()
+        expect(page).to_have_url(re.compile("/login"))
+        page.goto(team_site.address)
+        expect(page).to_have_url(re.compile("/login"))
 
 
 def test_a_verdict_shows_the_next_pair_before_the_server_answers(people: People) -> None:
@@ -134,7 +146,7 @@ def test_only_an_adjudicator_sets_the_overlap(people: People) -> None:
 
 
 def test_an_adjudicator_adds_an_account_in_the_page(
-    people: People, team_site: Site, browser: Browser
+    people: People, team_site: Site, profile: BrowserContext
 ) -> None:
     eve = people["Eve"]
     eve.get_by_role("tab", name="Team").click()
@@ -145,6 +157,5 @@ def test_an_adjudicator_adds_an_account_in_the_page(
     expect(eve.locator("#account-message")).to_contain_text("Flo may log in now")
     expect(eve.locator("#team-accounts")).to_contain_text("Flo")
     expect(eve.locator("#account-password input")).to_have_value("")
-    page = browser.new_page()
-    log_in(page, team_site, "Flo")
-    page.close()
+    with new_page(profile) as page:
+        log_in(page, team_site, "Flo")

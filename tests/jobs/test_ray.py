@@ -60,6 +60,8 @@ def same(item: tuple[Workspace, int], other: tuple[Workspace, int]) -> None:
     np.testing.assert_allclose(np.array(shown[0], float), np.array(shown[1], float), atol=1e-3)
 
 
+# Six processes import torch one after another: a minute alone, several on a busy machine.
+@pytest.mark.timeout(900)
 def test_workers_give_the_same_numbers_and_may_die(
     photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
