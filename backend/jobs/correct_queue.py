@@ -27,7 +27,13 @@ from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
 from backend.engine.language_models import ChatEndpoint
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
-from backend.jobs.classifiers import classifier_in_use, judging, listened_to, suspects_by
+from backend.jobs.classifiers import (
+    as_far_as_read,
+    classifier_in_use,
+    judging,
+    listened_to,
+    suspects_by,
+)
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.later_steps import whole_of
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
@@ -270,7 +276,7 @@ class PairCorrector:
     ) -> list[Suggestion]:
         return judge.judge(
             self.engine.scorer, context, proposals, judging(self.classifier),
-            exploring=exploring_of(self.run), keep=keep,
+            exploring=as_far_as_read(self.classifier, exploring_of(self.run)), keep=keep,
             listened_to=listened_to(self.engine, self.classifier),
         )  # fmt: skip
 

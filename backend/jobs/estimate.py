@@ -30,6 +30,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, SettingsError
 from backend.jobs.classifiers import (
+    as_far_as_read,
     classifier_in_use,
     judging,
     listened_to,
@@ -394,7 +395,7 @@ def _suggestion_seconds(
                 contexts,
                 engine.captioner,
                 judging(classifier),
-                exploring=engine.exploring,
+                exploring=as_far_as_read(classifier, engine.exploring),
                 listened_to=listened_to(engine, classifier),
             )
     return (time.monotonic() - began) / len(chosen)

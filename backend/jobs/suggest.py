@@ -16,7 +16,13 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.classifiers import classifier_in_use, judging, listened_to, suspects_by
+from backend.jobs.classifiers import (
+    as_far_as_read,
+    classifier_in_use,
+    judging,
+    listened_to,
+    suspects_by,
+)
 from backend.jobs.scoring_stages import CORRECTIONS
 from backend.jobs.stored_suggestions import to_save
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
@@ -148,7 +154,7 @@ def _suggest(
             list(contexts.values()),
             engine.captioner,
             judging(classifier),
-            exploring=exploring,
+            exploring=as_far_as_read(classifier, exploring or engine.exploring),
             listened_to=listened_to(engine, classifier),
         )
     memory.give_back()

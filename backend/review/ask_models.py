@@ -17,6 +17,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError
 from backend.jobs import correct_queue
 from backend.jobs.classifiers import (
+    as_far_as_read,
     classifier_in_use,
     judging,
     listened_to,
@@ -114,10 +115,12 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     check_picture_of(store, engine, pair, image)
     prepare_scorer(store, engine, pair.dataset_id)
     state = engine.encode([image])[0]
-    (trajectory,) = engine.trajectories(
-        [(state, caption[:LONGEST_EDIT])], [pair_id], _exploring(store, pair.dataset_id)
-    )
     classifier = classifier_in_use(store, pair.dataset_id)
+    exploring = _exploring(store, pair.dataset_id) or engine.exploring
+    (trajectory,) = engine.trajectories(
+        [(state, caption[:LONGEST_EDIT])], [pair_id],
+        as_far_as_read(classifier, exploring, words=True),
+    )  # fmt: skip
     with engine.lock:
         reader = listened_to(engine, classifier)
         (trajectory,) = with_expectations(reader, [image], [trajectory])
@@ -179,7 +182,7 @@ def play(
             CorrectionContext(image, state, trajectory, suspects, p_error),
             engine.captioner,
             judging(classifier),
-            exploring=engine.exploring,
+            exploring=as_far_as_read(classifier, engine.exploring),
             listened_to=listened_to(engine, classifier),
         )
         icc, words = engine.why_abstract(caption)
