@@ -59,7 +59,13 @@ from backend.jobs.scoring_stages import (
     keep_costs,
 )
 from backend.jobs.stored_trajectories import to_row
-from backend.jobs.suggest import SUGGEST_ABOVE, SUGGEST_AT_MOST, TOGETHER, USUAL_SHARE
+from backend.jobs.suggest import (
+    JUDGED_AHEAD,
+    SUGGEST_ABOVE,
+    SUGGEST_AT_MOST,
+    TOGETHER,
+    USUAL_SHARE,
+)
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -397,6 +403,7 @@ def _suggestion_seconds(
                 judging(classifier),
                 exploring=as_far_as_read(classifier, engine.exploring),
                 listened_to=listened_to(engine, classifier),
+                judged=JUDGED_AHEAD,
             )
     return (time.monotonic() - began) / len(chosen)
 
