@@ -82,23 +82,30 @@
     return caption && caption.length <= LONGEST && !caption.includes("\0") && caption !== before;
   };
 
-  // Only the first step of the trajectory is known: the rest is computed while one looks at the pair,
-  // and drawn unless the page has moved on.
-  onRedraw("#traced-steps [data-first-step]", () => {
+  // Only the first step of the trajectory is known, or a correction has no probability yet: the rest is
+  // computed while one looks at the pair, and drawn unless the page has moved on.
+  let completed = null;  // the pair that has been asked for
+  function complete() {
     const pair = stage()?.dataset.pair;
+    if (!pair || completed === pair) return;
+    completed = pair;
     setTimeout(async () => {
+      if (completed === pair) completed = null;
       const session = queueShown()?.dataset.session;
-      if (!pair || !session || stage()?.dataset.pair !== pair) return;
+      if (!session || stage()?.dataset.pair !== pair) return;
       const response = await fetch("/review/later-steps", {
         method: "POST", headers: { "Content-Type": "application/json" },
         body: JSON.stringify({ session, pair: Number(pair) }),
       }).catch(() => null);
       const answer = response?.ok ? await response.json() : {};
-      if (!answer.steps || stage()?.dataset.pair !== pair) return;
-      morph(host("#traced-chart"), answer.chart);
-      morph(host("#traced-steps"), answer.steps);
+      if (stage()?.dataset.pair !== pair) return;
+      if (answer.steps) { morph(host("#traced-chart"), answer.chart); morph(host("#traced-steps"), answer.steps); }
+      const offers = document.querySelector("#traced-stage ol.suggestions");
+      if (offers && answer.offers) { morph(offers, answer.offers); delete offers.dataset.unjudged; }
     }, LOOKED_AT);
-  });
+  }
+  onRedraw("#traced-steps [data-first-step]", complete);
+  onRedraw("#traced-stage ol[data-unjudged]", complete);
 
   function advance() {
     element.dataset.ready = ahead.filter((entry) => entry.isReady).length;

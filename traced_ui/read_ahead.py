@@ -23,6 +23,7 @@ from traced_ui.login import curator_of
 from traced_ui.messages import explained, note
 from traced_ui.page_sessions import PageSession
 from traced_ui.review_actions import OPEN_ELSEWHERE, ReviewActions, drawn_pair
+from traced_ui.review_page import offers
 from traced_ui.templates import render
 
 #: Number of prefetched pairs: at 500 ms per response, enough for ten verdicts a second.
@@ -69,7 +70,7 @@ class Shown(BaseModel):
 
 def add_routes(app: fastapi.FastAPI, actions: ReviewActions) -> None:
     """Add /review/acts, which takes verdicts and returns what to show next, and
-    /review/later-steps, which makes the trajectory on the page whole."""
+    /review/later-steps, which completes what is known about the pair on the page."""
 
     @app.post("/review/acts")
     def acts(batch: Batch, request: fastapi.Request) -> dict[str, Any]:
@@ -84,22 +85,28 @@ def add_routes(app: fastapi.FastAPI, actions: ReviewActions) -> None:
 
 
 def with_later_steps(actions: ReviewActions, session: PageSession, shown: Shown) -> dict[str, Any]:
-    """Compute the later steps of the pair on the page; its new chart and steps, or nothing new.
+    """Compute what waits until somebody looks at the pair on the page: its later steps, and the
+    probabilities of its corrections; what of its chart, steps and corrections is new.
 
     Without the session's lock: no verdict waits for it. The first step stays on the page if the
     models are busy or anything is wrong with them, the pair or its picture.
     """
-    nothing: dict[str, Any] = {"chart": None, "steps": None}
+    nothing: dict[str, Any] = {"chart": None, "steps": None, "offers": None}
     try:
-        if actions.view_of(session, shown.pair).dataset_id != session.dataset_id:
+        before = actions.view_of(session, shown.pair)
+        if before.dataset_id != session.dataset_id:
             return nothing
         if not actions.workspace.review.complete(shown.pair):
             return nothing
         step = session.step if session.pair_id == shown.pair else 0
-        parts = drawn_pair(actions.view_of(session, shown.pair), step)
+        view = actions.view_of(session, shown.pair)
+        parts = drawn_pair(view, step)
     except TracedError:
         return nothing
-    return {"chart": parts.chart, "steps": parts.steps}
+    known = {**nothing, "offers": offers(view, view.suggestions)}
+    if before.trajectory is not None and before.trajectory.whole:
+        return known  # chart and steps are on the page
+    return {**known, "chart": parts.chart, "steps": parts.steps}
 
 
 def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[str, Any]:

@@ -181,6 +181,23 @@ def _in_common(filter: Mapping[str, str], like: str) -> str:
     }.get(way, "")
 
 
+#: Corrections on the page, one key each.
+OFFERS = 3
+
+
+def offers(view: PairView, suggestions: Sequence[SuggestionView]) -> Markup:
+    """The items of the list of suggested corrections."""
+    return Markup("").join(
+        render(
+            "review/suggestion.html",
+            place=place,
+            suggestion=suggestion,
+            changes=readable(view.caption, suggestion.caption),
+        )
+        for place, suggestion in enumerate(suggestions[:OFFERS], 1)
+    )
+
+
 def stage(
     view: PairView, step: int, suggestions: Sequence[SuggestionView], next_ids: Sequence[int]
 ) -> Markup:
@@ -202,10 +219,12 @@ def stage(
         ),
         decisions=DECISIONS,
         correction=None if correction is None else difference(view.caption, correction),
-        suggestions=[
-            (suggestion, readable(view.caption, suggestion.caption))
-            for suggestion in suggestions[:3]
-        ],
+        suggestions=bool(suggestions),
+        offers=offers(view, suggestions),
+        is_unjudged=any(
+            suggestion.p_before is not None and suggestion.p_after is None
+            for suggestion in suggestions[:OFFERS]
+        ),
         why=_why(view),
         specificity=specificity.line(view),
         enrichments=specificity.enrichments(view),

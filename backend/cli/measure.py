@@ -390,6 +390,11 @@ def bench(
         typer.Option(min=100, metavar="PAIRS", help="Measure instead how long verdicts wait while "
                      "another classifier is adopted on this many generated pairs."),
     ] = None,
+    opening: Annotated[
+        int | None,
+        typer.Option("--open", min=1, metavar="PAIRS", help="Measure instead what opening a pair "
+                     "costs of which only the first step is known, on this many drawn pairs."),
+    ] = None,
     verdicts: Annotated[
         int, typer.Option(min=1, help="With --curators: total number of verdicts.")
     ] = 2000,
@@ -479,6 +484,13 @@ def bench(
             with progress("Making pairs") as update:
                 adopted = bench_adopting(adopt, db, update)
             emit(adopted, as_json, adopted.table())
+            return
+        if opening is not None:
+            from backend.lab.bench.opened_pairs import bench_open
+
+            with progress("Opening pairs") as update:
+                opened = bench_open(opening, update)
+            emit(opened, as_json, opened.table())
             return
         from backend.lab.bench.report import run_bench, table
 

@@ -3,10 +3,12 @@
 OpenMP's threads spin while they wait for each other. On an idle machine that saves microseconds;
 next to another busy program they occupy the cores that it needs, and two programs scoring
 concurrently took several times as long as one after the other. Waiting threads therefore sleep, and
-a model too small to gain from a second thread gets one.
+a model too small to gain from a second thread gets one. Tokenizers use the calling thread: their
+batches are the candidates of one caption, and distributing these took twice the processor time.
 
 Nothing here imports torch: `let_waiting_threads_sleep` must come first. Environment variables
-override both (`OMP_WAIT_POLICY`, `GOMP_SPINCOUNT`, `KMP_BLOCKTIME`; `OMP_NUM_THREADS`).
+override them (`OMP_WAIT_POLICY`, `GOMP_SPINCOUNT`, `KMP_BLOCKTIME`; `OMP_NUM_THREADS`;
+`TOKENIZERS_PARALLELISM`).
 """
 
 import os
@@ -18,11 +20,13 @@ _WAITING = {
     "OMP_WAIT_POLICY": "PASSIVE",  # any OpenMP
     "GOMP_SPINCOUNT": "0",  # GNU's, shipped with torch on Linux
     "KMP_BLOCKTIME": "0",  # Intel's and LLVM's, milliseconds
+    "TOKENIZERS_PARALLELISM": "false",  # Hugging Face's
 }
 
 
 def let_waiting_threads_sleep(environment: MutableMapping[str, str] = os.environ) -> None:
-    """Set the wait policy; call before torch is imported, as OpenMP reads it when loaded."""
+    """Set the wait policy, and one thread for tokenizers; call before torch is imported, as OpenMP
+    reads it when loaded."""
     for name, value in _WAITING.items():
         environment.setdefault(name, value)
 

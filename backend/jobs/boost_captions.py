@@ -23,7 +23,7 @@ from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
 from backend.engine.phrases.nonce import Nonces
 from backend.engine.phrases.spans import Phrase
 from backend.errors import BudgetSpent, SettingsError
-from backend.jobs.classifiers import listened_to, probabilities, suspects_by
+from backend.jobs.classifiers import as_far_as_read, listened_to, probabilities, suspects_by
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.nonce_pools import nonce_pools
 from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
@@ -341,7 +341,7 @@ def doubts(
     shorter = [without(text, phrase.start, phrase.end) for phrase in phrases]
     trajectories = engine.trajectories(
         [(context.state, variant) for variant in (text, *shorter)],
-        exploring=exploring_of(corrector.run),
+        exploring=as_far_as_read(corrector.classifier, exploring_of(corrector.run), words=True),
     )
     reader = listened_to(engine, corrector.classifier)
     with engine.lock:

@@ -1,6 +1,7 @@
 """Load stored classifiers and apply them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -8,6 +9,7 @@ from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.features import feature_matrix
 from backend.engine.detection.localisation import DEFAULT, WordWeights, suspect_words
 from backend.engine.detection.types import SuspectWord
+from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.loaded_models import Engine
 from backend.store import Store
@@ -65,6 +67,17 @@ def listened_to(engine: Engine, classifier: Classifier | None) -> "Captioner | N
         return None
     captioner = engine.captioner
     return captioner if captioner and captioner.identity == classifier.captioner else None
+
+
+def as_far_as_read(
+    classifier: Classifier | None, exploring: Exploring, words: bool = False
+) -> Exploring:
+    """How trajectories of captions are made that only this classifier will read: without the later
+    steps, whose cost is quadratic in the caption's length, if its probability does not depend on
+    them. `words`: neither may the suspect words (`suspects_by`)."""
+    if classifier is None or (classifier.needs_steps if not words else not classifier.first_step):
+        return exploring
+    return replace(exploring, whole=False)
 
 
 def judging(

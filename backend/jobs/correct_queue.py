@@ -27,9 +27,15 @@ from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
 from backend.engine.language_models import ChatEndpoint
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
-from backend.jobs.classifiers import classifier_in_use, judging, listened_to, suspects_by
+from backend.jobs.classifiers import (
+    as_far_as_read,
+    classifier_in_use,
+    judging,
+    listened_to,
+    suspects_by,
+)
 from backend.jobs.dataset_pairs import prepare_scorer
-from backend.jobs.later_steps import whole_of
+from backend.jobs.later_steps import judge_offers, unjudged, whole_of
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
 from backend.jobs.session_run import scored_by_this_model
 from backend.jobs.stored_suggestions import in_order, to_save
@@ -40,6 +46,7 @@ from backend.store import Store
 from db.authors import RULE
 from db.errors import VersionConflict
 from db.queries import datasets as dataset_queries
+from db.queries import pairs as pair_queries
 from db.queries import queue as queue_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
@@ -111,6 +118,7 @@ def correct(
                 counts[outcome] += 1
                 done += 1
                 if rule is not None and row.decision is None:
+                    work.judge_rest(row)
                     accepted += _accept(store, row, work.run, rule)
                 progress(done, total, "Correcting")
         except BudgetSpent as problem:
@@ -226,6 +234,18 @@ class PairCorrector:
             suspects = suspects_by(self.classifier, trajectory, row.p_error)
             yield row, CorrectionContext(image, state, trajectory, suspects, row.p_error)
 
+    def judge_rest(self, row: QueueRow) -> None:
+        """Compute the probabilities of corrections that were prepared without, for a rule."""
+        offers = unjudged(self.store, self.run, row.pair_id)
+        image = self._image(row) if offers else None
+        if image is None:
+            return
+        with self.store.reading() as session:
+            pair = pair_queries.get_pair(session, row.pair_id)
+        with self.engine.lock:
+            state = self.engine.scorer.of_pair(self.engine.encode([image])[0], row.pair_id)
+        judge_offers(self.store, self.engine, self.run, pair, image, state, offers)
+
     def _image(self, row: QueueRow) -> Image.Image | None:
         try:
             return load_image(locate(self.root, row.image_path))
@@ -270,7 +290,7 @@ class PairCorrector:
     ) -> list[Suggestion]:
         return judge.judge(
             self.engine.scorer, context, proposals, judging(self.classifier),
-            exploring=exploring_of(self.run), keep=keep,
+            exploring=as_far_as_read(self.classifier, exploring_of(self.run)), keep=keep,
             listened_to=listened_to(self.engine, self.classifier),
         )  # fmt: skip
 

@@ -30,6 +30,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, SettingsError
 from backend.jobs.classifiers import (
+    as_far_as_read,
     classifier_in_use,
     judging,
     listened_to,
@@ -58,7 +59,13 @@ from backend.jobs.scoring_stages import (
     keep_costs,
 )
 from backend.jobs.stored_trajectories import to_row
-from backend.jobs.suggest import SUGGEST_ABOVE, SUGGEST_AT_MOST, TOGETHER, USUAL_SHARE
+from backend.jobs.suggest import (
+    JUDGED_AHEAD,
+    SUGGEST_ABOVE,
+    SUGGEST_AT_MOST,
+    TOGETHER,
+    USUAL_SHARE,
+)
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -394,8 +401,9 @@ def _suggestion_seconds(
                 contexts,
                 engine.captioner,
                 judging(classifier),
-                exploring=engine.exploring,
+                exploring=as_far_as_read(classifier, engine.exploring),
                 listened_to=listened_to(engine, classifier),
+                judged=JUDGED_AHEAD,
             )
     return (time.monotonic() - began) / len(chosen)
 

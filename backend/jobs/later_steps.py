@@ -1,14 +1,28 @@
-"""The later steps of trajectories of which only the first is known, for one pair at a time."""
+"""What is computed about a pair when somebody looks at it, and not before: the later steps of a
+trajectory of which only the first is known, and the probabilities of error of its corrections."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from PIL import Image
+
+from backend.engine.expectation import with_expectations
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.classifiers import (
+    as_far_as_read,
+    classifier_in_use,
+    listened_to,
+    probabilities,
+)
 from backend.jobs.stored_trajectories import exploring_of, to_row
 from backend.loaded_models import Engine
 from backend.store import Store
+from db.queries import suggestions as suggestion_queries
 from db.queries import trajectories as trajectory_queries
+from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
+from db.queries.suggestions import NewSuggestion, SuggestionRow
 
 
 def whole_of(
@@ -30,3 +44,43 @@ def whole_of(
     with store.writing() as session:
         trajectory_queries.save_trajectories(session, run.id, [to_row(pair_id, made)])
     return replace(made, expectation=trajectory.expectation)
+
+
+def unjudged(store: Store, run: RunRow, pair_id: int) -> list[SuggestionRow]:
+    """The corrections of a scored pair that have no probability of error yet."""
+    with store.reading() as session:
+        listed = suggestion_queries.list_suggestions(session, pair_id, run.id)
+    return [row for row in listed if row.p_before is not None and row.p_after is None]
+
+
+def judge_offers(
+    store: Store,
+    engine: Engine,
+    run: RunRow,
+    pair: PairRow,
+    image: Image.Image,
+    state: ImageState,
+    offers: Sequence[SuggestionRow],
+) -> bool:
+    """Compute and store the probability of error of each of the pair's corrections, by the
+    classifier in use; returns whether there is one. `state`: as for `whole_of`."""
+    classifier = classifier_in_use(store, pair.dataset_id)
+    if classifier is None or not offers:
+        return False
+    trajectories = engine.trajectories(
+        [(state, offer.caption) for offer in offers],
+        exploring=as_far_as_read(classifier, exploring_of(run)),
+    )
+    with engine.lock:
+        reader = listened_to(engine, classifier)
+        trajectories = with_expectations(reader, [image] * len(offers), trajectories)
+    rows = [
+        NewSuggestion(
+            pair.id, offer.proposer, offer.caption, offer.s_before, offer.s_after, pair.p_error,
+            p_after, offer.run_id, offer.similarity, offer.provenance, offer.kind,
+        )
+        for offer, p_after in zip(offers, probabilities(classifier, trajectories), strict=True)
+    ]  # fmt: skip
+    with store.writing() as session:
+        suggestion_queries.save_suggestions(session, rows)
+    return True

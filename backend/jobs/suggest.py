@@ -16,7 +16,13 @@ from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, UnsafePath
-from backend.jobs.classifiers import classifier_in_use, judging, listened_to, suspects_by
+from backend.jobs.classifiers import (
+    as_far_as_read,
+    classifier_in_use,
+    judging,
+    listened_to,
+    suspects_by,
+)
 from backend.jobs.scoring_stages import CORRECTIONS
 from backend.jobs.stored_suggestions import to_save
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
@@ -36,6 +42,9 @@ SUGGEST_ABOVE = 0.5
 USUAL_SHARE = 0.3
 #: Pairs processed and committed together.
 TOGETHER = 8
+#: Corrections of a pair whose probability of error is computed ahead: it takes a trajectory each,
+#: and the others get theirs when somebody looks at the pair (`jobs/later_steps.py`).
+JUDGED_AHEAD = 1
 #: Maximum number of pairs, most likely wrong first; the others get theirs when they are opened.
 SUGGEST_AT_MOST = 1000
 
@@ -64,7 +73,7 @@ def suggest_likely(
             store, engine, run, root, likely[done : done + TOGETHER], classifier, proposer,
         )  # fmt: skip
         suggested += _suggest(
-            store, engine, run.id, contexts, classifier, exploring_of(run), proposer
+            store, engine, run.id, contexts, classifier, exploring_of(run), proposer, JUDGED_AHEAD
         )
     progress(len(likely), len(likely), CORRECTIONS.name)
     return suggested
@@ -137,9 +146,11 @@ def _suggest(
     classifier: Classifier | None,
     exploring: Exploring | None,
     proposer: str = "",
+    judged: int | None = None,
 ) -> int:
     """Compute and store the suggestions of each pair; returns how many. `proposer`: the name
-    under which it is recorded that there is nothing to suggest; "": not recorded."""
+    under which it is recorded that there is nothing to suggest; "": not recorded. `judged`: as in
+    `judge.suggest_all`."""
     if not contexts:
         return 0
     with engine.lock:
@@ -148,8 +159,9 @@ def _suggest(
             list(contexts.values()),
             engine.captioner,
             judging(classifier),
-            exploring=exploring,
+            exploring=as_far_as_read(classifier, exploring or engine.exploring),
             listened_to=listened_to(engine, classifier),
+            judged=judged,
         )
     memory.give_back()
     rows = [

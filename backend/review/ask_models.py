@@ -17,6 +17,7 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError
 from backend.jobs import correct_queue
 from backend.jobs.classifiers import (
+    as_far_as_read,
     classifier_in_use,
     judging,
     listened_to,
@@ -25,7 +26,7 @@ from backend.jobs.classifiers import (
 )
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.known_pictures import check_picture, check_picture_of
-from backend.jobs.later_steps import whole_of
+from backend.jobs.later_steps import judge_offers, unjudged, whole_of
 from backend.jobs.nonce_pools import nonce_pools
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
 from backend.jobs.suggest import suggest_for
@@ -61,7 +62,9 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
         run = run_queries.latest_run(session, view.dataset_id, "score")
     if run is None or view.trajectory is None:
         return view.suggestions
-    if not view.suggestions:
+    if view.suggestions:
+        complete(store, engine, pair_id)
+    else:
         if not view.trajectory.whole and complete(store, engine, pair_id):
             view = view_of(store, pair_id)
         assert view.trajectory is not None
@@ -85,13 +88,17 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
 
 
 def complete(store: Store, engine: Engine, pair_id: int) -> bool:
-    """Compute and store the later steps of a pair's trajectory if only its first is known; returns
-    whether it has changed. Gives up while the models are busy, because a page should not wait."""
+    """Compute and store what waits until somebody looks at a pair: the later steps of a trajectory
+    of which only the first is known, and the probabilities of corrections. Returns whether anything
+    has changed. Gives up while the models are busy, because a page should not wait."""
     with store.reading() as session:
         pair = pair_queries.get_pair(session, pair_id)
         run = run_queries.latest_run(session, pair.dataset_id, "score")
         row = trajectory_queries.get_trajectory(session, pair_id, run.id) if run else None
-    if run is None or row is None or row.whole:
+    if run is None or row is None:
+        return False
+    offers = unjudged(store, run, pair_id)
+    if row.whole and not offers:
         return False
     image = _opened(store, pair_id)
     if not engine.lock.acquire(timeout=PATIENCE):
@@ -100,9 +107,10 @@ def complete(store: Store, engine: Engine, pair_id: int) -> bool:
         prepare_scorer(store, engine, pair.dataset_id)
         state = engine.scorer.of_pair(engine.encode([image])[0], pair_id)
         whole_of(store, engine, run, pair_id, state, to_trajectory(pair.caption, row))
+        is_judged = judge_offers(store, engine, run, pair, image, state, offers)
     finally:
         engine.lock.release()
-    return True
+    return is_judged or not row.whole
 
 
 def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> CaptionCheck:
@@ -114,10 +122,12 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
     check_picture_of(store, engine, pair, image)
     prepare_scorer(store, engine, pair.dataset_id)
     state = engine.encode([image])[0]
-    (trajectory,) = engine.trajectories(
-        [(state, caption[:LONGEST_EDIT])], [pair_id], _exploring(store, pair.dataset_id)
-    )
     classifier = classifier_in_use(store, pair.dataset_id)
+    exploring = _exploring(store, pair.dataset_id) or engine.exploring
+    (trajectory,) = engine.trajectories(
+        [(state, caption[:LONGEST_EDIT])], [pair_id],
+        as_far_as_read(classifier, exploring, words=True),
+    )  # fmt: skip
     with engine.lock:
         reader = listened_to(engine, classifier)
         (trajectory,) = with_expectations(reader, [image], [trajectory])
@@ -179,7 +189,7 @@ def play(
             CorrectionContext(image, state, trajectory, suspects, p_error),
             engine.captioner,
             judging(classifier),
-            exploring=engine.exploring,
+            exploring=as_far_as_read(classifier, engine.exploring),
             listened_to=listened_to(engine, classifier),
         )
         icc, words = engine.why_abstract(caption)

@@ -1,6 +1,7 @@
 """The next pair is shown at once and the verdict saved behind: none is lost, and none is given to a
 pair that was not on the screen."""
 
+import re
 import shutil
 import sqlite3
 from pathlib import Path
@@ -234,3 +235,17 @@ def test_a_trajectory_of_which_only_the_first_step_is_known_becomes_whole(
     with sqlite3.connect(file) as database:
         query = "SELECT whole FROM trajectories WHERE pair_id = ?"
         assert database.execute(query, (pair,)).fetchone() == (1,)
+
+
+def test_corrections_are_judged_while_one_looks_at_their_pair(page: Page, site: Site) -> None:
+    (file,) = (site.folder / "state").glob("*.db")
+    with sqlite3.connect(file) as database:
+        query = "SELECT pair_id FROM suggestions WHERE p_after > 0 AND kind = 'correction'"
+        (pair,) = database.execute(query).fetchone()
+        database.execute("UPDATE suggestions SET p_after = NULL WHERE pair_id = ?", (pair,))
+    page.goto(f"{site.address}/?pair={pair}")
+    expect(page.locator("#traced-stage .suggestions small").first).to_contain_text(
+        re.compile(r"· p .+ → "), timeout=60_000
+    )
+    expect(page.locator("#traced-stage [data-unjudged]")).to_have_count(0)
+    assert pair_of(page) == pair

@@ -38,6 +38,7 @@ def test_the_environment_has_the_last_word() -> None:
     threads.let_waiting_threads_sleep(environment)
     assert environment["OMP_WAIT_POLICY"] == "ACTIVE"
     assert environment["GOMP_SPINCOUNT"] == "0"
+    assert environment["TOKENIZERS_PARALLELISM"] == "false"
     assert threads.threads_for(1, 8, 0.0, "4") == 4
     assert threads.threads_for(1, 8, 0.0, "0") == 1
 

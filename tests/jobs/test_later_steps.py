@@ -1,19 +1,30 @@
 """First steps for all pairs, whole trajectories where people look."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from backend.engine.trajectories import depth
+from backend import loaded_models
+from backend.datasets.images import load_image
+from backend.engine.correction import judge
+from backend.engine.detection.classifier import Calibration, Classifier
+from backend.engine.detection.families import EIGHT_SIGNS, S_0, NineSigns
+from backend.engine.trajectories import depth, driver
+from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
+from backend.jobs import classifiers as judged_by
 from backend.jobs import score_dataset
+from backend.jobs.classifiers import as_far_as_read, classifier_in_use
+from backend.jobs.stored_trajectories import exploring_of
 from backend.loaded_models import Engine
+from backend.review import ask_models
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from db.queries import classifiers, pairs, trajectories
+from db.queries import classifiers, pairs, runs, suggestions, trajectories
 from tests.checkpoints import drawn_folder, random_clip
 
 COUNT = 24
@@ -193,3 +204,65 @@ def test_an_estimate_tells_first_steps_from_whole_trajectories(
     rest = workspace.jobs.estimate(dataset, suggestions=False, trajectories="all")
     assert (rest.pairs, rest.whole) == (0, COUNT)
     assert rest.whole_seconds > 0
+
+
+def test_new_captions_are_judged_by_their_first_step_where_no_more_is_read(
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_id = score(workspace, folder, "first-step").run_id
+    dataset = workspace.find_or_import(str(folder))
+    far: list[bool] = []
+    explore = driver.run_trajectories
+
+    def run(scorer: Any, asked: Any, exploring: Exploring) -> Any:
+        far.append(exploring.whole)
+        return explore(scorer, asked, exploring)
+
+    monkeypatch.setattr(judge, "run_trajectories", run)
+    monkeypatch.setattr(loaded_models, "run_trajectories", run)
+    offers = [offer for pair in range(1, COUNT + 1) for offer in workspace.review.suggest(pair)]
+    # Corrections are proposed from whole trajectories, and judged by first steps.
+    assert offers
+    assert far.count(True) == COUNT
+    assert far.count(False) > 0
+    far.clear()
+    typed = "A green boat on a table"
+    check = workspace.review.check_caption(1, typed)
+    assert far == [False]
+
+    # Whole trajectories give the same probability and suspect words.
+    monkeypatch.setattr(ask_models, "as_far_as_read", lambda _, exploring, words=False: exploring)
+    again = workspace.review.check_caption(1, typed)
+    assert far == [False, True]
+    assert (again.p_error, again.suspects) == (check.p_error, check.suspects)
+    classifier = classifier_in_use(workspace.store, dataset)
+    assert classifier is not None
+    assert not classifier.needs_steps
+    with workspace.store.reading() as session:
+        rows = [
+            (pair, row)
+            for pair in range(1, COUNT + 1)
+            for row in suggestions.list_suggestions(session, pair, run_id)
+        ]
+        run_row = runs.get_run(session, run_id)
+    for pair, row in rows:
+        state = workspace.engine.encode([load_image(workspace.review.image_path(pair))])[0]
+        whole = workspace.engine.trajectories(
+            [(state, row.caption)], exploring=exploring_of(run_row)
+        )
+        assert judged_by.probabilities(classifier, whole) == pytest.approx([row.p_after], abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["s_0 alone", "eight signs", "nine signs"])
+def test_later_steps_are_left_out_only_if_the_probability_does_not_depend_on_them(
+    kind: str,
+) -> None:
+    model = {"s_0 alone": S_0, "eight signs": EIGHT_SIGNS, "nine signs": NineSigns()}[kind]
+    whole = Classifier(model, Calibration())
+    exploring = Exploring(lazy=2)
+    assert as_far_as_read(None, exploring) == exploring
+    needs = kind == "nine signs"
+    assert as_far_as_read(whole, exploring) == replace(exploring, whole=needs)
+    assert as_far_as_read(whole, exploring, words=True) == exploring, "suspect words do"
+    short = replace(whole, first_step=True)
+    assert as_far_as_read(short, exploring, words=True) == replace(exploring, whole=False)

@@ -7,21 +7,29 @@ from typing import Any
 import pytest
 
 from backend.engine.correction.suggestion import CorrectionContext
-from backend.jobs import suggest
+from backend.jobs import correct_queue, suggest
+from backend.review.views import SuggestionView
 from backend.settings import load_settings
-from backend.workspace import Workspace
+from backend.workspace import QueueFilter, Workspace
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
+
+COUNT = 6
+
+
+def drawn(path: Path) -> Path:
+    made = drawn_pairs(COUNT, seed=31)
+    rows = [{"file_name": f"{n}.png", "caption": text} for n, (_, text) in enumerate(made)]
+    folder = image_folder(path / "pairs", rows, ())
+    for n, (image, _) in enumerate(made):
+        image.save(folder / f"{n}.png")
+    return folder
 
 
 def test_nothing_to_suggest_is_remembered_until_the_classifier_changes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = drawn_pairs(6, seed=31)
-    rows = [{"file_name": f"{n}.png", "caption": text} for n, (_, text) in enumerate(made)]
-    folder = image_folder(tmp_path / "pairs", rows, ())
-    for n, (image, _) in enumerate(made):
-        image.save(folder / f"{n}.png")
+    folder = drawn(tmp_path)
     workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
     asked: list[int] = []
@@ -33,11 +41,62 @@ def test_nothing_to_suggest_is_remembered_until_the_classifier_changes(
     monkeypatch.setattr(suggest.judge, "suggest_all", in_vain)
     dataset = workspace.find_or_import(str(folder))
     workspace.jobs.score(dataset)
-    assert sum(asked) == len(rows)
+    assert sum(asked) == COUNT
     workspace.jobs.score(dataset)
-    assert sum(asked) == len(rows), "nobody is asked twice"
+    assert sum(asked) == COUNT, "nobody is asked twice"
     # Another classifier suspects other words.
     monkeypatch.setattr(suggest, "_prepared_by", lambda *_: "prepared otherwise")
     workspace.jobs.score(dataset)
-    assert sum(asked) == 2 * len(rows)
+    assert sum(asked) == 2 * COUNT
+    workspace.store.close()
+
+
+def test_only_first_corrections_are_judged_before_somebody_looks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = drawn(tmp_path)
+    monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
+    listed: dict[int | None, dict[int, tuple[SuggestionView, ...]]] = {}
+    for ahead in (None, 1):
+        monkeypatch.setattr(suggest, "JUDGED_AHEAD", ahead)
+        settings = {"data_directory": str(tmp_path / f"state-{ahead}")}
+        workspace = Workspace(load_settings(settings, {}))
+        dataset = workspace.find_or_import(str(folder))
+        workspace.jobs.score(dataset)
+        review = workspace.review
+        listed[ahead] = {n: review.open_pair(n).suggestions for n in range(1, COUNT + 1)}
+        if ahead is None:
+            workspace.store.close()
+    several = [n for n, offers in listed[1].items() if len(offers) > 1]
+    assert len(several) > 1, "or there is nothing to test"
+    for n, offers in listed[1].items():
+        everything = listed[None][n]
+        assert [o.caption for o in offers] == [o.caption for o in everything]
+        assert [o.p_after is None for o in offers] == [False, True, True][: len(offers)]
+        assert review.complete(n) == (n in several)
+        opened = review.open_pair(n).suggestions
+        p_after = [o.p_after for o in everything]
+        assert [o.p_after for o in opened] == pytest.approx(p_after, abs=1e-5)
+        assert [o.id for o in opened] == [o.id for o in offers]
+        assert not review.complete(n), "nothing is left to compute"
+    workspace.store.close()
+
+
+def test_a_rule_does_not_pass_over_corrections_that_are_not_judged_yet(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = drawn(tmp_path)
+    monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
+    monkeypatch.setattr(suggest, "JUDGED_AHEAD", 0)
+    workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
+    dataset = workspace.find_or_import(str(folder))
+    workspace.jobs.score(dataset)
+    prepared = {n for n in range(1, COUNT + 1) if workspace.review.open_pair(n).suggestions}
+    assert prepared
+    # Nothing new is offered: the rule has only what was prepared.
+    monkeypatch.setattr(correct_queue.judge, "proposals_of", lambda contexts, _: [{}])
+    rule = correct_queue.Rule(1.0, 1e-6)
+    engine = workspace.engines.of_dataset(dataset)
+    report = correct_queue.correct(workspace.store, engine, QueueFilter(dataset), rule=rule)
+    assert report.accepted == len(prepared)
     workspace.store.close()

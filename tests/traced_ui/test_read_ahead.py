@@ -1,6 +1,7 @@
 """Verdicts that a page posts: each is saved for the pair that was seen, or comes back."""
 
 import threading
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -9,14 +10,16 @@ from fastapi.testclient import TestClient
 from sqlalchemy import update
 
 from backend.errors import StoreError
-from backend.review.views import PairView
+from backend.review.views import PairView, SuggestionView
 from backend.workspace import Workspace
 from db.column_types import now
 from db.models import Claim
 from tests.engine.detection.made_trajectories import trajectory
 from tests.traced_ui.test_review import Page, Request, decisions
+from traced_ui.markup import percent
 from traced_ui.read_ahead import DEPTH, Batch, Shown, answer, with_later_steps
 from traced_ui.review_actions import ReviewActions, drawn_pair
+from traced_ui.review_page import offers, stage
 from traced_ui.server import create_app
 from traced_ui.steps import steps_list
 
@@ -247,7 +250,8 @@ def test_the_later_steps_of_the_pair_on_the_page_come_without_its_lock(
     pair = page.session.pair_id
     assert pair is not None
     shown = Shown(session="one", pair=pair)
-    assert with_later_steps(actions, page.session, shown) == {"chart": None, "steps": None}
+    nothing = {"chart": None, "steps": None, "offers": None}
+    assert with_later_steps(actions, page.session, shown) == nothing
 
     free: list[bool] = []
 
@@ -268,6 +272,28 @@ def test_the_later_steps_of_the_pair_on_the_page_come_without_its_lock(
     assert drawn["chart"] is not None
     gone = Shown(session="one", pair=2**40)
     assert with_later_steps(actions, page.session, gone)["steps"] is None
+
+    scored = replace(page.view(pair), trajectory=trajectory("a red dog", [0.1, -0.2, 0.1], 0.5))
+    monkeypatch.setattr(actions, "view_of", lambda *_: scored)
+    known = {**nothing, "offers": offers(scored, scored.suggestions)}
+    assert with_later_steps(actions, page.session, shown) == known, (
+        "its trajectory is whole already"
+    )
+
+
+def test_corrections_without_a_probability_say_so_to_the_page(actions: ReviewActions) -> None:
+    page = Reader(actions)
+    assert page.session.pair_id is not None
+    view = page.view(page.session.pair_id)
+    judged = SuggestionView(1, "A red dog", "guided infill", 0.1, 0.4, 0.9, 0.2, 1, 0.8)
+    waiting = replace(judged, id=2, p_after=None)
+    assert "data-unjudged" not in stage(view, 0, [judged], ())
+    drawn = stage(view, 0, [judged, waiting], ())
+    assert "data-unjudged" in drawn
+    assert offers(view, [judged, waiting]) in drawn
+    assert drawn.count(f"p {percent(0.9)} → ") == 1
+    # Without a classifier there is nothing to compute.
+    assert "data-unjudged" not in stage(view, 0, [replace(waiting, p_before=None)], ())
 
 
 def test_the_page_says_that_only_the_first_step_is_known() -> None:

@@ -44,14 +44,18 @@ def suggest_all(
     count: int = 3,
     exploring: Exploring | None = None,
     listened_to: "Captioner | None" = None,
+    judged: int | None = None,
 ) -> list[list[Suggestion]]:
     """At most `count` corrections per pair, each with a higher score than the caption it would
     replace, ranked by gain against words lost. `probability_of` computes the probability of error
     after the correction, from trajectories computed with `exploring` and the expectations of
-    `listened_to`, the captioner that the classifier depends on. Pairs are batched; the results are
-    the same as for each pair alone."""
+    `listened_to`, the captioner that the classifier depends on, for the first `judged` corrections
+    of a pair (None: for all). Pairs are batched; the results are the same as for each pair
+    alone."""
     asked = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
-    return judge_all(scorer, asked, probability_of, count, exploring, listened_to=listened_to)
+    return judge_all(
+        scorer, asked, probability_of, count, exploring, listened_to=listened_to, judged=judged
+    )
 
 
 def proposals_of(
@@ -96,13 +100,15 @@ def judge_all(
     exploring: Exploring | None = None,
     keep: bool = False,
     listened_to: "Captioner | None" = None,
+    judged: int | None = None,
 ) -> list[list[Suggestion]]:
     """Score the proposals (caption -> proposer) of each case against its image and keep the best.
 
     All captions of a proposer with `Proposer.all_compete` compete; of any other proposer only the
     first that improves is kept. `keep`: also keep captions that do not improve, ranked last (a
     model was asked for them, and a curator may know better). If the caption is a sentence,
-    proposals that are not are ranked below those that are.
+    proposals that are not are ranked below those that are. `judged`: see `suggest_all`; the order
+    does not depend on probabilities.
     """
     captions = [[text for text in proposals if text.strip()] for _, proposals in asked]
     states = [context.state for context, _ in asked]
@@ -117,17 +123,24 @@ def judge_all(
         )
         for (context, proposals), values, texts in zip(asked, scores, captions, strict=True)
     ]
+    first = [
+        (context, caption)
+        for (context, _), best in zip(asked, kept, strict=True)
+        for _, caption in best[:judged]
+    ]
     chosen = [(context, caption) for (context, _), best in zip(asked, kept, strict=True)
               for _, caption in best]  # fmt: skip
-    after = iter(_probabilities(scorer, chosen, probability_of, exploring, listened_to))
+    after = iter(_probabilities(scorer, first, probability_of, exploring, listened_to))
     alike = iter(_similarities(scorer, chosen))
     return [
         [
             Suggestion(
                 caption, proposals[caption], float(context.trajectory.scores[0]), s,
-                context.p_error, next(after), next(alike),
+                context.p_error,
+                next(after) if judged is None or place < judged else None,
+                next(alike),
             )
-            for s, caption in best
+            for place, (s, caption) in enumerate(best)
         ]
         for (context, proposals), best in zip(asked, kept, strict=True)
     ]  # fmt: skip

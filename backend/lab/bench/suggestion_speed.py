@@ -1,7 +1,9 @@
 """Cost of suggestions relative to trajectories: `python app.py bench --suggestions 24`
 
-Wrong captions of drawn scenes, the embedded models, one thread. The naive reference processes one
-pair at a time and decodes every candidate in full; ours must make the same suggestions.
+Wrong captions of drawn scenes, the embedded models, one thread, as the job that prepares
+suggestions computes them: the trajectory of the first one of each pair is computed ahead. The naive
+reference processes one pair at a time, decodes every candidate in full and computes the trajectory
+of every suggestion; ours must make the same suggestions.
 """
 
 import time
@@ -19,6 +21,7 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.trajectory import Trajectory
+from backend.jobs.suggest import JUDGED_AHEAD
 from backend.lab.bench.plain_captioner import plain
 from backend.lab.evaluation.labelled import from_scenes
 from backend.progress import Progress, no_progress
@@ -69,7 +72,7 @@ def bench_suggestions(pairs: int, progress: Progress = no_progress) -> Suggestio
         for first in range(0, pairs, _TOGETHER):  # alternate: the machine's speed may drift
             part = cases[first : first + _TOGETHER]
             progress(first, pairs, "Suggestions")
-            seconds, made = _timed(scorer, part, captioner, len(part))
+            seconds, made = _timed(scorer, part, captioner, len(part), JUDGED_AHEAD)
             ours, fast = ours + seconds, fast + made
             seconds, made = _timed(scorer, part, plain(captioner), 1)
             theirs, slow = theirs + seconds, slow + made
@@ -81,13 +84,19 @@ def bench_suggestions(pairs: int, progress: Progress = no_progress) -> Suggestio
 
 
 def _timed(
-    scorer: Scorer, cases: Sequence[CorrectionContext], captioner: Captioner, together: int
+    scorer: Scorer,
+    cases: Sequence[CorrectionContext],
+    captioner: Captioner,
+    together: int,
+    judged: int | None = None,
 ) -> tuple[float, list[list[Suggestion]]]:
     made: list[list[Suggestion]] = []
     begun = time.process_time()
     for first in range(0, len(cases), together):
         part = cases[first : first + together]
-        made += judge.suggest_all(scorer, part, captioner, _no_opinion, listened_to=captioner)
+        made += judge.suggest_all(
+            scorer, part, captioner, _no_opinion, listened_to=captioner, judged=judged
+        )
     return time.process_time() - begun, made
 
 
