@@ -1,5 +1,6 @@
 """Tiny instances of the real classes: `BlipForImageTextRetrieval`, its captioner, `CLIPModel`."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from transformers import (
     CLIPModel,
 )
 
-from backend.lab.scenes.tokenizer import CONTEXT, INDEX, TOKENS
+from backend.lab.scenes.tokenizer import CONTEXT, TOKENS
 
 IMAGE_SIZE = 96
 PATCH = 12
@@ -25,10 +26,10 @@ PROJECTION = 64
 MEAN, DEVIATION = (0.55, 0.58, 0.56), (0.27, 0.27, 0.27)
 
 
-def blip_configuration() -> BlipConfig:
+def blip_configuration(tokens: Sequence[str] = TOKENS) -> BlipConfig:
     """A complete configuration: transformers' defaults for heads and epsilon are not BLIP's."""
     text: dict[str, Any] = {
-        "vocab_size": len(TOKENS),
+        "vocab_size": len(tokens),
         "hidden_size": WIDTH,
         "encoder_hidden_size": WIDTH,
         "intermediate_size": 4 * WIDTH,
@@ -38,10 +39,10 @@ def blip_configuration() -> BlipConfig:
         "max_position_embeddings": CONTEXT,
         "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0,
-        "bos_token_id": INDEX["[DEC]"],
-        "eos_token_id": INDEX["[SEP]"],
-        "sep_token_id": INDEX["[SEP]"],
-        "pad_token_id": INDEX["[PAD]"],
+        "bos_token_id": tokens.index("[DEC]"),
+        "eos_token_id": tokens.index("[SEP]"),
+        "sep_token_id": tokens.index("[SEP]"),
+        "pad_token_id": tokens.index("[PAD]"),
         "is_decoder": True,
         "use_cache": False,
         "label_smoothing": 0.0,
@@ -66,34 +67,39 @@ def blip_configuration() -> BlipConfig:
     )
 
 
-def make_retrieval_model() -> BlipForImageTextRetrieval:
-    model = BlipForImageTextRetrieval(blip_configuration())
+def make_retrieval_model(tokens: Sequence[str] = TOKENS) -> BlipForImageTextRetrieval:
+    """`tokens`: the vocabulary, laid out like TOKENS."""
+    model = BlipForImageTextRetrieval(blip_configuration(tokens))
     initialise(model)
     return model
 
 
-def make_captioner(retrieval: BlipForImageTextRetrieval) -> BlipForConditionalGeneration:
+def make_captioner(
+    retrieval: BlipForImageTextRetrieval, tokens: Sequence[str] = TOKENS
+) -> BlipForConditionalGeneration:
     """A captioner initialised with the retrieval model's towers."""
-    model = BlipForConditionalGeneration(blip_configuration())
+    model = BlipForConditionalGeneration(blip_configuration(tokens))
     initialise(model)
     model.vision_model.load_state_dict(retrieval.vision_model.state_dict())
     model.text_decoder.bert.load_state_dict(retrieval.text_encoder.state_dict(), strict=False)
     return model
 
 
-def make_clip(retrieval: BlipForImageTextRetrieval | None = None) -> CLIPModel:
+def make_clip(
+    retrieval: BlipForImageTextRetrieval | None = None, tokens: Sequence[str] = TOKENS
+) -> CLIPModel:
     """A CLIP model, whose image tower is initialised with the retrieval model's, if given."""
     text = {
-        "vocab_size": len(TOKENS),
+        "vocab_size": len(tokens),
         "hidden_size": WIDTH,
         "intermediate_size": 4 * WIDTH,
         "projection_dim": PROJECTION,
         "num_hidden_layers": TEXT_LAYERS,
         "num_attention_heads": HEADS,
         "max_position_embeddings": CONTEXT,
-        "bos_token_id": INDEX["[CLS]"],
-        "eos_token_id": INDEX["[SEP]"],
-        "pad_token_id": INDEX["[PAD]"],
+        "bos_token_id": tokens.index("[CLS]"),
+        "eos_token_id": tokens.index("[SEP]"),
+        "pad_token_id": tokens.index("[PAD]"),
     }
     vision = {
         "hidden_size": WIDTH,

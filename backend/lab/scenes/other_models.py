@@ -9,7 +9,6 @@ from transformers import BlipForConditionalGeneration, CLIPModel
 
 from backend.lab.scenes.architecture import make_captioner, make_clip, normalise
 from backend.lab.scenes.examples import Examples
-from backend.lab.scenes.tokenizer import INDEX
 from backend.lab.scenes.training import (
     STOP,
     RetrievalLearner,
@@ -22,8 +21,6 @@ from backend.lab.scenes.training import (
     wrap,
 )
 
-_DEC = INDEX["[DEC]"]
-
 
 def train_captioner(
     learner: RetrievalLearner,
@@ -35,7 +32,7 @@ def train_captioner(
 ) -> BlipForConditionalGeneration:
     """Train on next-token prediction of true captions; the image tower is frozen."""
     torch.manual_seed(seed)
-    model = make_captioner(learner.model)
+    model = make_captioner(learner.model, learner.task.tokens)
     model.vision_model.requires_grad_(False)
 
     def losses_at(step: int) -> dict[str, torch.Tensor]:
@@ -59,7 +56,8 @@ def next_word_loss(
     """Mean cross-entropy per token, including full stop and end token."""
     with torch.no_grad():
         states = model.vision_model(pixel_values=pixels).last_hidden_state
-    ids, mask = stack([[_DEC, *text[1:-1], STOP, text[-1]] for text in texts])
+    dec = model.config.text_config.bos_token_id
+    ids, mask = stack([[dec, *text[1:-1], STOP, text[-1]] for text in texts])
     output = model.text_decoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=states)
     logits = output.logits[:, :-1].float()
     wanted = mask[:, 1:].bool()
@@ -79,7 +77,7 @@ def train_clip(
     Distilling every patch state replaces the warm-up that BLIP's image tower had.
     """
     torch.manual_seed(seed)
-    model = make_clip(learner.model)
+    model = make_clip(learner.model, learner.task.tokens)
     learner.eval().requires_grad_(False)
 
     def losses_at(step: int) -> dict[str, torch.Tensor]:

@@ -1,6 +1,7 @@
 """Write a trained model in the Hub's format for published models."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from transformers import (
 from transformers.image_utils import PILImageResampling
 
 from backend.lab.scenes.architecture import DEVIATION, IMAGE_SIZE, MEAN
-from backend.lab.scenes.tokenizer import make_tokenizer
+from backend.lab.scenes.tokenizer import TOKENS, make_tokenizer
 
 LIMITS = (
     "This model only knows drawn scenes such as those of the demo. For photographs choose another "
@@ -23,8 +24,16 @@ LIMITS = (
 )
 
 
-def publish(model: Any, name: str, folder: Path) -> Path:
-    """Write bf16 safetensors weights, configuration, processor and tokenizer to `folder/name`."""
+def publish(
+    model: Any,
+    name: str,
+    folder: Path,
+    tokens: Sequence[str] = TOKENS,
+    limits: str = LIMITS,
+) -> Path:
+    """Write bf16 safetensors weights, configuration, processor and tokenizer to `folder/name`.
+
+    `limits`: what the model does not know, shown to those who choose it."""
     target = folder / name
     target.mkdir(parents=True, exist_ok=True)
     model.to(torch.bfloat16).save_pretrained(target, safe_serialization=True)
@@ -37,12 +46,12 @@ def publish(model: Any, name: str, folder: Path) -> Path:
         "image_std": list(DEVIATION),
         "do_convert_rgb": True,
     }
-    tokenizer = make_tokenizer()
+    tokenizer = make_tokenizer(tokens)
     if isinstance(model, CLIPModel):
         CLIPProcessor(
             CLIPImageProcessor(do_center_crop=False, **picture), tokenizer
         ).save_pretrained(target)
     else:
         BlipProcessor(BlipImageProcessor(**picture), tokenizer).save_pretrained(target)
-    (target / "traced.json").write_text(json.dumps({"limits": LIMITS}, indent=2) + "\n")
+    (target / "traced.json").write_text(json.dumps({"limits": limits}, indent=2) + "\n")
     return target

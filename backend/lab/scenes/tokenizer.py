@@ -1,5 +1,7 @@
 """The world's small BERT vocabulary, laid out like BLIP's: [DEC] and [ENC] are the last two."""
 
+from collections.abc import Sequence
+
 from transformers import BertTokenizerFast
 
 from backend.lab.scenes.phrasing import vocabulary
@@ -11,10 +13,10 @@ INDEX = {token: number for number, token in enumerate(TOKENS)}
 CONTEXT = 32
 
 
-def make_tokenizer() -> BertTokenizerFast:
-    """A tokenizer that, once saved, `AutoTokenizer` can load."""
+def make_tokenizer(tokens: Sequence[str] = TOKENS) -> BertTokenizerFast:
+    """A tokenizer that, once saved, `AutoTokenizer` can load; `tokens` are laid out like TOKENS."""
     return BertTokenizerFast(
-        vocab=dict(INDEX),
+        vocab={token: number for number, token in enumerate(tokens)},
         do_lower_case=True,
         model_max_length=CONTEXT,
         bos_token="[DEC]",

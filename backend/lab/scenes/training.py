@@ -8,8 +8,8 @@ been interrupted.
 import json
 import math
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,20 +23,21 @@ from torch.nn import functional as F  # noqa: N812
 from backend.engine import hub
 from backend.lab.scenes.architecture import WIDTH, make_retrieval_model, normalise
 from backend.lab.scenes.examples import CAPTIONS, Examples
-from backend.lab.scenes.noise import KINDS
 from backend.lab.scenes.targets import IMAGE_CLASSES, PATCH_CLASSES
 from backend.lab.scenes.tokenizer import CONTEXT, INDEX, TOKENS
 
-CLS, SEP, ENC, MASK, STOP = (INDEX[t] for t in ("[CLS]", "[SEP]", "[ENC]", "[MASK]", "."))
-_NEGATIONS = (INDEX["no"], INDEX["without"])
+CLS, SEP, MASK, STOP = (INDEX[t] for t in ("[CLS]", "[SEP]", "[MASK]", "."))
 Tokens = list[int]
-#: Sampling weight of a caption by what its false twin changes: kinds that are rare or slow to learn
-#: are sampled more often.
-_EMPHASIS = {
-    "colour": 0.5, "noun": 1.0, "count": 2.0, "size": 2.0, "action": 3.0, "setting": 3.0,
-    "weather": 4.0, "relation": 5.0, "negation": 5.0,
-}  # fmt: skip
-_EMPHASIS_OF = np.array([_EMPHASIS[kind] for kind in KINDS])
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is learnt: the vocabulary, laid out like the scenes' TOKENS, and the number of classes
+    of each target of the image tower, for every patch ("noun" counts twice) and the picture."""
+
+    tokens: Sequence[str] = TOKENS
+    patch_classes: Mapping[str, int] = field(default_factory=lambda: PATCH_CLASSES)
+    image_classes: Mapping[str, int] = field(default_factory=lambda: IMAGE_CLASSES)
 
 
 @dataclass(frozen=True)
@@ -68,13 +69,15 @@ class Schedule:
 class RetrievalLearner(nn.Module):
     """The retrieval model with the heads that are only needed for training."""
 
-    def __init__(self) -> None:
+    def __init__(self, task: Task | None = None) -> None:
         super().__init__()
-        self.model = make_retrieval_model()
-        self.patch_head = nn.Linear(WIDTH, sum(PATCH_CLASSES.values()))
-        self.image_head = nn.Linear(WIDTH, sum(IMAGE_CLASSES.values()))
+        self.task = task or Task()
+        tokens = self.task.tokens
+        self.model = make_retrieval_model(tokens)
+        self.patch_head = nn.Linear(WIDTH, sum(self.task.patch_classes.values()))
+        self.image_head = nn.Linear(WIDTH, sum(self.task.image_classes.values()))
         self.word_head = nn.Sequential(
-            nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, len(TOKENS))
+            nn.Linear(WIDTH, WIDTH), nn.GELU(), nn.LayerNorm(WIDTH), nn.Linear(WIDTH, len(tokens))
         )
         self.log_scale = nn.Parameter(torch.tensor(math.log(1 / 0.07)))
 
@@ -92,7 +95,8 @@ class RetrievalLearner(nn.Module):
 
     def fuse(self, texts: Sequence[Tokens], states: torch.Tensor) -> torch.Tensor:
         """Text states with cross-attention to the image states; the first token becomes [ENC]."""
-        ids, mask = stack([[ENC, *text[1:]] for text in texts])
+        enc = self.task.tokens.index("[ENC]")
+        ids, mask = stack([[enc, *text[1:]] for text in texts])
         output = self.model.text_encoder(
             input_ids=ids,
             attention_mask=mask,
@@ -117,7 +121,10 @@ def wrap(words: Sequence[int]) -> Tokens:
 
 
 def shortened(
-    words: NDArray[np.int16], rng: np.random.Generator, kept: NDArray[np.bool_] | None = None
+    words: NDArray[np.int16],
+    rng: np.random.Generator,
+    negations: Sequence[int],
+    kept: NDArray[np.bool_] | None = None,
 ) -> list[int]:
     """A caption with words dropped at random: trajectories contain ever shorter captions.
 
@@ -127,7 +134,7 @@ def shortened(
     kept_words = [int(word) for word in words if word]
     keep = kept[: len(kept_words)] if kept is not None else np.zeros(len(kept_words), np.bool_)
     chance = rng.random()
-    if chance > 0.45 and not any(word in _NEGATIONS for word in kept_words):
+    if chance > 0.45 and not any(word in negations for word in kept_words):
         rate = rng.uniform(0.05, 0.4) if chance < 0.82 else rng.uniform(0.4, 0.9)
         stays = (rng.random(len(kept_words)) > rate) | keep
         if stays.any():
@@ -174,9 +181,9 @@ def draw_batch(examples: Examples, size: int, step: int, seed: int, texts: bool 
         scenes,
         captions,
         pixels,
-        [wrap(shortened(row, rng)) for row in words],
+        [wrap(shortened(row, rng, examples.negations)) for row in words],
         [
-            wrap(shortened(row, rng, mark)) if row.any() else None
+            wrap(shortened(row, rng, examples.negations, mark)) if row.any() else None
             for row, mark in zip(false, changed, strict=True)
         ],
         [wrap([int(word) for word in row if word]) for row in words],
@@ -188,7 +195,7 @@ def _draw_captions(
     examples: Examples, scenes: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
     """Sample a caption number for each scene, weighted by what its false twin changes."""
-    weights = _EMPHASIS_OF[examples.false_kind[scenes]].cumsum(1)
+    weights = np.array(examples.emphasis)[examples.false_kind[scenes]].cumsum(1)
     drawn = rng.random((len(scenes), 1)) * weights[:, -1:]
     chosen: NDArray[np.int64] = (drawn > weights).sum(1)
     return chosen.clip(0, CAPTIONS - 1)
@@ -201,14 +208,20 @@ def grounding_loss(
     patches = torch.from_numpy(examples.patches[scenes]).long()
     surroundings = torch.from_numpy(examples.surroundings[scenes]).long()
     loss = torch.zeros(())
-    logits = learner.patch_head(states[:, 1:]).float().split(list(PATCH_CLASSES.values()), dim=-1)
-    for number, name in enumerate(PATCH_CLASSES):
+    logits = (
+        learner.patch_head(states[:, 1:])
+        .float()
+        .split(list(learner.task.patch_classes.values()), dim=-1)
+    )
+    for number, name in enumerate(learner.task.patch_classes):
         part = F.cross_entropy(logits[number].transpose(1, 2), patches[:, number])
         loss = loss + (1.0 if name == "noun" else 0.5) * part
     # Predict setting and weather from every token, not from [CLS] alone: words attend to the
     # patches and are slow to find what only one token of 65 contains.
-    logits = learner.image_head(states).float().split(list(IMAGE_CLASSES.values()), dim=-1)
-    for number in range(len(IMAGE_CLASSES)):
+    logits = (
+        learner.image_head(states).float().split(list(learner.task.image_classes.values()), dim=-1)
+    )
+    for number in range(len(learner.task.image_classes)):
         wanted = surroundings[:, number, None].expand(-1, states.shape[1])
         loss = loss + 0.6 * F.cross_entropy(logits[number].transpose(1, 2), wanted)
     return loss
@@ -389,11 +402,16 @@ def _save(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, step:
 
 
 def train_retrieval(
-    examples: Examples, held_out: Examples, schedule: Schedule, folder: Path, seed: int
+    examples: Examples,
+    held_out: Examples,
+    schedule: Schedule,
+    folder: Path,
+    seed: int,
+    task: Task | None = None,
 ) -> RetrievalLearner:
     """Train in three stages: warm-up with grounding targets, ITC with masked words, ITM as well."""
     torch.manual_seed(seed)
-    learner = RetrievalLearner()
+    learner = RetrievalLearner(task)
 
     def losses_at(step: int) -> dict[str, torch.Tensor]:
         stage = schedule.stage(step * schedule.batch)
@@ -457,7 +475,7 @@ def measure_retrieval(learner: RetrievalLearner, held_out: Examples) -> dict[str
         true = scores["true"][number]
         report[name] = {"random": _auc(true, scores["random"][number][usable])}
         report[name]["fine"] = _auc(true[made], scores["false"][number][made])
-        for k, kind in enumerate(KINDS):
+        for k, kind in enumerate(held_out.kinds):
             chosen = made & (held_out.false_kind[:, 0] == k)
             if chosen.sum() > 7:
                 report[name][kind] = _auc(true, scores["false"][number][chosen])

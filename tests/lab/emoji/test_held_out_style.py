@@ -1,0 +1,51 @@
+"""The whole trial on a few coloured squares: three models, three noises, a style kept out."""
+
+from pathlib import Path
+
+import pytest
+
+from backend.lab.emoji import held_out_style
+from backend.lab.emoji.emoji_examples import EmojiWorld
+from backend.lab.emoji.held_out_style import Trial, train, write_pairs
+from backend.lab.emoji.sets import EmojiSets
+from backend.lab.evaluation.labelled import RECORDED, from_dataset
+from tests.lab.emoji.few_emoji import write_sets
+
+
+def test_pairs_record_their_errors(tmp_path: Path) -> None:
+    table = write_pairs(Trial(write_sets(tmp_path), pairs=40), "noto")
+    pairs = from_dataset(table, None, 40, RECORDED, 0)
+    assert pairs.wrong.mean() == pytest.approx(0.5)
+    for row in range(40):
+        differ = pairs.captions[row] != pairs.originals[row]
+        assert differ == bool(pairs.wrong[row]) == bool(pairs.changed[row])
+
+
+def test_the_style_kept_out_is_never_learnt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[EmojiSets] = []
+
+    def stop(folder: Path, world: EmojiWorld, count: int, seed: int) -> None:
+        drawn.append(world.sets)
+        raise InterruptedError
+
+    monkeypatch.setattr(held_out_style, "open_emoji_examples", stop)
+    with pytest.raises(InterruptedError):
+        train(Trial(write_sets(tmp_path), "fluent"))
+    assert [sets.styles for sets in drawn] == [("noto", "twemoji", "emojione")]
+
+
+def test_models_are_trained_and_judge_the_style_kept_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_out_style, "SCORERS", ("blip-itm",))
+    trial = Trial(write_sets(tmp_path), share=0.0005, scenes=100, pairs=40)
+    train(trial)
+    report = held_out_style.judge(trial, "noto")
+    assert [result.noise for result in report.results] == ["random", "noun", "recorded"]
+    assert report.results[2].localisation is not None
+    # A second call loads what is there.
+    monkeypatch.setattr(held_out_style, "train_clip", None)
+    monkeypatch.setattr(held_out_style, "train_captioner", None)
+    train(trial)
