@@ -14,8 +14,6 @@ from backend.lab.evaluation.captioning import (
     BAG_CURRI,
     RECIPES,
     START,
-    Figures,
-    Retrieved,
     Sizes,
     curves,
     evaluate,
@@ -25,6 +23,7 @@ from backend.lab.evaluation.captioning import (
     read_figures,
 )
 from backend.lab.evaluation.captioning_curve import Curve, draw
+from backend.lab.evaluation.captioning_figures import Figures, Retrieved
 
 TINY = Sizes(steps=2, batch=20, scenes=40, held_out=40, every=1)
 
