@@ -69,6 +69,10 @@ class BlipPolicy:
     def longest(self) -> int:
         return self._longest
 
+    @property
+    def end(self) -> int:
+        return self._end
+
     @torch.no_grad()
     def images_of(self, images: Sequence[Image.Image]) -> Images:
         """What `sample` and `logits` take, on the processor: keep it instead of the pictures."""

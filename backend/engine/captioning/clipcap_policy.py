@@ -54,6 +54,10 @@ class ClipCapPolicy:
     def longest(self) -> int:
         return self._longest
 
+    @property
+    def end(self) -> int:
+        return self.captioner.end
+
     @torch.no_grad()
     def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
         """See `Policy.sample`. Reads each token once, with the language model's cache."""

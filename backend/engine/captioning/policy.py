@@ -45,6 +45,11 @@ class Policy(Protocol):
         """Maximum number of tokens of a sample, including the end token."""
         ...
 
+    @property
+    def end(self) -> int:
+        """The token that ends a caption."""
+        ...
+
     def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
         """One caption per image, without gradient and without dropout.
 
@@ -108,3 +113,16 @@ def lengths_of(tokens: torch.Tensor, end: int) -> torch.Tensor:
     is_end = tokens == end
     before = (is_end.cumsum(1) - is_end.long()) == 0
     return before.sum(1)
+
+
+def truncated(samples: Samples, end: int) -> torch.Tensor:
+    """Which captions reached the maximum length without an end token, bool [n].
+
+    >>> samples = Samples(torch.tensor([[5, 6, 7], [5, 2, 9]]), torch.tensor([3, 2]))
+    >>> truncated(samples, end=2).tolist()
+    [True, False]
+    """
+    if not samples.tokens.shape[1]:
+        return torch.zeros(len(samples), dtype=torch.bool)
+    last = samples.tokens.gather(1, (samples.lengths - 1).clamp(min=0)[:, None])[:, 0]
+    return last != end
