@@ -1,17 +1,19 @@
 """What reinforcement learning needs of a captioner: sampled captions and their log-probabilities.
 
 A *policy* is a captioner whose parameters are trained. Its images are an opaque batch: CLIP vectors
-for ClipCap with a frozen encoder, encoded patches or pixels for BLIP. Rows are in the order of the
-images throughout.
+for ClipCap and encoded patches for BLIP if the encoder is frozen, pixels if it is trained. Rows are
+in the order of the images throughout.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch.nn import functional as F  # noqa: N812
 
+#: What self-retrieval trains (SR-L, SR-V, SR-LV).
+Side = Literal["language", "vision", "both"]
 #: A batch of images as one policy takes it, shape [n, ...]; opaque to all others.
 Images = torch.Tensor
 

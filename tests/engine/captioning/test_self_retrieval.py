@@ -150,7 +150,7 @@ def test_training_gives_no_reward_for_a_caption_without_end() -> None:
             texts = [" ".join([REFERENCES[int(kind)][0]] * words) for kind in images]
             return cast(Samples, policy.samples_of(texts))
 
-        policy.sample = sample  # type: ignore[method-assign]
+        policy.sample = sample  # type: ignore[assignment, method-assign]
         (figures,) = made.steps()
         rewards.append(figures.reward)
     ended, endless = rewards
