@@ -97,8 +97,8 @@ def evaluate(
         list[str] | None,
         typer.Option(metavar="NAME_OR_DIR", help="Captioner that judges each word and refills "
                      "suspect ones, or 'none'. Default: the embedded one beside the embedded "
-                     "scorer. With specificity and --dataset: captioners to evaluate; may be given "
-                     "several times."),
+                     "scorer; given several times, seed k takes the k-th. With specificity and "
+                     "--dataset: captioners to evaluate; may be given several times."),
     ] = None,
     lazy: Annotated[
         list[int] | None,
@@ -214,8 +214,6 @@ def evaluate(
                 f"Evaluate '{EVALUATIONS[0]}' (the default), {others}, or '{EVALUATIONS[-1]}' with "
                 "--ratings FILE or --words FILE."
             )
-        if captioner and len(captioner) > 1:
-            raise SettingsError("Detection is evaluated with one captioner: give --captioner once.")
         from dataclasses import replace
 
         from backend.engine.correction.language_model_suggestions import Corrector
@@ -241,7 +239,7 @@ def evaluate(
             )
         plan = Plan(
             dataset=dataset, image_root=image_root, scorers=scorer or ["blip-itm"], model=model,
-            embedded=embedded or [MODELS], captioner=captioner[0] if captioner else None,
+            embedded=embedded or [MODELS], captioners=captioner or (),
             explorers=[Exploring(name) for name in explorer or ["elimination"]],
             noises=_noises(what, noise), seeds=seeds, first_seed=first_seed,
             pairs=pairs, detector=detector or "best", compare=compare, corrections=corrections,

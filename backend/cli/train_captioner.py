@@ -1,13 +1,16 @@
 """`captioner`: train a captioner on a dataset as cleaned."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from backend.cli.options import AS_JSON, DATABASE, DEVICE, KIND, MODEL
 from backend.cli.output import emit, open_workspace, progress, reported
 from backend.settings import load_settings
+
+if TYPE_CHECKING:
+    from backend.engine.captioning.policy import Side
 
 
 def captioner(
@@ -46,6 +49,10 @@ def captioner(
     lora_rank: Annotated[
         int, typer.Option(min=0, help="Of LoRA in self-retrieval; 0 trains all weights.")
     ] = 32,
+    side: Annotated[
+        str, typer.Option(help="What self-retrieval trains: language, vision or both. The vision "
+                          "side sees each picture anew in every step, which is slow.")
+    ] = "language",
     retrieval_steps: Annotated[
         int | None, typer.Option(min=1, help="Steps of self-retrieval. Default: 20 epochs.")
     ] = None,
@@ -90,6 +97,7 @@ def captioner(
         recipe = CaptionerRecipe(
             clip, language_model, captioner, epochs, batch, learning_rate, self_retrieval, cider,
             bags, lora_rank, retrieval_steps, retrieval_rate, held_out, compare, anyway, seed,
+            cast("Side", side),
         )  # fmt: skip
         choice = ExportChoice(drop_above=drop_above, captions="enriched" if enriched else "decided")
         with progress("Training a captioner") as update:

@@ -13,7 +13,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -25,7 +25,7 @@ from backend.engine.captioning.clipcap import is_clipcap, load_clipcap, make_cli
 from backend.engine.captioning.clipcap_policy import ClipCapPolicy
 from backend.engine.captioning.curriculum import RANDOM, bag_curriculum
 from backend.engine.captioning.likelihood import Likelihood, LikelihoodFigures, LikelihoodRecipe
-from backend.engine.captioning.policy import Images
+from backend.engine.captioning.policy import Images, Side
 from backend.engine.captioning.self_retrieval import Receiver, Recipe, SelfRetrieval, StepFigures
 from backend.engine.correction.captioner import load_captioner
 from backend.engine.scoring.loading import load_scorer
@@ -73,7 +73,7 @@ class CaptionerRecipe:
     `clip`, `language_model`: of a new ClipCap; `captioner`: a BLIP captioner or a ClipCap to
     continue from instead. `clip` also rewards self-retrieval. `lora_rank`: of self-retrieval, 0
     trains all weights. `retrieval_steps`: None: 20 epochs; `retrieval_rate`: None: the published
-    one. `anyway`: accept a judge that also rewards.
+    one. `anyway`: accept a judge that also rewards. `side`: what self-retrieval trains.
     """
 
     clip: str | None = None
@@ -92,6 +92,7 @@ class CaptionerRecipe:
     compare: bool = True
     anyway: bool = False
     seed: int = 0
+    side: Side = "language"
 
 
 @dataclass(frozen=True)
@@ -118,6 +119,11 @@ def train_captioner(
     TrainingError for too little data, ModelUnavailable or ModelMismatch for unsuitable models.
     """
     _check(recipe)
+    if recipe.captioner and Path(recipe.captioner).resolve() == (out / "model").resolve():
+        raise SettingsError(
+            f"The captioner to continue from, '{recipe.captioner}', would be overwritten: choose "
+            "another folder with --out."
+        )
     check_choice(choice)
     judge = engine.scorer
     notes = _check_judge(recipe, judge)
@@ -176,6 +182,14 @@ def _check(recipe: CaptionerRecipe) -> None:
         raise SettingsError("Self-retrieval is rewarded by a CLIP: name one.")
     if not recipe.self_retrieval and (recipe.cider or recipe.bags):
         raise SettingsError("CIDEr-D and bags belong to self-retrieval: request it as well.")
+    if recipe.side not in get_args(Side):
+        sides = ", ".join(get_args(Side))
+        raise SettingsError(f"There is no side '{recipe.side}' to train; use {sides}.")
+    if not recipe.self_retrieval and recipe.side != "language":
+        raise SettingsError(
+            "Maximum likelihood trains the language side; to train the vision side, request "
+            "self-retrieval as well."
+        )
     if not 0 < recipe.held_out < 1:
         raise SettingsError(f"The share of held-out pictures is {recipe.held_out}, not in (0, 1).")
     if recipe.epochs <= 0 or recipe.batch < 1 or recipe.lora_rank < 0:
@@ -227,13 +241,19 @@ def _new_policy(recipe: CaptionerRecipe, seed: int, engine: Engine) -> Policy:
     return _policy_of(recipe.captioner, device)
 
 
-def _policy_of(name: str | Path, device: str, rank: int | None = None, seed: int = 0) -> Policy:
+def _policy_of(
+    name: str | Path,
+    device: str,
+    rank: int | None = None,
+    seed: int = 0,
+    side: Side = "language",
+) -> Policy:
     if is_clipcap(name):
-        return ClipCapPolicy(load_clipcap(name, device), rank=rank, seed=seed)
+        return ClipCapPolicy(load_clipcap(name, device), rank=rank, seed=seed, side=side)
     loaded = load_captioner(str(name), device)
     if getattr(loaded.model.config, "model_type", None) != "blip":
         raise ModelMismatch(f"'{name}' is neither a BLIP captioner nor a ClipCap.")
-    return BlipPolicy(loaded.model, loaded.processor, rank=rank, seed=seed)
+    return BlipPolicy(loaded.model, loaded.processor, side, rank, seed=seed)
 
 
 @dataclass
@@ -283,8 +303,8 @@ class _Training:
         policy.save(learnt_in)
         if recipe.self_retrieval:
             rank = recipe.lora_rank or None
-            policy = _policy_of(learnt_in, device, rank, recipe.seed)
-            self._retrieve(policy, images_of, learnt, identity)
+            policy = _policy_of(learnt_in, device, rank, recipe.seed, recipe.side)
+            self._retrieve(policy, self._images(policy), learnt, identity)
             policy.save(target)
         return policy, len(learnt)
 
@@ -299,14 +319,15 @@ class _Training:
         return captions
 
     def _images(self, policy: Policy) -> Callable[[Sequence[int]], Images]:
-        """The policy's images of rows of pictures. CLIP vectors are computed once; a BLIP's patches
-        would not fit into memory."""
+        """The policy's images of rows of pictures. CLIP vectors are computed once; pixels and a
+        BLIP's patches would not fit into memory."""
         opened = self._open
-        if isinstance(policy, BlipPolicy):
+        if isinstance(policy, BlipPolicy) or policy.sees_pixels:
             return lambda rows: policy.images_of([opened(row) for row in rows])
-        path = (
-            self.work / f"vectors-{self._digest([self.pictures.names, policy.captioner.clip])}.npy"
-        )
+        # The image tower of a captioner to continue from may have been trained.
+        start = self.recipe.captioner
+        tower = [policy.captioner.clip, revision_of(start) if start else ""]
+        path = self.work / f"vectors-{self._digest([self.pictures.names, tower])}.npy"
         if not path.exists():
             parts = []
             for first in range(0, len(self.pictures.names), _TOGETHER):
@@ -370,7 +391,8 @@ class _Training:
             )  # fmt: skip
 
         path = self.work / f"{self.name}-self-retrieval.pt"
-        checkpointing.run(training, path, self._digest([identity, asdict(settings)]), each)
+        trained = [identity, asdict(settings), recipe.side, recipe.lora_rank]
+        checkpointing.run(training, path, self._digest(trained), each)
 
     def _receiver(
         self, rows: Sequence[int], captions: dict[int, list[str]]

@@ -20,6 +20,11 @@ def test_bad_input_is_refused_with_its_exit_status(tmp_path: Path) -> None:
         ([], 2, "Name the parts of a new captioner"),
         (["--clip", "a/b", "--language-model", "gpt2"], 5, "a captioner needs at least 200"),
         (["--clip", "a/b", "--language-model", "gpt2", "--bags"], 2, "belong to self-retrieval"),
+        (
+            ["--clip", "a/b", "--language-model", "gpt2", "--self-retrieval", "--side", "up"],
+            2,
+            "no side 'up' to train; use language, vision, both",
+        ),
     ):
         code, _, err = invoked(environment, *usual, *options)
         assert message in " ".join(err.split())

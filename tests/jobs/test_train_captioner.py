@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -20,7 +21,7 @@ from backend.lab.scenes.renderer import render
 from backend.lab.scenes.world import make_scene
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
-from tests.checkpoints import random_clip, random_language_model
+from tests.checkpoints import random_captioner, random_clip, random_language_model
 from tests.datasets.folders import image_folder
 
 PICTURES, CAPTIONS = 64, 5
@@ -137,6 +138,63 @@ def test_a_trained_captioner_is_continued(
     first = trained(workspace, tmp_path / "first", recipe_of(parts))
     more = recipe_of(parts, language_model=None, captioner=str(first.model))
     assert trained(workspace, tmp_path / "second", more).model.exists()
+    with pytest.raises(SettingsError, match="would be overwritten"):
+        trained(workspace, tmp_path / "first", more)
+
+
+@pytest.mark.parametrize("side", ["vision", "both"])
+def test_self_retrieval_may_train_what_the_sender_sees(
+    workspace: Workspace, parts: tuple[str, str], tmp_path: Path, side: Any
+) -> None:
+    recipe = recipe_of(
+        parts, self_retrieval=True, side=side, lora_rank=2, retrieval_steps=2, retrieval_rate=1e-2
+    )
+    report = trained(workspace, tmp_path, recipe)
+    learnt, tuned = (
+        load_clipcap(folder).model.state_dict()
+        for folder in (tmp_path / "training" / "cleaned-likelihood", report.model)
+    )
+    moved = {name.split(".")[0] for name in learnt if not torch.equal(learnt[name], tuned[name])}
+    assert moved == {"prefix", "vision"} | ({"language_model"} if side == "both" else set())
+    # Another side is another training: its checkpoint is not continued.
+    other = recipe_of(parts, self_retrieval=True, lora_rank=2, retrieval_steps=2,
+                      retrieval_rate=1e-2)  # fmt: skip
+    with pytest.raises(SettingsError, match="other settings"):
+        trained(workspace, tmp_path, other)
+    if side == "both":
+        return
+    # Continued: the tower has been trained, so that its vectors are not those of the same CLIP.
+    for captioner in (tmp_path / "training" / "cleaned-likelihood", report.model):
+        again = recipe_of(parts, language_model=None, captioner=str(captioner), epochs=0.1)
+        trained(workspace, tmp_path / "again", again)
+        (tmp_path / "again" / "training" / "cleaned.pt").unlink()
+    one, two = (tmp_path / "again" / "training").glob("vectors-*.npy")
+    assert not np.allclose(np.load(one), np.load(two))
+
+
+def test_a_blip_captioner_is_trained_on_both_sides(
+    workspace: Workspace, parts: tuple[str, str], tmp_path: Path
+) -> None:
+    blip = random_captioner(tmp_path / "blip")
+    recipe = recipe_of(
+        parts, language_model=None, captioner=str(blip), epochs=0.2, learning_rate=1e-3,
+        self_retrieval=True, side="both", lora_rank=2, retrieval_steps=2, retrieval_rate=1e-2,
+    )  # fmt: skip
+    report = trained(workspace, tmp_path / "out", recipe)
+    start, learnt, tuned = (
+        load_captioner(str(folder)).model.state_dict()
+        for folder in (blip, tmp_path / "out" / "training" / "cleaned-likelihood", report.model)
+    )
+    assert start.keys() == tuned.keys(), "LoRA is merged"
+
+    def moved(before: Any, after: Any) -> set[str]:
+        return {name.split(".")[0] for name in before if not torch.equal(before[name], after[name])}
+
+    assert moved(start, learnt) == {"text_decoder"}
+    assert moved(learnt, tuned) == {"text_decoder", "vision_model"}
+    (cleaned,) = report.figures
+    assert cleaned.pairs >= 200
+    assert 0 <= cleaned.rd100 <= 1
 
 
 def test_too_little_is_refused_with_the_number(
@@ -160,6 +218,8 @@ def test_too_little_is_refused_with_the_number(
          "rewarded by a CLIP"),
         ({"cider": 0.5}, "belong to self-retrieval"),
         ({"bags": True}, "belong to self-retrieval"),
+        ({"side": "both"}, "request self-retrieval"),
+        ({"side": "left", "self_retrieval": True}, "no side 'left' to train; use language, vision"),
         ({"held_out": 1.0}, "held-out"),
         ({"clip": str(MODELS / "scenes-clip"), "self_retrieval": True}, "judge"),
     ],

@@ -7,15 +7,14 @@ all of its weights, or LoRA, which is merged when the captioner is saved: it loa
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from PIL import Image
 
-from backend.engine.captioning.policy import Images, Samples, lengths_of
+from backend.engine.captioning.policy import Images, Samples, Side, lengths_of
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError
 
-Side = Literal["language", "vision", "both"]
 #: Linear layers that LoRA adapts, as regular expressions of their names.
 _ADAPTED: dict[Side, str] = {
     "language": r"text_decoder\.bert\.encoder\..*\.(query|key|value|dense)",
@@ -68,6 +67,10 @@ class BlipPolicy:
     @property
     def longest(self) -> int:
         return self._longest
+
+    @property
+    def end(self) -> int:
+        return self._end
 
     @torch.no_grad()
     def images_of(self, images: Sequence[Image.Image]) -> Images:

@@ -1,4 +1,5 @@
-"""ClipCap as a policy: its images are CLIP vectors, which a frozen encoder never changes."""
+"""ClipCap as a policy. Its images are CLIP vectors, which a frozen encoder never changes, or pixels
+if the encoder is trained, too."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,49 +11,79 @@ import torch
 from PIL import Image
 
 from backend.engine.captioning.clipcap import ClipCap
-from backend.engine.captioning.policy import Images, Samples, lengths_of
+from backend.engine.captioning.policy import Images, Samples, Side, lengths_of
 from backend.errors import ModelUnavailable, SettingsError
 
 #: Maximum number of tokens of a sampled caption, as in published code.
 LONGEST = 50
 #: Linear layers that LoRA adapts, by kind of language model; of others, all. GPT-2's are published.
 _ADAPTED = {"gpt2": ["c_attn", "c_proj"]}
+#: Of CLIP's image tower, as published: what attention reads through, and both layers after it.
+_ADAPTED_IN_CLIP = ["q_proj", "k_proj", "v_proj", "fc1", "fc2"]
+_ENCODED_TOGETHER = 100
 
 
 class ClipCapPolicy:
-    """Trains `captioner`, which it changes: the prefix network whole, and the language model whole
-    or, with a `rank`, by LoRA (SR-L). Its image tower is frozen.
+    """Trains `captioner`, which it changes: the prefix network whole, and one `side` or both, the
+    language model (SR-L) and the image tower (SR-V), whole or, with a `rank`, by LoRA.
 
-    Images are unit vectors [n, d] (`images_of`). `seed`: of LoRA's initial weights. Raises
-    ModelUnavailable if LoRA needs the package peft.
+    Images are unit vectors [n, d], or pixels [n, 3, height, width] if the vision side is trained:
+    `images_of` makes them. `seed`: of LoRA's initial weights. Raises ModelUnavailable if LoRA needs
+    the package peft.
     """
 
     def __init__(
-        self, captioner: ClipCap, longest: int = LONGEST, rank: int | None = None, seed: int = 0
+        self,
+        captioner: ClipCap,
+        longest: int = LONGEST,
+        rank: int | None = None,
+        seed: int = 0,
+        side: Side = "language",
     ) -> None:
         self.captioner = captioner
+        self.sees_pixels = side != "language"
         self._longest = min(longest, captioner.model.positions)
         model = captioner.model
         model.requires_grad_(True)
-        model.vision.requires_grad_(False)
-        if rank is not None:
-            model.language_model = _with_lora(model.language_model, rank, seed)
+        model.vision.requires_grad_(self.sees_pixels)
+        model.language_model.requires_grad_(side != "vision")
+        if rank is not None and side != "vision":
+            kind = str(model.language_model.config.model_type)
+            layers = _ADAPTED.get(kind, "all-linear")
+            model.language_model = _with_lora(
+                model.language_model, rank, seed, layers, layers != "all-linear"
+            )
+        if rank is not None and self.sees_pixels:
+            model.vision = _with_lora(model.vision, rank, seed, _ADAPTED_IN_CLIP)
         model.eval()
 
     def images_of(self, images: Sequence[Image.Image]) -> Images:
         """What `sample` and `logits` take, on the processor."""
-        return self.captioner.vectors(images)
+        if not self.sees_pixels:
+            return self.captioner.vectors(images)
+        made = []
+        for first in range(0, len(images), _ENCODED_TOGETHER):
+            part = list(images[first : first + _ENCODED_TOGETHER])
+            read = self.captioner.image_processor(images=part, return_tensors="pt")
+            made.append(read["pixel_values"])
+        return torch.cat(made)
 
     def save(self, folder: Path) -> None:
         """Write the captioner, LoRA merged into its weights."""
         merged = copy.deepcopy(self.captioner.model)
-        if hasattr(merged.language_model, "merge_and_unload"):
-            merged.language_model = merged.language_model.merge_and_unload()
+        for name in ("language_model", "vision"):
+            part = getattr(merged, name)
+            if hasattr(part, "merge_and_unload"):
+                setattr(merged, name, part.merge_and_unload())
         replace(self.captioner, model=merged).save(folder)
 
     @property
     def longest(self) -> int:
         return self._longest
+
+    @property
+    def end(self) -> int:
+        return self.captioner.end
 
     @torch.no_grad()
     def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
@@ -60,7 +91,7 @@ class ClipCapPolicy:
         model, end = self.captioner.model, self.captioner.end
         was_training = model.training
         model.eval()
-        inputs = model.prefixes(images.to(self.captioner.device))
+        inputs = model.prefixes(self._vectors(images))
         embeddings, past = model.language_model.get_input_embeddings(), None
         ended = torch.zeros(len(images), dtype=torch.bool)
         drawn: list[torch.Tensor] = []
@@ -87,7 +118,7 @@ class ClipCapPolicy:
         # Tokens after the end are arbitrary, and may be outside the vocabulary.
         tokens = samples.tokens.masked_fill(~samples.mask, self.captioner.end).to(device)
         model = self.captioner.model
-        logits: torch.Tensor = model(images.to(device), tokens[:, :-1])
+        logits: torch.Tensor = model(self._vectors(images), tokens[:, :-1])
         return logits
 
     def samples_of(self, captions: Sequence[str]) -> Samples:
@@ -127,25 +158,31 @@ class ClipCapPolicy:
         for name, weight in trained.items():
             weight.copy_(state[name])
 
+    def _vectors(self, images: Images) -> torch.Tensor:
+        images = images.to(self.captioner.device)
+        return self.captioner.model.see(images) if self.sees_pixels else images
+
     def _trained(self) -> Iterator[tuple[str, torch.nn.Parameter]]:
         for name, weight in self.captioner.model.named_parameters():
             if weight.requires_grad:
                 yield name, weight
 
 
-def _with_lora(language_model: Any, rank: int, seed: int) -> Any:
-    """The language model, frozen, with adapters; alpha is half the rank, as in the paper."""
+def _with_lora(
+    model: Any, rank: int, seed: int, layers: list[str] | str, transposed: bool = False
+) -> Any:
+    """The model, frozen, with adapters of these layers; alpha is half the rank, as in the paper.
+    `transposed`: their weights are [in, out], as GPT-2's."""
     try:
         from peft import LoraConfig, get_peft_model
     except ImportError as problem:
         raise ModelUnavailable(
             "Training needs more packages: pip install -r requirements-training.txt"
         ) from problem
-    layers = _ADAPTED.get(str(language_model.config.model_type), "all-linear")
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return get_peft_model(
-            language_model,
+            model,
             LoraConfig(r=rank, lora_alpha=max(1, rank // 2), target_modules=layers,
-                       fan_in_fan_out=layers != "all-linear"),
+                       fan_in_fan_out=transposed),
         )  # fmt: skip

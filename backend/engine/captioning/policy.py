@@ -1,17 +1,19 @@
 """What reinforcement learning needs of a captioner: sampled captions and their log-probabilities.
 
 A *policy* is a captioner whose parameters are trained. Its images are an opaque batch: CLIP vectors
-for ClipCap with a frozen encoder, encoded patches or pixels for BLIP. Rows are in the order of the
-images throughout.
+for ClipCap and encoded patches for BLIP if the encoder is frozen, pixels if it is trained. Rows are
+in the order of the images throughout.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import torch
 from torch.nn import functional as F  # noqa: N812
 
+#: What self-retrieval trains (SR-L, SR-V, SR-LV).
+Side = Literal["language", "vision", "both"]
 #: A batch of images as one policy takes it, shape [n, ...]; opaque to all others.
 Images = torch.Tensor
 
@@ -43,6 +45,11 @@ class Policy(Protocol):
     @property
     def longest(self) -> int:
         """Maximum number of tokens of a sample, including the end token."""
+        ...
+
+    @property
+    def end(self) -> int:
+        """The token that ends a caption."""
         ...
 
     def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
@@ -108,3 +115,16 @@ def lengths_of(tokens: torch.Tensor, end: int) -> torch.Tensor:
     is_end = tokens == end
     before = (is_end.cumsum(1) - is_end.long()) == 0
     return before.sum(1)
+
+
+def truncated(samples: Samples, end: int) -> torch.Tensor:
+    """Which captions reached the maximum length without an end token, bool [n].
+
+    >>> samples = Samples(torch.tensor([[5, 6, 7], [5, 2, 9]]), torch.tensor([3, 2]))
+    >>> truncated(samples, end=2).tolist()
+    [True, False]
+    """
+    if not samples.tokens.shape[1]:
+        return torch.zeros(len(samples), dtype=torch.bool)
+    last = samples.tokens.gather(1, (samples.lengths - 1).clamp(min=0)[:, None])[:, 0]
+    return last != end

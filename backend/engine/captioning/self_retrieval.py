@@ -15,6 +15,8 @@ the receiver's scale; without it the reward is flat. Where we differ from the pa
   would make all captions less likely.
 - CIDEr-D is scaled to the spread of the self-retrieval reward in the first batch, since their units
   are not comparable. `StepFigures` has both.
+- A caption that is truncated, without an end token, is worth no more than a guess: it would earn
+  retrieval by listing words for as long as it may.
 - Anchors against invention: KL divergence to the captioner before training, and maximum likelihood
   of the references mixed in (Chaffin et al., 2024).
 
@@ -36,7 +38,13 @@ from numpy.typing import NDArray
 from torch.nn import functional as F  # noqa: N812
 
 from backend.engine.captioning.curriculum import Batch, batches
-from backend.engine.captioning.policy import Images, Policy, Samples, log_probabilities
+from backend.engine.captioning.policy import (
+    Images,
+    Policy,
+    Samples,
+    log_probabilities,
+    truncated,
+)
 from backend.engine.specificity.bags import NEAR_DUPLICATE, unit
 from backend.engine.specificity.reference import CiderD
 from backend.errors import SettingsError, TrainingError
@@ -57,21 +65,28 @@ class Receiver:
     embed: Callable[[Sequence[str]], Floats]
     scale: float
 
-    def rewards(self, captions: Sequence[str], rows: Sequence[int]) -> Rewards:
+    def rewards(
+        self, captions: Sequence[str], rows: Sequence[int], truncated: Sequence[bool] | None = None
+    ) -> Rewards:
         """R of each caption, of the pictures `rows`, within that batch."""
         return self_retrieval_rewards(
             unit(self.embed(captions)), self.pictures[list(rows)], self.scale,
-            [not caption.strip() for caption in captions],
+            [not caption.strip() for caption in captions], truncated,
         )  # fmt: skip
 
 
 def self_retrieval_rewards(
-    captions: Floats, pictures: Floats, scale: float, empty: Sequence[bool] | None = None
+    captions: Floats,
+    pictures: Floats,
+    scale: float,
+    empty: Sequence[bool] | None = None,
+    truncated: Sequence[bool] | None = None,
 ) -> Rewards:
     """R of captions [n, d] for pictures [n, d], unit vectors row by row; float64 [n], at most 0.
 
     Near duplicates of a caption's picture are left out of its softmax: no caption tells them apart.
-    Captions that are `empty`, or whose vector is not finite, get log(1 / n), that of a guess.
+    Captions that are `empty`, or whose vector is not finite, get log(1 / n), that of a guess;
+    captions that are `truncated` get at most that.
     """
     count = len(pictures)
     z = pictures.astype(np.float64)
@@ -86,6 +101,8 @@ def self_retrieval_rewards(
     top = logits.max(1, keepdims=True)
     rewards: Rewards = np.diag(logits) - top[:, 0] - np.log(np.exp(logits - top).sum(1))
     rewards[unusable] = -math.log(count)
+    if truncated is not None:
+        rewards[np.asarray(truncated, np.bool_) & (rewards > -math.log(count))] = -math.log(count)
     return np.minimum(rewards, 0.0)
 
 
@@ -227,10 +244,10 @@ class SelfRetrieval:
         images = self._images_of(rows)
         generator = torch.Generator().manual_seed(_seed_of(recipe.seed, self.done))
         samples = self.policy.sample(images, recipe.temperature, generator)
-        reward, cider = self._rewards(self.policy.text(samples), rows)
+        reward, cider = self._rewards(samples, rows)
         total = self._joint(reward, cider)
         if recipe.baseline == "greedy":
-            greedy = self.policy.text(self.policy.sample(images, 0.0, generator))
+            greedy = self.policy.sample(images, 0.0, generator)
             baseline = self._joint(*self._rewards(greedy, rows))
         else:
             baseline = np.full(len(rows), self._baseline.before(float(total.mean())))
@@ -262,9 +279,11 @@ class SelfRetrieval:
             float(loss.detach()), norm,
         )  # fmt: skip
 
-    def _rewards(self, captions: Sequence[str], rows: Sequence[int]) -> tuple[Rewards, Rewards]:
+    def _rewards(self, samples: Samples, rows: Sequence[int]) -> tuple[Rewards, Rewards]:
         """Self-retrieval reward, and CIDEr-D / 10 (0 if it has no weight)."""
-        reward = self.receiver.rewards(captions, rows)
+        captions = self.policy.text(samples)
+        endless = truncated(samples, self.policy.end).tolist()
+        reward = self.receiver.rewards(captions, rows, endless)
         if self._cider is None:
             return reward, np.zeros(len(rows))
         return reward, self._cider.scores(captions, rows) / 10

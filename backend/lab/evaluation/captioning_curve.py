@@ -4,10 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-#: Okabe and Ito's colours, which colour-blind people can tell apart.
-_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
+#: Okabe and Ito's colours, which colour-blind people can tell apart, and a grey for an eighth one.
+_COLOURS = (
+    "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#767676"
+)  # fmt: skip
+#: Dashes and markers, so that curves differ without colour, too: eight pairs before one repeats.
+_DASHES = ("", "8 4", "2 3", "10 3 2 3")
+_MARKERS = ("circle", "square")
 #: Pixels: the drawing, its margins, the plot, and the lines of the legend.
-_WIDTH, _HEIGHT, _LEFT, _TOP, _ACROSS, _DOWN, _LEGEND = 760, 420, 60, 20, 440, 340, 24
+_WIDTH, _HEIGHT, _LEFT, _TOP, _ACROSS, _DOWN, _LEGEND = 800, 420, 60, 20, 440, 340, 24
 
 
 @dataclass(frozen=True)
@@ -20,8 +25,8 @@ class Curve:
 
 
 def draw(curves: Sequence[Curve]) -> str:
-    """An SVG with a line per curve, from its start (a ring) on; tooltips give each point's step.
-    Better is up and to the right."""
+    """An SVG with a line per curve, from its start (an empty marker) on; tooltips give each point's
+    step. Better is up and to the right."""
     xs = [x for curve in curves for x, _ in curve.points] or [0.0, 1.0]
     ys = [y for curve in curves for _, y in curve.points] or [0.0, 1.0]
     x_axis, y_axis = _Axis.of(xs), _Axis.of(ys)
@@ -56,19 +61,32 @@ def draw(curves: Sequence[Curve]) -> str:
     )
     for number, curve in enumerate(curves):
         colour = _COLOURS[number % len(_COLOURS)]
+        dashes = _DASHES[number % len(_DASHES)]
+        marker = _MARKERS[number // len(_DASHES) % len(_MARKERS)]
+        stroke = f'stroke="{colour}" stroke-width="2"'
+        if dashes:
+            stroke += f' stroke-dasharray="{dashes}"'
         places = [place(x, y) for x, y in curve.points]
         line = " ".join(f"{x},{y}" for x, y in places)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(f'<polyline points="{line}" fill="none" {stroke}/>')
         for (x, y), step in zip(places, curve.steps, strict=True):
             fill = "#ffffff" if step == curve.steps[0] else colour
-            parts.append(
-                f'<circle cx="{x}" cy="{y}" r="4" fill="{fill}" stroke="{colour}">'
-                f"<title>{escape(curve.name)}, after {step} steps</title></circle>"
-            )
+            title = f"<title>{escape(curve.name)}, after {step} steps</title>"
+            parts.append(_mark(marker, x, y, fill, colour, title))
         y = _TOP + 12 + _LEGEND * number
-        parts.append(f'<circle cx="{right + 18}" cy="{y}" r="5" fill="{colour}"/>')
-        parts.append(f'<text x="{right + 30}" y="{y + 4}">{escape(curve.name)}</text>')
+        parts.append(f'<path d="M{right + 10} {y}h36" fill="none" {stroke}/>')
+        parts.append(_mark(marker, right + 28, y, colour, colour))
+        parts.append(f'<text x="{right + 54}" y="{y + 4}">{escape(curve.name)}</text>')
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _mark(marker: str, x: float, y: float, fill: str, colour: str, title: str = "") -> str:
+    """A point of a curve; `title`: its tooltip, an element."""
+    look = f'fill="{fill}" stroke="{colour}"'
+    if marker == "square":
+        at = f'x="{round(x - 4, 1)}" y="{round(y - 4, 1)}"'
+        return f'<rect {at} width="8" height="8" {look}>{title}</rect>'
+    return f'<circle cx="{x}" cy="{y}" r="4" {look}>{title}</circle>'
 
 
 @dataclass(frozen=True)

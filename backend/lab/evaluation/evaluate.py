@@ -111,8 +111,8 @@ class Plan:
 
     * `dataset`: "scenes", "unfamiliar-scenes" or a path; `model`: None for the embedded ones.
     * `embedded`: folders with embedded models; seed k uses the k-th, or the last one.
-    * `captioner`: the captioner whose expectations are used; None: the embedded one together with
-      embedded scorers; "none": no captioner.
+    * `captioners`: one whose expectations are used, or one for each seed; none given: the embedded
+      one together with embedded scorers; "none": no captioner.
     * `word_weights`: "default", or "fitted" on corrupted copies of the training half.
     * `trained_on`: also judge each noise by detectors trained on these noises.
     * `learning_curve`: also measure results by the number of labelled pairs.
@@ -126,7 +126,7 @@ class Plan:
     scorers: Sequence[str] = ("blip-itm",)
     model: str | None = None
     embedded: Sequence[Path] = (MODELS,)
-    captioner: str | None = None
+    captioners: Sequence[str] = ()
     explorers: Sequence[Exploring] = (Exploring(),)
     noises: Sequence[str] = NOISES
     seeds: int = 3
@@ -163,6 +163,11 @@ class Plan:
             )
         if self.seeds < 1 or self.pairs < 40:
             raise SettingsError("An evaluation needs at least 1 seed and 40 pairs.")
+        if len(self.captioners) > 1 and len(self.captioners) != self.seeds:
+            raise SettingsError(
+                f"{len(self.captioners)} captioners for {self.seeds} seeds: give one, or one for "
+                "each seed."
+            )
         if self.model is None and (missing := set(self.scorers) - {*DIRECTORIES, *LEMON}):
             raise SettingsError(
                 f"There is no embedded {', '.join(sorted(missing))}; name a --model for it, or use "
@@ -297,12 +302,11 @@ def _run(
 
 
 def captioner_of(plan: Plan, seed: int) -> Captioner | None:
-    """The captioner that the plan names, or the embedded one if the scorers are embedded."""
+    """The captioner of a seed by the plan, or the embedded one if the scorers are embedded."""
     device = plan.device or "cpu"
-    if plan.captioner == "none":
-        return None
-    if plan.captioner is not None:
-        return load_captioner(plan.captioner, device)
+    if plan.captioners:
+        name = plan.captioners[(seed - plan.first_seed) % len(plan.captioners)]
+        return load_captioner(name, device) if name != "none" else None
     folder = plan.folder_of(seed) / "scenes-blip-captioner"
     return load_captioner(str(folder), device) if plan.model is None else None
 

@@ -70,7 +70,7 @@ def plans(plan: Plan) -> list[Plan]:
         explorers=EXPLORERS,
         noises=NOISES if dataset in BLIP else NOISES[:2],
         detector="paper",
-        captioner="none",
+        captioners=("none",),
     )
     of_clip = replace(setting, scorers=("clip", "lemon-fix", "lemon-opt"), model=CLIP)
     if dataset not in BLIP:

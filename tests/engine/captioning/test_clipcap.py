@@ -10,7 +10,7 @@ from PIL import Image
 
 from backend.engine.captioning.clipcap import ClipCap, ClipCapModel, load_clipcap, make_clipcap
 from backend.engine.captioning.clipcap_policy import ClipCapPolicy
-from backend.engine.captioning.policy import log_probabilities
+from backend.engine.captioning.policy import Side, log_probabilities
 from backend.engine.correction.captioner import Captioner, load_captioner
 from backend.errors import ModelMismatch, ModelMissing, ModelUnavailable
 from tests.checkpoints import (
@@ -227,3 +227,40 @@ def test_other_language_models_work_without_trees(parts: Path, tmp_path: Path) -
     alone = [captioner.log_likelihoods(memory, [caption])[0] for caption in CAPTIONS]
     assert together == pytest.approx(alone, abs=1e-3)
     assert isinstance(captioner.describe(images(1)[0], max_new_tokens=4), str)
+
+
+@pytest.mark.parametrize(
+    ("side", "rank", "changed"),
+    [("language", 4, {"prefix", "language_model"}), ("vision", 4, {"prefix", "vision"}),
+     ("both", 4, {"prefix", "language_model", "vision"}), ("vision", None, {"prefix", "vision"})],
+)  # fmt: skip
+def test_only_the_side_and_the_prefix_are_trained_and_saved_merged(
+    parts: Path, tmp_path: Path, side: Side, rank: int | None, changed: set[str]
+) -> None:
+    policy = ClipCapPolicy(load_clipcap(parts / "clipcap"), rank=rank, side=side)
+    seen = policy.images_of(images(3))
+    assert (seen.ndim == 4) == (side != "language"), "pixels, if the encoder is trained"
+    samples = policy.samples_of(CAPTIONS)
+    optimiser = torch.optim.SGD(policy.parameters(), lr=5.0)
+    for _ in range(2):  # LoRA's B is 0 at first: A moves in the second step
+        optimiser.zero_grad()
+        log_probabilities(policy.logits(seen, samples), samples, 1.0).mean().neg().backward()
+        optimiser.step()
+    policy.save(tmp_path)
+    saved = load_clipcap(tmp_path)
+    before, after = (
+        model.state_dict() for model in (load_clipcap(parts / "clipcap").model, saved.model)
+    )
+    assert before.keys() == after.keys(), "LoRA is merged"
+    moved = {name for name in before if not torch.allclose(before[name], after[name], atol=1e-6)}
+    assert {name.split(".")[0] for name in moved} == changed
+    if rank and side != "language":
+        layers = {name.split(".")[-2] for name in moved if name.startswith("vision")}
+        assert layers == {"q_proj", "k_proj", "v_proj", "fc1", "fc2"}, "as published"
+    fresh = ClipCapPolicy(saved)
+    expected = log_probabilities(fresh.logits(fresh.images_of(images(3)), samples), samples, 1.0)
+    made = log_probabilities(policy.logits(seen, samples), samples, 1.0)
+    assert torch.allclose(made, expected, atol=1e-3)
+    resumed = ClipCapPolicy(load_clipcap(parts / "clipcap"), rank=rank, side=side)
+    resumed.restore(policy.state())
+    assert torch.equal(resumed.logits(seen, samples), policy.logits(seen, samples))

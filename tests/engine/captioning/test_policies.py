@@ -35,6 +35,11 @@ def clipcap(folder: Path) -> tuple[Policy, Images]:
     return policy, loaded.vectors([image for image, _ in drawn_pairs(PICTURES, seed=3)])
 
 
+def seeing_clipcap(folder: Path) -> tuple[Policy, Images]:
+    policy = ClipCapPolicy(load_clipcap(folder), longest=LONGEST, rank=2, side="both")
+    return policy, policy.images_of([image for image, _ in drawn_pairs(PICTURES, seed=3)])
+
+
 def embed(captions: Sequence[str]) -> np.ndarray:
     return np.array([[text.count(c) for c in "aeiou"] for text in captions], np.float32)
 
@@ -50,8 +55,8 @@ def training(policy: Policy, images: Images) -> SelfRetrieval:
 
 @pytest.mark.parametrize(
     ("write", "load"),
-    [(random_captioner, blip), (random_clipcap, clipcap)],
-    ids=["BLIP", "ClipCap"],
+    [(random_captioner, blip), (random_clipcap, clipcap), (random_clipcap, seeing_clipcap)],
+    ids=["BLIP", "ClipCap", "ClipCap, both sides"],
 )
 def test_a_killed_training_ends_with_the_same_weights(
     tmp_path: Path,

@@ -4,13 +4,14 @@ import io
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, cast
 
 import numpy as np
 import pytest
 import torch
 from scipy.special import log_softmax
 
-from backend.engine.captioning.policy import log_probabilities
+from backend.engine.captioning.policy import Images, Samples, log_probabilities
 from backend.engine.captioning.self_retrieval import (
     Receiver,
     Recipe,
@@ -124,6 +125,37 @@ def test_near_duplicates_do_not_compete_and_empty_captions_guess() -> None:
     assert made[2:] == pytest.approx([-math.log(4)] * 2)
     receiver = Receiver(pictures, lambda texts: pictures[: len(texts)], 10.0)
     assert receiver.rewards(["a", " "], [0, 2])[1] == pytest.approx(-math.log(2))
+
+
+def test_truncated_captions_are_worth_no_more_than_a_guess() -> None:
+    pictures = np.eye(4, dtype=np.float32)
+    captions = pictures[[0, 1, 3, 3]]
+    plain = self_retrieval_rewards(captions, pictures, 10.0)
+    made = self_retrieval_rewards(captions, pictures, 10.0, None, [True, False, True, False])
+    assert plain[0] > -0.1
+    assert made[0] == pytest.approx(-math.log(4))
+    assert made[1:].tolist() == plain[1:].tolist(), (
+        "not a gift to the truncated caption that misses"
+    )
+
+
+def test_training_gives_no_reward_for_a_caption_without_end() -> None:
+    """Three words fill the caption: "red red red" retrieves as well as "red", but never ends."""
+    rewards = []
+    for words in (1, 3):
+        policy = ToyPolicy(kinds=2)
+        made = training(replace(RECIPE, sizes=[12]), policy)
+
+        def sample(images: Images, *_: Any, policy: Any = policy, words: int = words) -> Samples:
+            texts = [" ".join([REFERENCES[int(kind)][0]] * words) for kind in images]
+            return cast(Samples, policy.samples_of(texts))
+
+        policy.sample = sample  # type: ignore[assignment, method-assign]
+        (figures,) = made.steps()
+        rewards.append(figures.reward)
+    ended, endless = rewards
+    assert ended > -math.log(12) + 0.1
+    assert endless <= -math.log(12) + 1e-9
 
 
 def test_the_running_mean_starts_at_the_first_batch() -> None:

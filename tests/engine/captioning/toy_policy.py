@@ -26,6 +26,10 @@ class ToyPolicy:
     def longest(self) -> int:
         return self._longest
 
+    @property
+    def end(self) -> int:
+        return END
+
     def sample(self, images: Images, temperature: float, generator: torch.Generator) -> Samples:
         assert not self.training
         before = torch.full((len(images),), 3)

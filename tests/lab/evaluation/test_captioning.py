@@ -14,8 +14,6 @@ from backend.lab.evaluation.captioning import (
     BAG_CURRI,
     RECIPES,
     START,
-    Figures,
-    Retrieved,
     Sizes,
     curves,
     evaluate,
@@ -25,6 +23,7 @@ from backend.lab.evaluation.captioning import (
     read_figures,
 )
 from backend.lab.evaluation.captioning_curve import Curve, draw
+from backend.lab.evaluation.captioning_figures import Figures, Retrieved
 
 TINY = Sizes(steps=2, batch=20, scenes=40, held_out=40, every=1)
 
@@ -131,6 +130,21 @@ def test_the_trade_off_is_drawn_for_every_recipe() -> None:
     assert x_1 < x_0, "less true to the left"
     assert y_1 < y_0, "better retrieval at the top"
     assert ElementTree.fromstring(draw([])).tag.endswith("svg")
+
+
+def test_eight_recipes_are_told_apart_by_colour_and_without_it() -> None:
+    made = [Curve(name, [(0.5, 0.8), (0.4, 0.9)], [0, 100]) for name in RECIPES]
+    assert len(made) == 8
+    drawing = ElementTree.fromstring(draw(made))
+    lines = [node for node in drawing.iter() if node.tag.endswith("polyline")]
+    starts = [
+        node.tag
+        for node in drawing.iter()
+        if any(child.text and child.text.endswith("after 0 steps") for child in node)
+    ]
+    assert len({line.get("stroke") for line in lines}) == 8
+    dashes = [line.get("stroke-dasharray") for line in lines]
+    assert len(set(zip(dashes, starts, strict=True))) == 8
 
 
 def test_every_recipe_trains_for_the_given_steps() -> None:

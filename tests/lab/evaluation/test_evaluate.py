@@ -251,11 +251,23 @@ def test_a_detector_is_trained_on_one_generator_and_tested_on_another(
         )
 
 
+def test_each_seed_may_have_its_captioner(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluation, "load_captioner", lambda name, device: name)
+    plan = replace(PLAN, seeds=3, first_seed=40, captioners=("a", "none", "c"))
+    assert [evaluation.captioner_of(plan, seed) for seed in (40, 41, 42)] == ["a", None, "c"]
+    for_all = replace(plan, captioners=("a",))
+    assert {evaluation.captioner_of(for_all, seed) for seed in (40, 41, 42)} == {"a"}
+    embedded = replace(plan, captioners=(), embedded=(MODELS, MODELS / "seed-1"))
+    assert evaluation.captioner_of(embedded, 41) == str(MODELS / "seed-1/scenes-blip-captioner")
+    with pytest.raises(SettingsError, match="2 captioners for 3 seeds"):
+        replace(plan, captioners=("a", "b"))
+
+
 def test_first_steps_are_compared_with_whole_trajectories(
     cache: Path, trajectories: list[Trajectory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fewer_steps, "SPLITS", 2)
-    plan = replace(PLAN, cache=cache, captioner="none")
+    plan = replace(PLAN, cache=cache, captioners=("none",))
     report = fewer_steps.evaluate_steps(plan)
     all_captions = {r.way: r for r in report.results if r.words is None}
     first, exact = all_captions[fewer_steps.FIRST], all_captions[fewer_steps.EXACT]

@@ -74,8 +74,8 @@ def test_several_captioners_have_a_row_each(tmp_path: Path) -> None:
     assert f"| {small} | mined | #3 |" in out.read_text(encoding="utf-8")
 
 
-def test_a_detection_takes_one_captioner() -> None:
+def test_a_detection_takes_one_captioner_or_one_for_each_seed() -> None:
     asked = ["evaluate", "--captioner", "one", "--captioner", "two"]
     done = CliRunner().invoke(program.app, asked)
     assert done.exit_code == 2
-    assert "one captioner" in " ".join(done.stderr.split())
+    assert "2 captioners for 3 seeds" in " ".join(done.stderr.split())
