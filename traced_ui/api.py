@@ -147,6 +147,7 @@ class Actions:
                     "weakest": row.weakest,
                     "specificity": row.specificity,
                     "verdict": row.decision,
+                    "enriches": row.enriches,
                     "note": row.note,
                     "version": row.verdict_version,
                 }

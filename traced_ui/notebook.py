@@ -77,7 +77,8 @@ class NotebookDataset:
     def queue(self, query: str = "", limit: int | None = None) -> pd.DataFrame:
         """Pairs of a queue, most likely wrong first unless the query says otherwise. `query`: the
         part of the queue's address after the ?, such as "p_error_from=0.9&review=all"; `limit`:
-        maximum number of rows. Raises SettingsError."""
+        maximum number of rows. An accepted enrichment is a *correction* that `enriches`: its
+        caption was right. Raises SettingsError."""
         filter = self.workspace.review.filter_of(self.id, from_text(query))
         rows: list[dict[str, Any]] = []
         after = None
@@ -172,6 +173,6 @@ def pair_html(view: PairView, jpeg: bytes) -> Markup:
 
 _COLUMNS = [
     "pair_id", "external_id", "image_path", "caption", "split", "p_error", "s_0", "gain", "icc",
-    "disagreement", "support", "weakest", "specificity", "decision", "corrected_caption", "note",
-    "verdict_version",
+    "disagreement", "support", "weakest", "specificity", "decision", "enriches",
+    "corrected_caption", "note", "verdict_version",
 ]  # fmt: skip

@@ -90,6 +90,7 @@ def _members(group: "DuplicateGroup") -> list[dict[str, Any]]:
             "same_pixels": row.has_same_pixels,
             "p_error": row.p_error,
             "verdict": row.decision,
+            "enriches": row.enriches,
         }
         for picture in group.pictures
         for row in picture.rows

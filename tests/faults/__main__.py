@@ -1,6 +1,7 @@
 """The table of BENCHMARKS.md: `python -m tests.faults --times 100`"""
 
 import argparse
+import sys
 import tempfile
 from pathlib import Path
 
@@ -20,10 +21,15 @@ def main() -> None:
         if given.only not in (None, kind.name):
             continue
         with tempfile.TemporaryDirectory() as folder:
-            done = repeat(kind(), given.times, Path(folder), given.seed)
+            done = repeat(kind(), given.times, Path(folder), given.seed, _print_kills)
         # A loss or a double would have raised.
         print(f"| {done.name} | {done.times} | {done.killed} | 0 | 0 | {done.seconds:.1f} |",
               flush=True)  # fmt: skip
+
+
+def _print_kills(done: int, times: int, killed: int) -> None:
+    """One line per kill on standard error: some kinds take half an hour for a hundred."""
+    print(f"{done} of {times}, {killed} before the end", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

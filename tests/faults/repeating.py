@@ -2,6 +2,7 @@
 
 import random
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +20,13 @@ class Outcome:
     seconds: float
 
 
-def repeat(scenario: Scenario, times: int, folder: Path, seed: int = 0) -> Outcome:
+#: Called after each checked kill with (times so far, of how many, killed before the end).
+Report = Callable[[int, int, int], None]
+
+
+def repeat(
+    scenario: Scenario, times: int, folder: Path, seed: int = 0, report: Report | None = None
+) -> Outcome:
     """Kill at moments drawn evenly over the time that the work takes; check; do it again to its
     end; check. Raises AssertionError, with the folder left as it was, at the first that fails."""
     rng = random.Random(seed)
@@ -36,10 +43,12 @@ def repeat(scenario: Scenario, times: int, folder: Path, seed: int = 0) -> Outco
         seconds = min(seconds, finished(lambda: scenario.work(working)))
         scenario.check_end(working)
     caught = 0
-    for _ in range(times):
+    for done in range(1, times + 1):
         copied(prepared, working)
         caught += killed(lambda: scenario.work(working), rng.uniform(0, seconds))
         scenario.check(working)
         finished(lambda: scenario.work(working))
         scenario.check_end(working)
+        if report is not None:
+            report(done, times, caught)
     return Outcome(scenario.name, times, caught, seconds)

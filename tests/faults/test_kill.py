@@ -17,3 +17,4 @@ def test_nothing_is_lost_or_doubled(name: str) -> None:
     status, printed, reported = programs.run(arguments, os.environ)
     assert status == 0, reported[-3000:]
     assert f"| {name} | 1 |" in printed
+    assert "1 of 1, " in reported  # one line per kill: a hundred take half an hour

@@ -11,7 +11,8 @@ from db.queries import suggestions as suggestion_queries
 from db.queries.suggestions import NewSuggestion
 from tests.traced_ui.test_read_ahead import Reader
 from traced_ui.api import Actions
-from traced_ui.review_actions import ReviewActions
+from traced_ui.notebook import NotebookDataset, pair_html
+from traced_ui.review_actions import ReviewActions, drawn_pair
 
 
 def suggest(workspace: Workspace, pair_id: int) -> dict[str, int]:
@@ -77,6 +78,23 @@ def test_programs_are_told_that_a_verdict_enriches(page: Reader) -> None:
     ]
     assert [answer["enriches"] for answer in answers] == [True, False]
     assert not api.pair(first)["enriches"]
+
+
+def test_lists_and_notebooks_tell_an_enrichment_from_a_correction(page: Reader) -> None:
+    workspace, first = page.actions.workspace, page.session.pair_id
+    ids = suggest(workspace, first)
+    page.press("enrich-1")
+    (listed,) = Actions(workspace).queue("pairs", review="decided")["pairs"]
+    assert (listed["verdict"], listed["enriches"]) == ("correction", True)
+    table = NotebookDataset(workspace, 1).queue("review=decided")
+    assert table[["decision", "enriches"]].values.tolist() == [["correction", True]]
+    view = page.view(first)
+    assert "verdict <b>enriched</b>: " in pair_html(view, b"")
+    # The button that says *Correct it* is not the one that was pressed.
+    assert 'aria-pressed="true"' not in drawn_pair(view).stage
+    page.press("undo")
+    Actions(workspace).decide(first, 2, "correction", suggestion_id=ids["a correction"])
+    assert "verdict <b>correction</b>: " in pair_html(page.view(first), b"")
 
 
 def test_an_enrichment_accepted_in_a_post_is_no_error(page: Reader) -> None:
