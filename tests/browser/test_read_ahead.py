@@ -248,4 +248,4 @@ def test_corrections_are_judged_while_one_looks_at_their_pair(page: Page, site: 
         re.compile(r"· p .+ → "), timeout=60_000
     )
     expect(page.locator("#traced-stage [data-unjudged]")).to_have_count(0)
-    assert pair_of(page) == pair
+    assert pair_of(page) == str(pair)
