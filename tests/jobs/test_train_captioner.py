@@ -168,8 +168,8 @@ def test_self_retrieval_may_train_what_the_sender_sees(
         again = recipe_of(parts, language_model=None, captioner=str(captioner), epochs=0.1)
         trained(workspace, tmp_path / "again", again)
         (tmp_path / "again" / "training" / "cleaned.pt").unlink()
-    one, two = (tmp_path / "again" / "training").glob("vectors-*.npy")
-    assert not np.allclose(np.load(one), np.load(two))
+    first, second = (tmp_path / "again" / "training").glob("vectors-*.npy")
+    assert not np.allclose(np.load(first), np.load(second))
 
 
 def test_a_blip_captioner_is_trained_on_both_sides(
