@@ -100,8 +100,8 @@
       const answer = response?.ok ? await response.json() : {};
       if (stage()?.dataset.pair !== pair) return;
       if (answer.steps) { morph(host("#traced-chart"), answer.chart); morph(host("#traced-steps"), answer.steps); }
-      const offers = document.querySelector("#traced-stage ol.suggestions");
-      if (offers && answer.offers) { morph(offers, answer.offers); delete offers.dataset.unjudged; }
+      const list = document.querySelector("#traced-stage ol.suggestions");
+      if (list && answer.suggestions) { morph(list, answer.suggestions); delete list.dataset.unjudged; }
     }, LOOKED_AT);
   }
   onRedraw("#traced-steps [data-first-step]", complete);

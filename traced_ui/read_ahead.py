@@ -23,7 +23,7 @@ from traced_ui.login import curator_of
 from traced_ui.messages import explained, note
 from traced_ui.page_sessions import PageSession
 from traced_ui.review_actions import OPEN_ELSEWHERE, ReviewActions, drawn_pair
-from traced_ui.review_page import offers
+from traced_ui.review_page import suggestion_items
 from traced_ui.templates import render
 
 #: Number of prefetched pairs: at 500 ms per response, enough for ten verdicts a second.
@@ -91,7 +91,7 @@ def with_later_steps(actions: ReviewActions, session: PageSession, shown: Shown)
     Without the session's lock: no verdict waits for it. The first step stays on the page if the
     models are busy or anything is wrong with them, the pair or its picture.
     """
-    nothing: dict[str, Any] = {"chart": None, "steps": None, "offers": None}
+    nothing: dict[str, Any] = {"chart": None, "steps": None, "suggestions": None}
     try:
         before = actions.view_of(session, shown.pair)
         if before.dataset_id != session.dataset_id:
@@ -103,7 +103,7 @@ def with_later_steps(actions: ReviewActions, session: PageSession, shown: Shown)
         parts = drawn_pair(view, step)
     except TracedError:
         return nothing
-    known = {**nothing, "offers": offers(view, view.suggestions)}
+    known = {**nothing, "suggestions": suggestion_items(view, view.suggestions)}
     if before.trajectory is not None and before.trajectory.whole:
         return known  # chart and steps are on the page
     return {**known, "chart": parts.chart, "steps": parts.steps}

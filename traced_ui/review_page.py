@@ -182,20 +182,16 @@ def _in_common(filter: Mapping[str, str], like: str) -> str:
 
 
 #: Corrections on the page, one key each.
-OFFERS = 3
+SUGGESTIONS_SHOWN = 3
 
 
-def offers(view: PairView, suggestions: Sequence[SuggestionView]) -> Markup:
+def suggestion_items(view: PairView, suggestions: Sequence[SuggestionView]) -> Markup:
     """The items of the list of suggested corrections."""
-    return Markup("").join(
-        render(
-            "review/suggestion.html",
-            place=place,
-            suggestion=suggestion,
-            changes=readable(view.caption, suggestion.caption),
-        )
-        for place, suggestion in enumerate(suggestions[:OFFERS], 1)
-    )
+    listed = [
+        (suggestion, readable(view.caption, suggestion.caption))
+        for suggestion in suggestions[:SUGGESTIONS_SHOWN]
+    ]
+    return render("review/suggestions.html", listed=listed)
 
 
 def stage(
@@ -220,10 +216,10 @@ def stage(
         decisions=DECISIONS,
         correction=None if correction is None else difference(view.caption, correction),
         suggestions=bool(suggestions),
-        offers=offers(view, suggestions),
+        suggestion_items=suggestion_items(view, suggestions),
         is_unjudged=any(
             suggestion.p_before is not None and suggestion.p_after is None
-            for suggestion in suggestions[:OFFERS]
+            for suggestion in suggestions[:SUGGESTIONS_SHOWN]
         ),
         why=_why(view),
         specificity=specificity.line(view),

@@ -35,7 +35,7 @@ from backend.jobs.classifiers import (
     suspects_by,
 )
 from backend.jobs.dataset_pairs import prepare_scorer
-from backend.jobs.later_steps import judge_offers, unjudged, whole_of
+from backend.jobs.later_steps import judge_suggestions, unjudged, whole_of
 from backend.jobs.reports import CorrectionReport, DryRun, DryRunQuestion
 from backend.jobs.session_run import scored_by_this_model
 from backend.jobs.stored_suggestions import in_order, to_save
@@ -236,15 +236,15 @@ class PairCorrector:
 
     def judge_rest(self, row: QueueRow) -> None:
         """Compute the probabilities of corrections that were prepared without, for a rule."""
-        offers = unjudged(self.store, self.run, row.pair_id)
-        image = self._image(row) if offers else None
+        waiting = unjudged(self.store, self.run, row.pair_id)
+        image = self._image(row) if waiting else None
         if image is None:
             return
         with self.store.reading() as session:
             pair = pair_queries.get_pair(session, row.pair_id)
         with self.engine.lock:
             state = self.engine.scorer.of_pair(self.engine.encode([image])[0], row.pair_id)
-        judge_offers(self.store, self.engine, self.run, pair, image, state, offers)
+        judge_suggestions(self.store, self.engine, self.run, pair, image, state, waiting)
 
     def _image(self, row: QueueRow) -> Image.Image | None:
         try:

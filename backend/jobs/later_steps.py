@@ -53,33 +53,33 @@ def unjudged(store: Store, run: RunRow, pair_id: int) -> list[SuggestionRow]:
     return [row for row in listed if row.p_before is not None and row.p_after is None]
 
 
-def judge_offers(
+def judge_suggestions(
     store: Store,
     engine: Engine,
     run: RunRow,
     pair: PairRow,
     image: Image.Image,
     state: ImageState,
-    offers: Sequence[SuggestionRow],
+    suggestions: Sequence[SuggestionRow],
 ) -> bool:
     """Compute and store the probability of error of each of the pair's corrections, by the
     classifier in use; returns whether there is one. `state`: as for `whole_of`."""
     classifier = classifier_in_use(store, pair.dataset_id)
-    if classifier is None or not offers:
+    if classifier is None or not suggestions:
         return False
     trajectories = engine.trajectories(
-        [(state, offer.caption) for offer in offers],
+        [(state, suggestion.caption) for suggestion in suggestions],
         exploring=as_far_as_read(classifier, exploring_of(run)),
     )
     with engine.lock:
         reader = listened_to(engine, classifier)
-        trajectories = with_expectations(reader, [image] * len(offers), trajectories)
+        trajectories = with_expectations(reader, [image] * len(suggestions), trajectories)
     rows = [
         NewSuggestion(
-            pair.id, offer.proposer, offer.caption, offer.s_before, offer.s_after, pair.p_error,
-            p_after, offer.run_id, offer.similarity, offer.provenance, offer.kind,
+            pair.id, row.proposer, row.caption, row.s_before, row.s_after, pair.p_error, p_after,
+            row.run_id, row.similarity, row.provenance, row.kind,
         )
-        for offer, p_after in zip(offers, probabilities(classifier, trajectories), strict=True)
+        for row, p_after in zip(suggestions, probabilities(classifier, trajectories), strict=True)
     ]  # fmt: skip
     with store.writing() as session:
         suggestion_queries.save_suggestions(session, rows)

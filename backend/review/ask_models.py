@@ -26,7 +26,7 @@ from backend.jobs.classifiers import (
 )
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.known_pictures import check_picture, check_picture_of
-from backend.jobs.later_steps import judge_offers, unjudged, whole_of
+from backend.jobs.later_steps import judge_suggestions, unjudged, whole_of
 from backend.jobs.nonce_pools import nonce_pools
 from backend.jobs.stored_trajectories import exploring_of, to_trajectory
 from backend.jobs.suggest import suggest_for
@@ -97,8 +97,8 @@ def complete(store: Store, engine: Engine, pair_id: int) -> bool:
         row = trajectory_queries.get_trajectory(session, pair_id, run.id) if run else None
     if run is None or row is None:
         return False
-    offers = unjudged(store, run, pair_id)
-    if row.whole and not offers:
+    waiting = unjudged(store, run, pair_id)
+    if row.whole and not waiting:
         return False
     image = _opened(store, pair_id)
     if not engine.lock.acquire(timeout=PATIENCE):
@@ -107,7 +107,7 @@ def complete(store: Store, engine: Engine, pair_id: int) -> bool:
         prepare_scorer(store, engine, pair.dataset_id)
         state = engine.scorer.of_pair(engine.encode([image])[0], pair_id)
         whole_of(store, engine, run, pair_id, state, to_trajectory(pair.caption, row))
-        is_judged = judge_offers(store, engine, run, pair, image, state, offers)
+        is_judged = judge_suggestions(store, engine, run, pair, image, state, waiting)
     finally:
         engine.lock.release()
     return is_judged or not row.whole

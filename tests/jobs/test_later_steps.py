@@ -12,7 +12,7 @@ from backend import loaded_models
 from backend.datasets.images import load_image
 from backend.engine.correction import judge
 from backend.engine.detection.classifier import Calibration, Classifier
-from backend.engine.detection.families import EIGHT_SIGNS, S_0, NineSigns
+from backend.engine.detection.families import EIGHT_SIGNS, S_0, Model, NineSigns
 from backend.engine.trajectories import depth, driver
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
@@ -220,9 +220,9 @@ def test_new_captions_are_judged_by_their_first_step_where_no_more_is_read(
 
     monkeypatch.setattr(judge, "run_trajectories", run)
     monkeypatch.setattr(loaded_models, "run_trajectories", run)
-    offers = [offer for pair in range(1, COUNT + 1) for offer in workspace.review.suggest(pair)]
+    suggested = [offer for pair in range(1, COUNT + 1) for offer in workspace.review.suggest(pair)]
     # Corrections are proposed from whole trajectories, and judged by first steps.
-    assert offers
+    assert suggested
     assert far.count(True) == COUNT
     assert far.count(False) > 0
     far.clear()
@@ -257,8 +257,10 @@ def test_new_captions_are_judged_by_their_first_step_where_no_more_is_read(
 def test_later_steps_are_left_out_only_if_the_probability_does_not_depend_on_them(
     kind: str,
 ) -> None:
-    model = {"s_0 alone": S_0, "eight signs": EIGHT_SIGNS, "nine signs": NineSigns()}[kind]
-    whole = Classifier(model, Calibration())
+    models: dict[str, Model] = {
+        "s_0 alone": S_0, "eight signs": EIGHT_SIGNS, "nine signs": NineSigns(),
+    }  # fmt: skip
+    whole = Classifier(models[kind], Calibration())
     exploring = Exploring(lazy=2)
     assert as_far_as_read(None, exploring) == exploring
     needs = kind == "nine signs"

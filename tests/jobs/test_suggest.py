@@ -67,17 +67,17 @@ def test_only_first_corrections_are_judged_before_somebody_looks(
         listed[ahead] = {n: review.open_pair(n).suggestions for n in range(1, COUNT + 1)}
         if ahead is None:
             workspace.store.close()
-    several = [n for n, offers in listed[1].items() if len(offers) > 1]
+    several = [n for n, rows in listed[1].items() if len(rows) > 1]
     assert len(several) > 1, "or there is nothing to test"
-    for n, offers in listed[1].items():
+    for n, rows in listed[1].items():
         everything = listed[None][n]
-        assert [o.caption for o in offers] == [o.caption for o in everything]
-        assert [o.p_after is None for o in offers] == [False, True, True][: len(offers)]
+        assert [o.caption for o in rows] == [o.caption for o in everything]
+        assert [o.p_after is None for o in rows] == [False, True, True][: len(rows)]
         assert review.complete(n) == (n in several)
         opened = review.open_pair(n).suggestions
         p_after = [o.p_after for o in everything]
         assert [o.p_after for o in opened] == pytest.approx(p_after, abs=1e-5)
-        assert [o.id for o in opened] == [o.id for o in offers]
+        assert [o.id for o in opened] == [o.id for o in rows]
         assert not review.complete(n), "nothing is left to compute"
     workspace.store.close()
 

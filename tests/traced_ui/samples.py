@@ -290,6 +290,9 @@ DRAWN: dict[str, Callable[[str], str]] = {
         pair(text), 1, (suggestion(text), suggestion(text, s_after=0.1)), (8, 9)
     ),
     "review/facts.html": lambda text: review_page.stage(pair(text, image_size=None), 0, (), ()),
+    "review/suggestions.html": lambda text: review_page.suggestion_items(
+        pair(text), (suggestion(text), suggestion(text))
+    ),
     "review/suggestion.html": lambda text: review_page.stage(
         pair(text, decision=None, may_ask=""), 0, (suggestion(text),), ()
     ),

@@ -19,7 +19,7 @@ from tests.traced_ui.test_review import Page, Request, decisions
 from traced_ui.markup import percent
 from traced_ui.read_ahead import DEPTH, Batch, Shown, answer, with_later_steps
 from traced_ui.review_actions import ReviewActions, drawn_pair
-from traced_ui.review_page import offers, stage
+from traced_ui.review_page import stage, suggestion_items
 from traced_ui.server import create_app
 from traced_ui.steps import steps_list
 
@@ -250,7 +250,7 @@ def test_the_later_steps_of_the_pair_on_the_page_come_without_its_lock(
     pair = page.session.pair_id
     assert pair is not None
     shown = Shown(session="one", pair=pair)
-    nothing = {"chart": None, "steps": None, "offers": None}
+    nothing = {"chart": None, "steps": None, "suggestions": None}
     assert with_later_steps(actions, page.session, shown) == nothing
 
     free: list[bool] = []
@@ -275,7 +275,7 @@ def test_the_later_steps_of_the_pair_on_the_page_come_without_its_lock(
 
     scored = replace(page.view(pair), trajectory=trajectory("a red dog", [0.1, -0.2, 0.1], 0.5))
     monkeypatch.setattr(actions, "view_of", lambda *_: scored)
-    known = {**nothing, "offers": offers(scored, scored.suggestions)}
+    known = {**nothing, "suggestions": suggestion_items(scored, scored.suggestions)}
     assert with_later_steps(actions, page.session, shown) == known, (
         "its trajectory is whole already"
     )
@@ -290,7 +290,7 @@ def test_corrections_without_a_probability_say_so_to_the_page(actions: ReviewAct
     assert "data-unjudged" not in stage(view, 0, [judged], ())
     drawn = stage(view, 0, [judged, waiting], ())
     assert "data-unjudged" in drawn
-    assert offers(view, [judged, waiting]) in drawn
+    assert suggestion_items(view, [judged, waiting]) in drawn
     assert drawn.count(f"p {percent(0.9)} → ") == 1
     # Without a classifier there is nothing to compute.
     assert "data-unjudged" not in stage(view, 0, [replace(waiting, p_before=None)], ())

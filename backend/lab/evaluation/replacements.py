@@ -173,11 +173,14 @@ def _all_gains(
     )
     captions = [pairs.captions[row] for row in rows]
     models = {"revision": scorer.info.revision, "captioner": captioner.identity, "top": TOP}
+
+    def gains(source: str) -> _Gains:
+        return list(gains_of(scorer, captioner, pairs, rows, source, spread))
+
     made = {}
     for source in SOURCES:
-        asked = partial(gains_of, scorer, captioner, pairs, rows, source, spread)
         key = {**what, **models, "of": "replacement gains", "source": source}
-        made[source] = cached_words(cache, key, captions, lambda asked=asked: list(asked()))
+        made[source] = cached_words(cache, key, captions, partial(gains, source))
     return made
 
 
