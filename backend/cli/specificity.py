@@ -149,9 +149,15 @@ def boost(
             report, as_json,
             f"{report.looked_at} pairs: {counted or 'none'}. {report.struck} invented phrases "
             f"removed. {report.requests} questions asked, {report.answers_kept} answered from "
-            "before. "
-            + report.stopped,
+            f"before. {_calibration(report.calibrated_on)} {report.stopped}".rstrip(),
         )  # fmt: skip
+
+
+def _calibration(phrases: int) -> str:
+    """What the guard's rule is based on."""
+    if phrases:
+        return f"The guard was calibrated on {phrases} phrases of the dataset's captions."
+    return "Too few captions to calibrate the guard on: it used its default rule."
 
 
 def _sent(preview: "BoostDryRun") -> str:

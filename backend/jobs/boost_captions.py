@@ -5,31 +5,21 @@ model's answers are cached: if interrupted, the same command resumes and pays fo
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from backend.engine import memory
-from backend.engine.captions import Caption
 from backend.engine.correction import boosting
-from backend.engine.correction.boosting import Boost, Booster, Doubt, Doubts, Guarded
-from backend.engine.correction.striking import without
+from backend.engine.correction.boosting import Boost, Booster, Guarded
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
-from backend.engine.expectation import with_expectations
 from backend.engine.language_models import ChatEndpoint, ChatModel
-from backend.engine.phrases.attribution import PhraseScore, attribute_phrases
-from backend.engine.phrases.nonce import Nonces
-from backend.engine.phrases.spans import Phrase
 from backend.errors import BudgetSpent, SettingsError
-from backend.jobs.classifiers import as_far_as_read, listened_to, probabilities, suspects_by
 from backend.jobs.correct_queue import PairCorrector
-from backend.jobs.nonce_pools import nonce_pools
+from backend.jobs.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
 from backend.jobs.specificity import Judge
 from backend.jobs.stored_suggestions import to_save
-from backend.jobs.stored_trajectories import exploring_of
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -42,13 +32,8 @@ from db.queries.pairs import PairRow
 from db.queries.queue import QueueFilter, QueueRow
 from db.queries.suggestions import Attempt
 
-#: Captions more likely wrong than this are not blended with others.
-WRONG_FROM = 0.5
 _PAGE = 24
 _CHARACTERS_A_TOKEN, _TOKENS_A_PICTURE = 4, 800
-
-#: Phrases of (case, caption) with their attribution; its `pas` is None if not computable.
-Attribute = Callable[[CorrectionContext, str], Sequence[PhraseScore]]
 
 
 def boost(
@@ -58,13 +43,17 @@ def boost(
     booster: Booster,
     limit: int | None = None,
     progress: Progress = no_progress,
+    calibrate: bool = True,
 ) -> BoostReport:
     """Ask for richer captions of every scored pair that matches the filter, in its order.
 
+    `calibrate`: first fit the guard's rule to people's captions, unless that has been done.
     Stops early, and reports it, if the budget is spent. Raises ModelUnavailable if a model is
     unreachable and SettingsError if specificity has not been measured; finished work is kept.
     """
     work = BoostWork(store, engine, filter.dataset_id, booster)
+    if calibrate:
+        work.doubts.calibrate(work.captions, progress)
     outcomes: Counter[str] = Counter()
     done, struck, stopped = 0, 0, ""
     with store.reading() as session:
@@ -85,6 +74,7 @@ def boost(
     return BoostReport(
         filter.dataset_id, done, dict(outcomes), struck, spending.requests, spending.kept,
         spending.tokens_in, spending.tokens_out, spending.cost, stopped,
+        work.doubts.rule.phrases,
     )  # fmt: skip
 
 
@@ -159,8 +149,7 @@ class BoostWork:
                 )
         self.corrector = PairCorrector(store, engine, dataset_id, None)
         self.judge = Judge(store, engine, dataset_id)
-        scorer = engine.scorer
-        self._nonces = Nonces(scorer.reader, nonce_pools(engine))
+        self.doubts = PictureDoubts(store, engine, self.corrector, dataset_id, self.judge.scale)
         kinds = ",".join(kind[0] for kind in booster.kinds)
         self.name = f"{booster.proposer(booster.kinds[-1])[:50]} ({kinds})"
 
@@ -261,18 +250,7 @@ class BoostWork:
         reader = self.engine.scorer.reader
         with self.engine.lock:
             read = reader.words_read(boost.caption)
-            return boosting.guard(boost, captions, self.doubts_of(context), read)
-
-    def doubts_of(self, context: CorrectionContext) -> Doubts:
-        """A function that judges phrases of a caption against the picture of `context`."""
-        return lambda text, phrases: doubts(
-            self.engine, self.corrector, context, text, phrases, self._attribute, self.judge.scale
-        )
-
-    def _attribute(self, context: CorrectionContext, text: str) -> Sequence[PhraseScore]:
-        scorer = self.engine.scorer
-        scores = attribute_phrases(scorer, [(context.state, Caption.parse(text))], self._nonces)
-        return next(scores)[1]
+            return boosting.guard(boost, captions, self.doubts.of(context), read, self.doubts.rule)
 
     def judged(
         self, row: QueueRow, context: CorrectionContext, boost: Boost, guarded: Guarded
@@ -318,49 +296,6 @@ def _pairs_of(boost: Boost, sources: Sequence[tuple[int, str]]) -> tuple[int, ..
     """The pairs whose captions were asked about; of equal captions the first."""
     pair_of = {text: pair_id for pair_id, text in reversed(sources)}
     return tuple(dict.fromkeys(pair_of[text] for text in boost.sources if text in pair_of))
-
-
-def doubts(
-    engine: Engine,
-    corrector: PairCorrector,
-    context: CorrectionContext,
-    text: str,
-    phrases: Sequence[Phrase],
-    attribute: Attribute,
-    scale: float,
-) -> list[Doubt]:
-    """Evidence from the picture against these phrases: their attribution in logits (`scale`: logits
-    per unit of s), the suspect scores of their words, and the drop in the probability of error
-    when each phrase is removed."""
-    if not phrases:
-        return []
-    support = {
-        (score.phrase.start, score.phrase.end): None if score.pas is None else scale * score.pas
-        for score in attribute(context, text)
-    }
-    shorter = [without(text, phrase.start, phrase.end) for phrase in phrases]
-    trajectories = engine.trajectories(
-        [(context.state, variant) for variant in (text, *shorter)],
-        exploring=as_far_as_read(corrector.classifier, exploring_of(corrector.run), words=True),
-    )
-    reader = listened_to(engine, corrector.classifier)
-    with engine.lock:
-        trajectories = with_expectations(reader, [context.image] * len(trajectories), trajectories)
-    p = np.array(probabilities(corrector.classifier, trajectories) if corrector.classifier else
-                 np.zeros(len(trajectories)))  # fmt: skip
-    suspects = suspects_by(
-        corrector.classifier, trajectories[0], float(p[0]) if corrector.classifier else None
-    )
-    doubts = []
-    for phrase, after in zip(phrases, p[1:], strict=True):
-        inside = [w.score for w in suspects if w.start < phrase.end and w.end > phrase.start]
-        doubts.append(
-            Doubt(
-                phrase.start, phrase.end, support.get((phrase.start, phrase.end)),
-                max(inside, default=0.0), float(p[0] - after),
-            )
-        )  # fmt: skip
-    return doubts
 
 
 def _looks_wrong(row: QueueRow) -> bool:

@@ -220,7 +220,7 @@ class Jobs:
         with self._store.reading() as session:
             dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
         queue = QueueFilter(dataset_id, among=(pair_id,))
-        report = self.boost(queue, self.booster(boosting.KINDS))
+        report = self.boost(queue, self.booster(boosting.KINDS), calibrate=False)  # somebody waits
         return report.stopped or next(iter(report.outcomes), "nothing to enrich")
 
     def classifiers(self, dataset_id: int) -> list[ClassifierView]:

@@ -187,7 +187,8 @@ class CorrectionReport:
 class BoostReport:
     """`outcomes`: how many pairs ended as *offered*, *no better*, *refused by the guard*, *looks
     wrong*, *nothing to blend*, *unreadable*, *asked before*, …; `struck`: phrases that the
-    guard removed. `stopped`: why it stopped before the end of the queue."""
+    guard removed. `stopped`: why it stopped before the end of the queue. `calibrated_on`: number of
+    phrases of people's captions that the guard's rule was fitted to, 0 for the default rule."""
 
     dataset_id: int
     looked_at: int
@@ -199,6 +200,7 @@ class BoostReport:
     tokens_out: int
     cost: float
     stopped: str = ""
+    calibrated_on: int = 0
 
 
 @dataclass(frozen=True)

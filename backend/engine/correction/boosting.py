@@ -11,7 +11,7 @@ before and more specific. Phrases written by people are never removed because of
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -27,6 +27,7 @@ from backend.engine.correction.anchoring import (
     misplaced_negations,
     unsupported,
 )
+from backend.engine.correction.doubting import DEFAULT, DoubtRule, Doubts
 from backend.engine.correction.said import Said, left_out, new_phrases, said_in
 from backend.engine.correction.shortening import is_sentence
 from backend.engine.correction.striking import shortened, without
@@ -34,7 +35,6 @@ from backend.engine.english import FUNCTION_WORDS
 from backend.engine.language_models import Answer, ChatModel, Question
 from backend.engine.language_models.question import harmless
 from backend.engine.languages import LATIN_LANGUAGES, MIXED, UNKNOWN, language_of
-from backend.engine.phrases.spans import Phrase
 from backend.errors import Unreadable
 
 Kind = Literal["blend", "visual", "holistic"]
@@ -44,8 +44,8 @@ VERSIONS: dict[Kind, int] = {"blend": 1, "visual": 1, "holistic": 1}
 MOST_CAPTIONS, MOST_WORDS = 8, 60
 #: A run of this many words copied from a prompt's examples is not a description of the picture.
 _COPIED = 6
-#: Maximum number of phrases removed because of the picture, and the thresholds for doubt.
-MOST_STRUCK, SUSPECT, DROP, UNSUPPORTED = 3, 0.5, 0.1, -0.2
+#: Maximum number of phrases removed because of the picture.
+MOST_STRUCK = 3
 #: Maximum increase in probability of error, and minimum gain in specificity.
 P_SLACK, LEAST_GAIN = 0.05, 0.2
 #: Specificity that a word from no source costs an enrichment in their order: four of them outweigh
@@ -257,38 +257,6 @@ def _copies(text: str, prompt: str, sources: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Doubt:
-    """Evidence against a phrase (characters start:end). `support`: its attribution in the
-    scorer's logits (s times its scale), None if it cannot be computed; `suspect`: the highest
-    suspect score of its words; `drop`: the decrease in the caption's probability of error without
-    it. Slightly negative support does not count: half of the correct phrases at the end of a
-    caption have it."""
-
-    start: int
-    end: int
-    support: float | None
-    suspect: float
-    drop: float
-
-    @property
-    def doubtful(self) -> bool:
-        return (
-            (self.support is not None and self.support <= UNSUPPORTED)
-            or self.suspect >= SUSPECT
-            or self.drop >= DROP
-        )
-
-    @property
-    def strength(self) -> tuple[float, float, float]:
-        """Sort key; larger is more doubtful."""
-        return self.drop, self.suspect, -(self.support or 0.0)
-
-
-#: Maps a caption and some of its phrases to the evidence against each.
-Doubts = Callable[[str, Sequence[Phrase]], Sequence[Doubt]]
-
-
-@dataclass(frozen=True)
 class Guarded:
     """A proposal after the guard. `caption`: "" if `refused`. `struck`: what was removed and why,
     with offsets into the text before each removal; `anchored`: share of the caption's words that
@@ -301,13 +269,20 @@ class Guarded:
     notes: tuple[str, ...] = field(default=())
 
 
-def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | None) -> Guarded:
+def guard(
+    boost: Boost,
+    human: Sequence[str],
+    doubts: Doubts,
+    read_words: int | None,
+    rule: DoubtRule = DEFAULT,
+) -> Guarded:
     """Check anchoring, conflicts with human captions, and support by the picture, in this order.
 
     The result still has to pass `keeps`. `human`: the human captions of this picture, the one to
     enrich first; all of its phrases must be kept, except by a Visual, which is written from
     scratch. `read_words`: how many of the caption's words the scorer reads, None for all; the rest
-    cannot be scored and is cut, human-written phrases last.
+    cannot be scored and is cut, human-written phrases last. `rule`: which evidence makes a phrase
+    doubtful.
     """
     text, notes = boost.caption, []
     if boost.kind == "blend" and (added := unsupported(text, boost.sources)):
@@ -327,10 +302,10 @@ def guard(boost: Boost, human: Sequence[str], doubts: Doubts, read_words: int | 
         text = _fitting(text, said, read_words)
     for _ in range(MOST_STRUCK):
         asked = doubts(text, new_phrases(text, said))
-        doubtful = [doubt for doubt in asked if doubt.doubtful]
+        doubtful = [doubt for doubt in asked if rule.doubts(doubt)]
         if not doubtful:
             break
-        worst = max(doubtful, key=lambda doubt: doubt.strength)
+        worst = max(doubtful, key=rule.strength)
         phrase = text[worst.start : worst.end]
         struck.append(
             Unanchored(worst.start, worst.end, phrase, f"the picture does not show '{phrase}'")

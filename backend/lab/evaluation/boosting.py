@@ -24,11 +24,12 @@ from numpy.typing import NDArray
 from backend.datasets.images import load_image
 from backend.engine.correction import prompting
 from backend.engine.specificity.bags import candidate_bags, curated_bags, multimodal, unit
-from backend.engine.specificity.retrieval import recall_at_1
+from backend.engine.specificity.retrieval import recall_among_random, recall_at_1
 from backend.jobs.boost_captions import BoostWork, Considered
 from backend.jobs.specificity import picture_vectors, texts_of
 from backend.lab.chat_server import Respond, chat_server
-from backend.lab.evaluation.specificity import Mark
+from backend.lab.evaluation.specificity import SIZES as BAG_SIZES
+from backend.lab.evaluation.specificity import Mark, RecallRow
 from backend.lab.scenes import blending
 from backend.lab.scenes.bags import rich
 from backend.lab.scenes.caption_reading import claims_of
@@ -43,7 +44,9 @@ from backend.workspace import QueueFilter, Workspace
 
 #: Does not overlap with the seeds of training, the demo and the other evaluations.
 SEED = 7_000_000_000
-CAPTIONS, RATE, SIZE = 5, 0.3, 3
+CAPTIONS, RATE = 5, 0.3
+#: Bag size of the acceptance criteria.
+SIZE = BAG_SIZES[0]
 #: Minimum number of pictures: enough for bags of three, and for training a detector.
 LEAST = 6
 #: Kinds of captions, from least to most detailed.
@@ -90,8 +93,8 @@ class Strikes:
 class BoostingFigures:
     """Results with one set of embedded models.
 
-    * `recall`: R@1 in mined bags of three by kind of caption, over all pictures (if the guard
-      refuses a proposal, the picture keeps its previous caption);
+    * `recall`: R@1 in mined bags of each size and among 99 random pictures, by kind of caption,
+      over all pictures (if the guard refuses a proposal, the picture keeps its previous caption);
     * `claimed`: claims by kind of caption, after the guard unless the kind says otherwise;
     * `outcomes`: number of pairs by outcome; `offered`: number of proposals that pass the guard and
       the judge, by kind; `refused`: proposals that the guard refused;
@@ -104,7 +107,7 @@ class BoostingFigures:
 
     seed: int
     pictures: int
-    recall: dict[str, float]
+    recall: list[RecallRow]
     claimed: dict[str, Claimed]
     strikes: list[Strikes]
     outcomes: dict[str, int]
@@ -115,6 +118,11 @@ class BoostingFigures:
     refused: int
     requests: int
     asked_twice: int
+
+    def share(self, captions: str, size: int = SIZE) -> float:
+        """R@1 of one kind of caption in bags of `size`; 100: among 99 random pictures."""
+        (row,) = (row for row in self.recall if (row.captions, row.size) == (captions, size))
+        return row.recall.share
 
 
 @dataclass(frozen=True)
@@ -247,6 +255,7 @@ def _considered(
     }
     booster = workspace.jobs.booster(["blend", "holistic"])
     work = BoostWork(workspace.store, workspace.engine, dataset, booster)
+    work.doubts.calibrate(work.captions, progress)
     made: dict[int, list[Considered]] = {}
     outcomes: Counter[str] = Counter()
     filter = QueueFilter(dataset, review="all", order="position", among=tuple(first))
@@ -395,19 +404,27 @@ def _claimed(captions: Sequence[tuple[int, str]], true: Sequence[Claims]) -> Cla
 
 def _recall(
     workspace: Workspace, dataset: int, drawn: _Drawn, captions: dict[str, list[str]]
-) -> dict[str, float]:
-    """R@1 by kind of caption, in bags mined with the rich captions as in `evaluate specificity`."""
+) -> list[RecallRow]:
+    """R@1 by kind of caption, in bags mined with the rich captions as in `evaluate specificity`,
+    and RD100."""
     pairs = _pairs(workspace, dataset)
     count = len(drawn.scenes)
     vectors = picture_vectors(workspace.store, workspace.engine, dataset)
     pictures = unit(vectors.of([pairs[i, 0] for i in range(count)]))
     m = multimodal(pictures, texts_of(workspace.engine, drawn.rich))
-    bags = [bag.members for bag in curated_bags(candidate_bags(m, pictures, SIZE))]
     owners: NDArray[np.int64] = np.arange(count)
-    return {
-        kind: recall_at_1(bags, pictures, texts_of(workspace.engine, texts), owners).share
-        for kind, texts in captions.items()
-    }
+    texts = {kind: texts_of(workspace.engine, listed) for kind, listed in captions.items()}
+    rows = []
+    for size in (size for size in BAG_SIZES if size <= count):
+        bags = [bag.members for bag in curated_bags(candidate_bags(m, pictures, size))]
+        rows += [
+            RecallRow(drawn.seed, kind, "mined", size, recall_at_1(bags, pictures, of, owners))
+            for kind, of in texts.items()
+        ]
+    for kind, of in texts.items():
+        among = recall_among_random(pictures, of, owners, drawn.seed)
+        rows.append(RecallRow(drawn.seed, kind, "random", 100, among))
+    return rows
 
 
 # ------------------------------------------------------------------------------- marks and tables
@@ -421,7 +438,7 @@ def marks(results: Sequence[BoostingFigures]) -> list[Mark]:
 
     reached = []
     for lower, higher in (("original", "blend"), ("blend", "holistic")):
-        gaps = [figures.recall[higher] - figures.recall[lower] for figures in results]
+        gaps = [figures.share(higher) - figures.share(lower) for figures in results]
         reached.append(
             Mark(f"R@1 #{SIZE}: {higher} - {lower}", ">= 0.03", formatted(gaps), min(gaps) >= 0.03)
         )
@@ -464,6 +481,19 @@ def marks(results: Sequence[BoostingFigures]) -> list[Mark]:
     return reached
 
 
+def _recall_lines(results: Sequence[BoostingFigures]) -> list[str]:
+    """A table of R@1 with 95% intervals, a row per kind of caption and size."""
+    lines = ["| R@1 | captions | in their bag | 95% interval | seed |", "|---|---|---|---|---|"]
+    for row in (row for figures in results for row in figures.recall):
+        low, high = row.recall.interval
+        where = "RD100" if row.bags == "random" else f"bags of {row.size}"
+        lines.append(
+            f"| {where} | {row.captions} | {row.recall.share:.3f} | {low:.3f} to {high:.3f} | "
+            f"{row.seed} |"
+        )
+    return lines
+
+
 def _share(figures: BoostingFigures, part: str, whole: str) -> float:
     of = sum(getattr(row, whole) for row in figures.strikes)
     return sum(getattr(row, part) for row in figures.strikes) / of if of else float("nan")
@@ -481,16 +511,16 @@ def markdown(report: BoostingReport) -> str:
         for mark in report.marks
     ]
     parts.append("\n".join(lines))
-    lines = ["| captions | number | claims each | false claims | hallucinated | R@1 #3 | seed |",
-             "|---|---|---|---|---|---|---|"]  # fmt: skip
+    lines = ["| captions | number | claims each | false claims | hallucinated | seed |",
+             "|---|---|---|---|---|---|"]  # fmt: skip
     for figures in report.results:
         for kind, of in figures.claimed.items():
-            recall = f"{figures.recall[kind]:.3f}" if kind in figures.recall else ""
             lines.append(
                 f"| {kind} | {of.captions} | {of.each:.2f} | {of.false} | "
-                f"{of.share_hallucinated:.1%} | {recall} | {figures.seed} |"
+                f"{of.share_hallucinated:.1%} | {figures.seed} |"
             )
     parts.append("\n".join(lines))
+    parts.append("\n".join(_recall_lines(report.results)))
     lines = ["| guard, holistic | false | struck | true and new | struck | seed |",
              "|---|---|---|---|---|---|"]  # fmt: skip
     for figures in report.results:

@@ -11,13 +11,13 @@ from backend.engine.correction.anchoring import anchored_share, conflicts, unsup
 from backend.engine.correction.boosting import (
     Boost,
     Booster,
-    Doubt,
     distinct,
     guard,
     joinable,
     keeps,
     make,
 )
+from backend.engine.correction.doubting import Doubt
 from backend.engine.correction.said import left_out, new_phrases, said_in
 from backend.engine.correction.striking import shortened, without
 from backend.engine.language_models import Answer, Question, Spending

@@ -4,7 +4,8 @@ import pytest
 
 from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
-from backend.engine.correction.boosting import Boost, Doubt, Guarded, guard
+from backend.engine.correction.boosting import Boost, Guarded, guard
+from backend.engine.correction.doubting import Doubt
 from backend.engine.correction.negations import denials
 from backend.engine.correction.shortening import is_sentence
 from backend.engine.correction.striking import without

@@ -3,15 +3,22 @@
 from collections import Counter
 from dataclasses import replace
 
+from backend.engine.specificity.retrieval import Recall
 from backend.lab.evaluation import boosting
 from backend.lab.evaluation.boosting import BoostingFigures, BoostingReport, Claimed, Strikes
+from backend.lab.evaluation.specificity import RecallRow
 from backend.lab.scenes.caption_reading import claims_of
 from backend.settings import MODELS
+
+
+def recalls(size: int = 3, **hits: int) -> list[RecallRow]:
+    return [RecallRow(10, kind, "mined", size, Recall(n, 100)) for kind, n in hits.items()]
+
 
 FIGURES = BoostingFigures(
     seed=10,
     pictures=100,
-    recall={"original": 0.80, "blend": 0.86, "holistic": 0.90},
+    recall=recalls(original=80, blend=86, holistic=90),
     claimed={
         "original": Claimed(100, 400, 0, 0),
         "visual, raw": Claimed(100, 900, 40, 25),
@@ -38,7 +45,7 @@ def test_marks_are_reached_by_every_training_or_not_at_all() -> None:
         human=1,
         others=1,
         asked_twice=1,
-        recall={"original": 0.8, "blend": 0.82, "holistic": 0.83},
+        recall=recalls(original=80, blend=82, holistic=83),
     )
     missed = [mark.what for mark in boosting.marks([FIGURES, worse]) if not mark.reached]
     assert missed == [
@@ -59,6 +66,17 @@ def test_the_tables_say_what_was_not_measured_and_which_mark_is_missed() -> None
     assert "| claims of the caption itself lost after the guard | 0 | 3 | **no** |" in text
     assert "| hallucinated captions: holistic after the guard against raw visual | <= -40% | -75%" \
         in text  # fmt: skip
+
+
+def test_larger_bags_and_random_pictures_are_reported_beside_bags_of_three() -> None:
+    rows = [*FIGURES.recall, *recalls(7, blend=60), RecallRow(10, "blend", "random", 100,
+                                                              Recall(70, 100))]  # fmt: skip
+    more = replace(FIGURES, recall=rows)
+    assert more.share("blend") == 0.86
+    assert more.share("blend", 7) == 0.6
+    text = boosting.markdown(BoostingReport([more], boosting.marks([more])))
+    assert "| bags of 7 | blend | 0.600 | 0.502 to 0.691 | 10 |" in text
+    assert "| RD100 | blend | 0.700 | " in text
 
 
 def test_strikes_are_counted_by_kind_and_what_people_said_is_not() -> None:
@@ -85,5 +103,8 @@ def test_the_real_boost_is_asked_over_http() -> None:
     assert figures.requests > 0
     assert figures.asked_twice == 0
     assert figures.human == 0
-    assert set(figures.recall) == {"original", "blend", "holistic"}
+    # Six pictures: no bags of seven, and all others instead of 99.
+    assert {(row.captions, row.size) for row in figures.recall} == {
+        (kind, size) for kind in ("original", "blend", "holistic") for size in (3, 5, 100)
+    }
     assert figures.claimed["original"].false == figures.claimed["blend"].false == 0

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from backend.engine.correction.boosting import Boost, Doubt, guard
+from backend.engine.correction.boosting import Boost, guard
+from backend.engine.correction.doubting import Doubt
 from backend.engine.phrases.spans import Phrase
 from backend.lab.evaluation.boosting import Claims, _with_implied
 from backend.lab.scenes import blending

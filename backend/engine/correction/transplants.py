@@ -1,0 +1,86 @@
+"""Phrases moved between captions: examples of mostly true and mostly false additions.
+
+A part of a caption ends with an object: "A dog", " on a red bench", " in the park". To a caption
+is added a part of another caption of the same picture, and in its place one of another picture's.
+Of the only caption of a picture, the last part serves: it is there, or exchanged for the other's.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from backend.engine.correction.said import new_phrases, said_in
+from backend.engine.phrases.spans import Phrase, phrases_of
+
+_TRIES = 10
+
+
+@dataclass(frozen=True)
+class Added:
+    """A caption with an addition: `phrases` are what it adds."""
+
+    text: str
+    phrases: tuple[Phrase, ...]
+
+
+def parts_of(caption: str) -> list[str]:
+    """The parts of a caption, each ending with an object; what follows the last is left out.
+
+    >>> parts_of("A dog on a red bench.")
+    ['A dog', ' on a red bench']
+    """
+    parts, last = [], 0
+    for phrase in phrases_of(caption):
+        if phrase.kind == "object":
+            parts.append(caption[last : phrase.end])
+            last = phrase.end
+    return parts
+
+
+def transplants(
+    captions: Sequence[str], others: Sequence[str], rng: random.Random
+) -> tuple[Added | None, Added | None]:
+    """(with a part of the same picture's captions, with one of `others`), each None if nothing is
+    added by any of a few random parts. `captions`: of one picture, the one to add to first;
+    `others`: of other pictures."""
+    said, parts = said_in(captions), parts_of(captions[0])
+    if len(captions) > 1:
+        before = captions[0].rstrip().rstrip(".")
+        same = _first_added(before, captions[1:], captions[:1], rng)
+    elif len(parts) > 1:
+        before = "".join(parts[:-1])
+        text = before + parts[-1] + "."
+        same = _added(text, new_phrases(text, said_in([before])))
+    else:
+        return None, None
+    # Something of which none of the picture's captions speaks.
+    for _ in range(_TRIES):
+        text = _joined(before, rng.choice(parts_of(rng.choice(others)) or [""]))
+        phrases = new_phrases(text, said)
+        if any(phrase.kind == "object" for phrase in phrases):
+            return same, _added(text, phrases)
+    return same, None
+
+
+def _first_added(
+    before: str, sources: Sequence[str], said: Sequence[str], rng: random.Random
+) -> Added | None:
+    for _ in range(_TRIES):
+        text = _joined(before, rng.choice(parts_of(rng.choice(sources)) or [""]))
+        if added := _added(text, new_phrases(text, said_in(said))):
+            return added
+    return None
+
+
+def _joined(before: str, part: str) -> str:
+    """The part after the text, with "and" if it is the beginning of a sentence.
+
+    >>> _joined("A dog", "A red cat"), _joined("A dog", " on a bench")
+    ('A dog and a red cat.', 'A dog on a bench.')
+    """
+    begins = bool(part) and not part[0].isspace()
+    return f"{before} and {part[0].lower()}{part[1:]}." if begins else f"{before}{part}."
+
+
+def _added(text: str, phrases: Sequence[Phrase]) -> Added | None:
+    return Added(text, tuple(phrases)) if phrases else None

@@ -1,0 +1,208 @@
+"""What the picture says against single phrases, and which evidence makes them doubtful.
+
+The rule is fitted once for each model and dataset, to captions that people wrote, and kept with the
+scoring run: an interrupted `boost` goes on with the same one. A new detector has other suspect
+scores, so a rule is fitted anew.
+"""
+
+import random
+from collections.abc import Callable, Sequence
+
+from backend.engine import memory
+from backend.engine.captions import Caption
+from backend.engine.correction.doubting import (
+    DEFAULT,
+    LEAST_PHRASES,
+    Doubt,
+    DoubtRule,
+    Doubts,
+    Weighed,
+    fitted,
+    restored,
+)
+from backend.engine.correction.striking import without
+from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.correction.transplants import Added, transplants
+from backend.engine.expectation import with_expectations
+from backend.engine.phrases.attribution import attribute_phrases
+from backend.engine.phrases.nonce import Nonces
+from backend.engine.phrases.spans import Phrase
+from backend.jobs.classifiers import as_far_as_read, listened_to, probabilities, suspects_by
+from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.nonce_pools import nonce_pools
+from backend.jobs.stored_trajectories import exploring_of
+from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
+from backend.store import Store
+from backend.verdicts import is_wrong, judgement
+from db.queries import classifiers as classifier_queries
+from db.queries import queue as queue_queries
+from db.queries import runs as run_queries
+from db.queries.queue import QueueFilter, QueueRow, Range
+
+#: Captions to add phrases to; those more likely wrong than WRONG_FROM are left out.
+CAPTIONS, WRONG_FROM = 80, 0.5
+#: Captions whose phrases are tested together.
+_AT_ONCE = 12
+_STORED = "doubts"
+
+#: A caption of a picture, and phrases of it.
+Asked = tuple[CorrectionContext, str, Sequence[Phrase]]
+
+
+class PictureDoubts:
+    """The doubts of one dataset's pictures, by the model that scored it and its classifier.
+    `scale`: logits per unit of s."""
+
+    def __init__(
+        self, store: Store, engine: Engine, corrector: PairCorrector, dataset_id: int, scale: float
+    ) -> None:
+        self._store, self._engine, self._corrector = store, engine, corrector
+        self._dataset_id, self._scale = dataset_id, scale
+        self._nonces = Nonces(engine.scorer.reader, nonce_pools(engine))
+        with store.reading() as session:
+            active = classifier_queries.active(session, dataset_id)
+            observed = run_queries.get_run(session, corrector.run.id).observed
+        self._classifier = active.id if active is not None else None
+        stored = observed.get(_STORED, {})
+        self.is_fitted = bool(stored) and stored["classifier"] == self._classifier
+        self.rule: DoubtRule = restored(stored["rule"]) if self.is_fitted else DEFAULT
+
+    def of(self, context: CorrectionContext) -> Doubts:
+        """A function that judges phrases of a caption against the picture of `context`."""
+        return lambda text, phrases: self.evidence([(context, text, phrases)])[0]
+
+    def calibrate(
+        self, captions_of: Callable[[QueueRow], Sequence[str]], progress: Progress = no_progress
+    ) -> DoubtRule:
+        """Fit the rule to people's captions, unless that has been done for this model, dataset and
+        classifier. With too few captions, the default rule stays. `captions_of`: the captions of a
+        pair's picture, its own first."""
+        if self.is_fitted:
+            return self.rule
+        rows = self._unsuspected()
+        added = self._transplants(rows, captions_of)
+        sides = zip(*added, strict=True)
+        counts = [sum(len(each.phrases) for each in side if each) for side in sides]
+        if min(counts, default=0) < LEAST_PHRASES:
+            return self.rule
+        true: list[Doubt] = []
+        false: list[Doubt] = []
+        for first in range(0, len(rows), _AT_ONCE):
+            contexts = {
+                row.pair_id: context
+                for row, context in self._corrector.contexts(rows[first : first + _AT_ONCE])
+                if isinstance(context, CorrectionContext)
+            }
+            batch = [
+                (contexts[row.pair_id], pair)
+                for row, pair in zip(rows[first:], added[first : first + _AT_ONCE], strict=False)
+                if row.pair_id in contexts
+            ]
+            for side, evidence in enumerate((true, false)):
+                asked = [
+                    (context, addition.text, addition.phrases)
+                    for context, pair in batch
+                    if (addition := pair[side]) is not None
+                ]
+                evidence += [doubt for doubts in self.evidence(asked) for doubt in doubts]
+            progress(min(first + _AT_ONCE, len(rows)), len(rows), "Calibrating the guard")
+        rule = fitted(true, false)
+        if isinstance(rule, Weighed):
+            with self._store.writing() as session:
+                stored = {"classifier": self._classifier, "rule": rule.stored()}
+                run_queries.record_observed(session, self._corrector.run.id, **{_STORED: stored})
+            self.rule, self.is_fitted = rule, True
+        return self.rule
+
+    def _unsuspected(self) -> list[QueueRow]:
+        """Captions that nobody and nothing takes for wrong, the same ones every time."""
+        likely_right = (Range("p_error", maximum=WRONG_FROM),)
+        filter = QueueFilter(self._dataset_id, ranges=likely_right, order="random")
+        with self._store.reading() as session:
+            page = queue_queries.page(session, filter, None, 2 * CAPTIONS)
+        right = [row for row in page.rows if not is_wrong(judgement(row.decision, row.enriches))]
+        return right[:CAPTIONS]
+
+    def _transplants(
+        self, rows: Sequence[QueueRow], captions_of: Callable[[QueueRow], Sequence[str]]
+    ) -> list[tuple[Added | None, Added | None]]:
+        """For each caption an addition of its picture and one of another, read to their ends."""
+        rng = random.Random(0)
+        words_read = self._engine.scorer.reader.words_read
+
+        def read(added: Added | None) -> Added | None:
+            is_read = added is not None and words_read(added.text) >= len(Caption.parse(added.text))
+            return added if is_read else None
+
+        made: list[tuple[Added | None, Added | None]] = []
+        for row in rows:
+            others = [other.caption for other in rows if other.image_path != row.image_path]
+            same, foreign = transplants(captions_of(row), others, rng) if others else (None, None)
+            made.append((read(same), read(foreign)))
+        return made
+
+    def evidence(self, asked: Sequence[Asked]) -> list[list[Doubt]]:
+        """The evidence against each phrase: its attribution in logits, the suspect scores of its
+        words, and the drop in the probability of error when it is removed."""
+        asked_phrases = [phrases for _, _, phrases in asked]
+        if not any(asked_phrases):
+            return [[] for _ in asked]
+        corrector, engine = self._corrector, self._engine
+        supports = self._supports(asked)
+        variants = [
+            (context, variant)
+            for context, text, phrases in asked
+            for variant in (text, *(without(text, p.start, p.end) for p in phrases))
+        ]
+        trajectories = engine.trajectories(
+            [(context.state, variant) for context, variant in variants],
+            exploring=as_far_as_read(corrector.classifier, exploring_of(corrector.run), words=True),
+        )
+        reader = listened_to(engine, corrector.classifier)
+        with engine.lock:
+            images = [context.image for context, _ in variants]
+            trajectories = with_expectations(reader, images, trajectories)
+        has_classifier = corrector.classifier is not None
+        p = (
+            probabilities(corrector.classifier, trajectories)
+            if corrector.classifier is not None
+            else [0.0] * len(trajectories)
+        )
+        evidence, at = [], 0
+        for phrases, support in zip(asked_phrases, supports, strict=True):
+            p_whole = p[at] if has_classifier else None
+            suspects = suspects_by(corrector.classifier, trajectories[at], p_whole)
+            evidence.append(
+                [
+                    Doubt(
+                        phrase.start,
+                        phrase.end,
+                        support.get((phrase.start, phrase.end)),
+                        max(
+                            (w.score for w in suspects
+                             if w.start < phrase.end and w.end > phrase.start),
+                            default=0.0,
+                        ),
+                        p[at] - p[at + place],
+                    )
+                    for place, phrase in enumerate(phrases, 1)
+                ]
+            )  # fmt: skip
+            at += len(phrases) + 1
+        memory.give_back()
+        return evidence
+
+    def _supports(self, asked: Sequence[Asked]) -> list[dict[tuple[int, int], float | None]]:
+        """The attribution of each caption's phrases in logits, by their characters."""
+        pairs = [(context.state, Caption.parse(text)) for context, text, _ in asked]
+        with self._engine.lock:
+            scored = dict(attribute_phrases(self._engine.scorer, pairs, self._nonces))
+        return [
+            {
+                (score.phrase.start, score.phrase.end):
+                    None if score.pas is None else self._scale * score.pas
+                for score in scored[place]
+            }
+            for place in range(len(asked))
+        ]  # fmt: skip

@@ -1,0 +1,124 @@
+"""The guard is calibrated on people's captions, once for each model, dataset and classifier."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from backend.engine.correction import doubting
+from backend.engine.correction.doubting import DEFAULT, Weighed
+from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.phrases.spans import phrases_of
+from backend.jobs import picture_doubts
+from backend.jobs.correct_queue import PairCorrector
+from backend.jobs.picture_doubts import PictureDoubts
+from backend.lab.scenes.bags import scene_bags
+from backend.lab.scenes.labelled_scenes import DIRECTORIES
+from backend.lab.scenes.renderer import render
+from backend.settings import MODELS, load_settings
+from backend.workspace import QueueFilter, Workspace
+from db.queries import queue as queue_queries
+from db.queries.queue import QueueRow
+from tests.datasets.folders import image_folder
+
+SCENES = 24
+#: So few captions have fewer phrases than a rule is usually fitted to.
+LEAST = 10
+
+
+def opened(state: Path) -> Workspace:
+    given = {"data_directory": str(state), "kind": "clip", "detector": "logistic",
+             "model": str(MODELS / DIRECTORIES["clip"])}  # fmt: skip
+    return Workspace(load_settings(given, {}))
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    base = tmp_path_factory.mktemp("doubts")
+    made = scene_bags(SCENES, 6)
+    rows = [{"id": str(i), "file_name": f"{i}.png", "caption": made.captions["ordinary"][i]}
+            for i in range(SCENES)]  # fmt: skip
+    image_folder(base / "pairs", rows, ())
+    for i, scene in enumerate(made.scenes):
+        render(scene, 128).save(base / "pairs" / f"{i}.png")
+    workspace = opened(base / "state")
+    workspace.jobs.score(workspace.find_or_import(str(base / "pairs")), suggestions=False)
+    workspace.store.close()
+    return base / "state"
+
+
+@pytest.fixture
+def workspace(scored: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    for module in (picture_doubts, doubting):
+        monkeypatch.setattr(module, "LEAST_PHRASES", LEAST)
+    shutil.copytree(scored, tmp_path / "state")
+    return opened(tmp_path / "state")
+
+
+def doubts_of(workspace: Workspace) -> PictureDoubts:
+    corrector = PairCorrector(workspace.store, workspace.engine, 1, None)
+    return PictureDoubts(workspace.store, workspace.engine, corrector, 1, scale=20.0)
+
+
+def own_caption(row: QueueRow) -> list[str]:
+    return [row.caption]
+
+
+def contexts(workspace: Workspace) -> list[tuple[CorrectionContext, str]]:
+    corrector = PairCorrector(workspace.store, workspace.engine, 1, None)
+    with workspace.store.reading() as session:
+        rows = queue_queries.page(session, QueueFilter(1, order="position"), None, 4).rows
+    return [
+        (context, row.caption)
+        for row, context in corrector.contexts(rows)
+        if isinstance(context, CorrectionContext)
+    ]
+
+
+def test_the_rule_is_kept_with_the_run_and_fitted_once(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = doubts_of(workspace)
+    assert first.rule == DEFAULT
+    rule = first.calibrate(own_caption)
+    assert isinstance(rule, Weighed)
+    assert rule.phrases >= 2 * LEAST
+    resumed = doubts_of(workspace)
+    assert resumed.rule == rule
+    monkeypatch.setattr(PictureDoubts, "evidence", None)  # would fail
+    assert resumed.calibrate(own_caption) == rule
+
+
+def test_for_another_classifier_a_rule_is_fitted_anew(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    doubts_of(workspace).calibrate(own_caption)
+    corrector = PairCorrector(workspace.store, workspace.engine, 1, None)
+    monkeypatch.setattr(picture_doubts.classifier_queries, "active", lambda *_: None)
+    again = PictureDoubts(workspace.store, workspace.engine, corrector, 1, scale=20.0)
+    assert again.rule == DEFAULT
+    assert not again.is_fitted
+
+
+def test_too_few_captions_leave_the_default_rule(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(picture_doubts, "CAPTIONS", 3)
+    monkeypatch.setattr(PictureDoubts, "evidence", None)  # no model is asked
+    doubts = doubts_of(workspace)
+    assert doubts.calibrate(own_caption) == DEFAULT
+    assert not doubts_of(workspace).is_fitted
+
+
+def test_captions_together_have_the_evidence_that_each_has_alone(workspace: Workspace) -> None:
+    doubts = doubts_of(workspace)
+    asked = [(context, text, phrases_of(text)) for context, text in contexts(workspace)]
+    together = doubts.evidence([*asked, (asked[0][0], "A dog.", [])])
+    assert together[-1] == []
+    for (context, text, phrases), expected in zip(asked, together[:-1], strict=True):
+        alone = doubts.of(context)(text, phrases)
+        assert [(d.start, d.end) for d in alone] == [(p.start, p.end) for p in phrases]
+        for single, joint in zip(alone, expected, strict=True):
+            assert single.support == pytest.approx(joint.support, abs=1e-3)
+            assert single.suspect == pytest.approx(joint.suspect, abs=1e-3)
+            assert single.drop == pytest.approx(joint.drop, abs=1e-3)
