@@ -5,9 +5,10 @@ Arrangement i depends only on `seed + i`. Its style is drawn from those that hav
 
 import json
 import random
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,7 +122,8 @@ def _glyph(path: Path) -> Image.Image:
         picture = image.convert("RGBA")
     picture.thumbnail((72, 72), Image.Resampling.BICUBIC)
     square = Image.new("RGBA", (max(picture.size),) * 2)
-    square.paste(picture, tuple((square.width - side) // 2 for side in picture.size))
+    left, upper = ((square.width - side) // 2 for side in picture.size)
+    square.paste(picture, (left, upper))
     return square
 
 
@@ -150,7 +152,7 @@ def open_emoji_examples(folder: Path, world: EmojiWorld, count: int, seed: int) 
 
 
 def _fill(
-    arrays: dict[str, NDArray[np.generic]], i: int, world: EmojiWorld, rng: random.Random
+    arrays: Mapping[str, NDArray[Any]], i: int, world: EmojiWorld, rng: random.Random
 ) -> None:
     truth = world.arrangements.draw(rng)
     while not (styles := world.styles_of(truth)):

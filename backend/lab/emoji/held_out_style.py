@@ -13,7 +13,7 @@ names and pictures are by other people; arrangements, errors and training are ou
 import argparse
 import json
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from typing import Any
 import torch
 
 from backend.engine.noise.noisy_caption import changed_spans
+from backend.errors import SettingsError
 from backend.lab.emoji.emoji_examples import EmojiWorld, open_emoji_examples, picture_of
 from backend.lab.emoji.sets import STYLES, EmojiSets, licences
 from backend.lab.evaluation.evaluate import EvaluationReport, Plan, evaluate
@@ -72,36 +73,46 @@ class Trial:
 
 
 def train(trial: Trial) -> None:
-    """Train what is missing of the three models and publish them in `trial.models`."""
+    """Train what is missing of the three models and publish them in `trial.models`.
+
+    Raises SettingsError if they were trained with other settings."""
+    _remember(trial)
     world = EmojiWorld(EmojiSets(trial.folder, trial.learnt_styles))
     examples = open_emoji_examples(
         trial.work / "examples", world, trial.scenes, trial.seed * SEEDS_APART
     )
     curve = open_emoji_examples(trial.work / "curve", world, 600, HELD_OUT_SEED)
-    tokens = world.tokens
+    schedule = shortened(RETRIEVAL, trial.share)
+    learner = train_retrieval(examples, curve, schedule, trial.work, trial.seed, world.task)
 
-    def schedule(of: Any) -> Any:
-        return shortened(of, trial.share)
+    def offer(name: str, make: Callable[[], Any]) -> None:
+        if not (trial.models / name / "traced.json").exists():
+            publish(make(), name, trial.models, world.tokens, LIMITS)
 
-    def done(name: str) -> bool:
-        return (trial.models / name / "traced.json").exists()
+    def captioner() -> Any:
+        schedule = shortened(CAPTIONER, trial.share)
+        return train_captioner(learner, examples, curve, schedule, trial.work, trial.seed)
 
-    learner = train_retrieval(
-        examples, curve, schedule(RETRIEVAL), trial.work, trial.seed, world.task
-    )
-    if not done("scenes-blip-itm"):
-        publish(learner.model, "scenes-blip-itm", trial.models, tokens, LIMITS)
-    rest = (examples, curve)
-    made: Sequence[tuple[str, Callable[[], Any]]] = (
-        (
-            "scenes-blip-captioner",
-            lambda: train_captioner(learner, *rest, schedule(CAPTIONER), trial.work, trial.seed),
-        ),
-        ("scenes-clip", lambda: train_clip(learner, *rest, schedule(CLIP), trial.work, trial.seed)),
-    )
-    for name, train_one in made:
-        if not done(name):
-            publish(train_one(), name, trial.models, tokens, LIMITS)
+    def clip() -> Any:
+        schedule = shortened(CLIP, trial.share)
+        return train_clip(learner, examples, curve, schedule, trial.work, trial.seed)
+
+    offer("scenes-blip-itm", lambda: learner.model)
+    offer("scenes-blip-captioner", captioner)
+    offer("scenes-clip", clip)
+
+
+def _remember(trial: Trial) -> None:
+    """A checkpoint of another schedule must not be continued."""
+    settings = {"share": trial.share, "scenes": trial.scenes}
+    marker = trial.work / "trial.json"
+    if marker.exists() and (before := json.loads(marker.read_text())) != settings:
+        raise SettingsError(
+            f"{trial.work} was made with --share {before['share']} --scenes {before['scenes']}. "
+            "Use the same, or delete it."
+        )
+    trial.work.mkdir(parents=True, exist_ok=True)
+    marker.write_text(json.dumps(settings))
 
 
 def write_pairs(trial: Trial, style: str) -> Path:

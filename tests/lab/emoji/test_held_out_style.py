@@ -1,9 +1,11 @@
 """The whole trial on a few coloured squares: three models, three noises, a style kept out."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from backend.errors import SettingsError
 from backend.lab.emoji import held_out_style
 from backend.lab.emoji.emoji_examples import EmojiWorld
 from backend.lab.emoji.held_out_style import Trial, train, write_pairs
@@ -49,3 +51,5 @@ def test_models_are_trained_and_judge_the_style_kept_out(
     monkeypatch.setattr(held_out_style, "train_clip", None)
     monkeypatch.setattr(held_out_style, "train_captioner", None)
     train(trial)
+    with pytest.raises(SettingsError, match="--scenes 100"):
+        train(replace(trial, share=0.5))
