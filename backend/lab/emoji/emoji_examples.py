@@ -122,8 +122,8 @@ def _glyph(path: Path) -> Image.Image:
         picture = image.convert("RGBA")
     picture.thumbnail((72, 72), Image.Resampling.BICUBIC)
     square = Image.new("RGBA", (max(picture.size),) * 2)
-    left, top = ((square.width - side) // 2 for side in picture.size)
-    square.paste(picture, (left, top))
+    left, upper = ((square.width - side) // 2 for side in picture.size)
+    square.paste(picture, (left, upper))
     return square
 
 

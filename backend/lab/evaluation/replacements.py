@@ -9,7 +9,7 @@ reported without them as well.
 """
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -173,15 +173,16 @@ def _all_gains(
     )
     captions = [pairs.captions[row] for row in rows]
     models = {"revision": scorer.info.revision, "captioner": captioner.identity, "top": TOP}
-
-    def gains(source: str) -> _Gains:
-        return list(gains_of(scorer, captioner, pairs, rows, source, spread))
-
     made = {}
     for source in SOURCES:
+        gains = partial(gains_of, scorer, captioner, pairs, rows, source, spread)
         key = {**what, **models, "of": "replacement gains", "source": source}
-        made[source] = cached_words(cache, key, captions, partial(gains, source))
+        made[source] = cached_words(cache, key, captions, partial(_listed, gains))
     return made
+
+
+def _listed(gains: Callable[[], Iterable[NDArray[np.float64]]]) -> _Gains:
+    return list(gains())
 
 
 def _cross_fitted(
