@@ -128,7 +128,8 @@ def test_r_asks_for_the_pair_on_the_page_and_says_why_there_is_nothing(
     outcomes = [{"offered": 1}, {"looks wrong": 1}, {}, {"asked before": 1}]
     stops = ["", "", "", "the budget of 5 requests is spent"]
 
-    def boost(filter: QueueFilter, booster: Any) -> BoostReport:
+    def boost(filter: QueueFilter, booster: Any, calibrate: bool = True) -> BoostReport:
+        assert not calibrate, "somebody waits"
         outcome, stopped = outcomes[len(asked)], stops[len(asked)]
         asked.append((filter, booster))
         if outcome == {"offered": 1}:
