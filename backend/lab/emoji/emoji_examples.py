@@ -16,6 +16,7 @@ from PIL import Image
 from tokenizers.normalizers import BertNormalizer
 from tokenizers.pre_tokenizers import BertPreTokenizer
 
+from backend.datasets.images import opened_image
 from backend.engine.noise.noisy_caption import changed_spans
 from backend.lab.emoji.arrangement import (
     KINDS,
@@ -118,7 +119,7 @@ def picture_of(
 
 @cache
 def _glyph(path: Path) -> Image.Image:
-    with Image.open(path) as image:
+    with opened_image(path) as image:
         picture = image.convert("RGBA")
     picture.thumbnail((72, 72), Image.Resampling.BICUBIC)
     square = Image.new("RGBA", (max(picture.size),) * 2)
