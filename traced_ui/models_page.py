@@ -23,12 +23,12 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         with gr.Column(scale=2, min_width=320):
             model = gr.Dropdown(
                 [], label="Model", allow_custom_value=True, elem_id="models-choice",
-                info="One of the table, the name of another on Hugging Face, or a folder.",
+                info="One from the table, another Hugging Face name, or a folder.",
             )  # fmt: skip
         with gr.Column(scale=3, min_width=320):
             with gr.Row():
                 get = gr.Button("Download", variant="primary", elem_id="models-download")
-                measure = gr.Button("Measure its time here", elem_id="models-probe")
+                measure = gr.Button("Measure its speed here", elem_id="models-probe")
             with gr.Row():
                 choose = gr.Button("Use for new datasets", elem_id="models-default")
                 drop = gr.Button("Remove from this machine", elem_id="models-remove")
@@ -159,13 +159,13 @@ def removal_question(removal: Removal) -> str:
         names = ", ".join(f"'{name}'" for name in removal.datasets)
         text += f" Scores stay, but nothing new can be scored with it; it is the model of {names}."
     if removal.was_default:
-        text += " It is the model for new datasets: the embedded one will be that again."
+        text += " It is the model for new datasets; the embedded one will take its place."
     return text
 
 
 def removed_message(removal: Removal) -> str:
     """What removing a model has done."""
-    text = f"'{removal.model}' is removed; {size(removal.freed)} are free again."
+    text = f"'{removal.model}' is removed; {size(removal.freed)} freed."
     if removal.was_default:
         text += " The model for new datasets is the embedded one again."
     return text

@@ -57,7 +57,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                 info="Those on this machine; the Models page downloads others.",
             )  # fmt: skip
             anyway = gr.Checkbox(
-                label="Also a picture that the model does not know", value=False,
+                label="Even if the model does not know such pictures", value=False,
                 elem_id="playground-anyway",
             )  # fmt: skip
             run = gr.Button("Check this pair", variant="primary", elem_id="playground-run")

@@ -377,7 +377,7 @@ class ReviewActions:
             filter = replace(filter, among=pairs)
         if self.workspace.review.queue_count(filter, MOST_EDITED + 1) > MOST_EDITED:
             raise SettingsError(
-                f"These are more than {MOST_EDITED:,} captions. Narrow the queue with filters, and "
+                f"There are more than {MOST_EDITED:,} captions. Narrow the queue with filters, and "
                 "edit it in several steps."
             )
         texts = {
@@ -423,7 +423,7 @@ class ReviewActions:
             return self._message(note("There is nothing to undo."))
         session.undone.append(session.pair_id)
         session.pair_id, session.step = verdict.pair_id, 0
-        return self._all(session, note(f"Taken back{_many(verdict)}. {_now(verdict)}", "good"))
+        return self._all(session, note(f"Undone{_many(verdict)}. {_now(verdict)}", "good"))
 
     @on("redo")
     def _redo(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
@@ -439,9 +439,7 @@ class ReviewActions:
             before = self._beside(session, "next", self.filter_of(session)) or self._first(session)
         session.pair_id = before or verdict.pair_id
         name = self.workspace.review.open_pair(verdict.pair_id).external_id[:60]
-        return self._all(
-            session, note(f"Done again{_many(verdict)}: {name}. {_now(verdict)}", "good")
-        )
+        return self._all(session, note(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good"))
 
     @on("visit")
     def _visit(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
@@ -687,7 +685,7 @@ class ReviewActions:
         left, page, counts = self.draw_queue(session, filter)
         if view is None:
             if counts.total and counts.reviewed == counts.total:
-                message = review_page.empty("All reviewed", "Go on to Retrain, or to Export.")
+                message = review_page.empty("All reviewed", "Continue with Retrain or Export.")
             else:
                 message = review_page.empty("Nothing to show", "No pair fits these filters.")
             return Drawn(left, message, "", "", toast, "")

@@ -183,7 +183,7 @@ def correction_summary(report: "CorrectionReport") -> str:
     lines = [f"{report.proposer}: {report.looked_at} pairs; {outcomes or 'none left'}."]
     if report.requests or report.answers_kept:
         lines.append(
-            f"{report.requests} questions sent, {report.answers_kept} answered before; "
+            f"{report.requests} requests sent, {report.answers_kept} answered from the cache; "
             f"{report.tokens_in} tokens in, {report.tokens_out} out"
             + (f"; cost {report.cost:.4f}." if report.cost else ".")
         )

@@ -81,7 +81,7 @@ def import_(
                 delimiter="\t" if delimiter == "\\t" else delimiter, subset=subset,
                 caption_from=caption_from, progress=update,
             )  # fmt: skip
-            update(0, 0, "Looking whether the model knows such pictures")
+            update(0, 0, "Checking whether the model knows such pictures")
             refusal = workspace.jobs.needs_model(report.dataset_id)
         report = replace(report, asks_for_model=refusal)
         for note in report.notes:

@@ -93,7 +93,7 @@ def summary(done: "EditView", dry_run: bool) -> str:
         for count, what in (
             (done.unchanged, "have nothing to change"),
             (done.left_alone, "are decided drop, abstract or unsure"),
-            (done.refused, "would be empty, or the caption that was called wrong"),
+            (done.refused, "would be empty, or identical to the caption that was judged wrong"),
             (done.passed_over, "were decided by others meanwhile"),
         )
         if count

@@ -262,7 +262,7 @@ def score_summary(result: ScoreResult, out: Path | None) -> str:
         unknown = f"{result.unknown} left out whose pictures the model does not know (--anyway), "
     lines = [
         f"{result.scored} pairs scored, {result.skipped} already had scores, {result.unreadable} "
-        f"images unreadable, {unknown}{result.truncated} captions longer than the model reads; "
+        f"images unreadable, {unknown}{result.truncated} captions truncated by the model; "
         f"{result.seconds:.0f} s."
     ]
     if result.trajectories != ALL:

@@ -148,8 +148,8 @@ def boost(
         emit(
             report, as_json,
             f"{report.looked_at} pairs: {counted or 'none'}. {report.struck} invented phrases "
-            f"removed. {report.requests} questions asked, {report.answers_kept} answered from "
-            f"before. {_calibration(report.calibrated_on)} {report.stopped}".rstrip(),
+            f"removed. {report.requests} requests sent, {report.answers_kept} answered from the "
+            f"cache. {_calibration(report.calibrated_on)} {report.stopped}".rstrip(),
         )  # fmt: skip
 
 

@@ -75,7 +75,7 @@ class Preset:
 PRESETS: tuple[Preset, ...] = (
     Preset(
         "fast",
-        "photographs, a first look: the least time a pair",
+        "photographs, a first look; the fastest",
         Checkpoint(
             "openai/clip-vit-base-patch32",
             151_277_313,

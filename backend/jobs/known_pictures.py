@@ -148,14 +148,15 @@ def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.I
 def why_unknown(model: str, picture: str = "It") -> str:
     """What is wrong with a picture that the model does not know."""
     return (
-        f"{picture} is nothing that {_named(model)} was trained on: its scores would mean nothing."
+        f"{picture} is unlike anything that {_named(model)} was trained on: its scores would mean "
+        "nothing."
     )
 
 
 def refusal(seen: Recognition) -> str:
     """The message for a refused dataset."""
     return (
-        f"{seen.unknown} of {seen.sampled} pictures looked at are nothing that "
+        f"{seen.unknown} of {seen.sampled} pictures checked are unlike anything that "
         f"{_named(seen.model)} was trained on: its scores would mean nothing."
     )
 
