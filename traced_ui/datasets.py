@@ -260,7 +260,7 @@ def scoring_arguments(trajectories: str, anyway: bool) -> dict[str, Any]:
 
 
 def depth_message(result: dict[str, Any]) -> str:
-    """What a scoring job did without later steps; "" if all trajectories are whole."""
+    """A note on trajectories with only their first step; "" if all are whole."""
     if result.get("trajectories", ALL) == ALL:
         return ""
     return (

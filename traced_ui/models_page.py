@@ -144,7 +144,7 @@ def done_message(kind: str, result: dict[str, Any]) -> str:
 
 
 def suggested(views: Sequence[ModelView]) -> str:
-    """What to score pictures with that the embedded model does not know: the first model of this
+    """A model for pictures that the embedded model does not know: the first one of this
     machine, else the first to download.
 
     `views`: as in `Models.listed`, presets first."""
@@ -153,7 +153,7 @@ def suggested(views: Sequence[ModelView]) -> str:
 
 
 def removal_question(removal: Removal) -> str:
-    """What removing a model would do."""
+    """A preview of a model's removal."""
     text = f"Remove '{removal.model}' from this machine? That frees {size(removal.freed)}."
     if removal.datasets:
         names = ", ".join(f"'{name}'" for name in removal.datasets)
@@ -164,7 +164,7 @@ def removal_question(removal: Removal) -> str:
 
 
 def removed_message(removal: Removal) -> str:
-    """What removing a model has done."""
+    """A report of a model's removal."""
     text = f"'{removal.model}' is removed; {size(removal.freed)} freed."
     if removal.was_default:
         text += " The model for new datasets is the embedded one again."
@@ -179,7 +179,7 @@ def choices(workspace: Workspace, pairs: int) -> list[tuple[str, str]]:
 
 
 def _offer(view: ModelView, pairs: int) -> str:
-    """What a model costs, with the noisy copies that the first detector is trained on."""
+    """A model's cost, with the noisy copies that the first detector is trained on."""
     parts = [view.name]
     if not view.is_here:
         parts.append(f"{size(view.download)} to download" if view.download else "to download")

@@ -103,7 +103,7 @@ def _done(
 
 
 def kept_message(done: KeptView) -> str:
-    """What happened to the other pictures."""
+    """A report on the other pictures of a group."""
     message = f"Kept. {_pairs(done.dropped)} dropped." if done.dropped else "Nothing was dropped."
     if done.left_alone:
         message += f" {done.left_alone} with another verdict were not changed."

@@ -241,7 +241,7 @@ def short_time(seconds: float) -> str:
 
 
 def refused_html(why: str, views: Sequence[ModelView]) -> str:
-    """That the model does not know the picture, and which ones may."""
+    """A note that the model does not know the picture, with models that may."""
     return render("playground_refused.html", why=why, alternatives=alternatives(views))
 
 

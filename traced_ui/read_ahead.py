@@ -51,7 +51,7 @@ class Act(BaseModel):
 
 
 class Batch(BaseModel):
-    """What a page has done since its last post. `shown`: the pair that it shows now; `have`: the
+    """A page's actions since its last post. `shown`: the pair that it shows now; `have`: the
     marks (versions) of its prefetched pairs, by pair id."""
 
     session: str = Field(max_length=200)

@@ -1,4 +1,4 @@
-"""What each key and click on the review page does.
+"""Actions of the keys and clicks on the review page.
 
 A verdict for a pair that is no longer on the page is not written: curators must not judge pairs
 that they have not seen.

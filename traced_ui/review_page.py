@@ -165,7 +165,7 @@ def queue(
 
 
 def _in_common(filter: Mapping[str, str], like: str) -> str:
-    """What all pairs of this queue have in common; "" if nothing."""
+    """The common property of all pairs of this queue; "" if none."""
     if kind := filter.get("suspect_kind"):
         return f"suspect words of the kind {kind}"
     if word := filter.get("suspect_word"):

@@ -81,7 +81,7 @@ def edit(
 
 
 def summary(done: "EditView", dry_run: bool) -> str:
-    """What has changed, or would, with the first examples."""
+    """A summary of the changes, with the first examples."""
     lines = [
         line
         for example in done.examples

@@ -256,7 +256,7 @@ def estimate_summary(planned: "Estimate") -> str:
 
 
 def score_summary(result: ScoreResult, out: Path | None) -> str:
-    """What was computed, measured and written, a line each."""
+    """A summary of the results, one line for each."""
     unknown = ""
     if result.unknown:
         unknown = f"{result.unknown} left out whose pictures the model does not know (--anyway), "
@@ -281,7 +281,7 @@ def score_summary(result: ScoreResult, out: Path | None) -> str:
 
 
 def support_summary(report: "SupportReport") -> str:
-    """What was measured, in one line."""
+    """A summary of the measurement, in one line."""
     share = f" ({report.covered / report.phrases:.2%})" if report.phrases else ""
     return (
         f"Support of {report.computed} pairs measured now: {report.phrases} phrases, "
@@ -291,7 +291,7 @@ def support_summary(report: "SupportReport") -> str:
 
 
 def specificity_summary(report: "SpecificityReport") -> str:
-    """What was measured, and how reliable it is."""
+    """A summary of the measurement and its reliability."""
     if not report.measured:
         return "Specificity: no picture of this dataset has a vector."
     text = (
@@ -315,7 +315,7 @@ def _cluster(
     workers: int | None,
     folder: Path | None,
 ) -> "Cluster | Devices | None":
-    """Where to compute trajectories; None: in this process."""
+    """The cluster or devices for computing trajectories; None: in this process."""
     if engine not in ("local", "ray"):
         raise SettingsError(f"There is no engine '{engine}'; use local or ray.")
     if engine == "ray":

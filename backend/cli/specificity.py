@@ -154,14 +154,14 @@ def boost(
 
 
 def _calibration(phrases: int) -> str:
-    """What the guard's rule is based on."""
+    """The basis of the guard's rule, in a sentence."""
     if phrases:
         return f"The guard was calibrated on {phrases} phrases of the dataset's captions."
     return "Too few captions to calibrate the guard on: it used its default rule."
 
 
 def _sent(preview: "BoostDryRun") -> str:
-    """What goes to which server."""
+    """A list of what goes to which server."""
     pictures, captions = (
         f"{what}s go to {server}." if server else f"No {what.lower()} leaves this machine."
         for what, server in (("Picture", preview.pictures_to), ("Caption", preview.captions_to))

@@ -536,7 +536,7 @@ def _no_table(path: Path) -> str:
 
 
 def _no_dataset(folder: Path) -> str:
-    """What was seen in the folder, what is missing, and what to do."""
+    """The contents of the folder, what is missing, and what to do."""
     try:
         inside = sorted(p.name + "/" if p.is_dir() else p.name for p in folder.iterdir())
     except OSError as problem:

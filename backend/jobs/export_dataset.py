@@ -172,7 +172,7 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
 
 
 def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
-    """What an export would do, without writing anything."""
+    """A preview of an export; writes nothing."""
     check_choice(choice)
     tally = _Tally()
     chosen = _chosen(store, dataset_id, choice)

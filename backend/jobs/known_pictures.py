@@ -146,7 +146,7 @@ def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.I
 
 
 def why_unknown(model: str, picture: str = "It") -> str:
-    """What is wrong with a picture that the model does not know."""
+    """The message for a picture that the model does not know."""
     return (
         f"{picture} is unlike anything that {_named(model)} was trained on: its scores would mean "
         "nothing."

@@ -239,7 +239,7 @@ def _why(name: str, problem: Exception) -> str:
 
 
 def by_hand(name: str) -> str:
-    """What to copy where, on a machine without a connection.
+    """Instructions for copying the model to a machine without a connection.
 
     >>> print(by_hand("somebody/clip"))  # doctest: +ELLIPSIS
     Start it again to resume. Without a connection: ...

@@ -105,7 +105,7 @@ class Models:
         return model_download.download(model, progress)
 
     def what_goes(self, model: str) -> Removal:
-        """What removing the model would do. Raises NotFound if there is nothing of it here."""
+        """A preview of the removal. Raises NotFound if no part of the model is on this machine."""
         freed = model_download.removable(model)
         going = set(_repositories(self.view(model).name))
         datasets = tuple(

@@ -1,4 +1,4 @@
-"""What the picture says against single phrases, and which evidence makes them doubtful.
+"""Evidence of the picture against single phrases, and the rule that makes them doubtful.
 
 The rule is fitted once for each model and dataset, to captions that people wrote, and kept with the
 scoring run: an interrupted `boost` goes on with the same one. A new detector has other suspect

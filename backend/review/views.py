@@ -246,7 +246,7 @@ class EditedCaption:
 
 @dataclass(frozen=True)
 class EditView:
-    """What a bulk edit does, or has done, to `looked_at` pairs: `changed` get a new text,
+    """Effect of a bulk edit on `looked_at` pairs: `changed` get a new text,
     `unchanged` do not; `left_alone`: decided drop, abstract or unsure; `refused`: the text would be
     empty, or the same caption that a person has called wrong; `passed_over`: somebody else was
     faster. `examples`: the first ones that change."""
