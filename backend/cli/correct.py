@@ -57,12 +57,13 @@ def correct(
     budget_tokens: BUDGET_TOKENS = None,
     budget_requests: BUDGET_REQUESTS = None,
     accept_p: Annotated[
-        float | None, typer.Option(min=0, max=1, help="With --accept-gain: accept, without a "
-                                   "person, suggestions whose probability of error is at most "
+        float | None, typer.Option(min=0, max=1, help="With --accept-gain: accept without review "
+                                                      "suggestions whose probability of error is "
+                                                      "at most "
                                    "this. The verdict's author is the rule.")
     ] = None,
     accept_gain: Annotated[
-        float | None, typer.Option(help="With --accept-p: and whose s rises by at least this.")
+        float | None, typer.Option(help="With --accept-p: minimum rise of s.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent for the first pairs; send "
@@ -209,7 +210,7 @@ def distillation_summary(report: "DistillationReport") -> str:
         rise = "–" if figures.rise_of_s is None else f"{figures.rise_of_s:+.3f}"
         return (
             f"{name}: {figures.readable:.0%} readable, {figures.corrected:.0%} corrected, "
-            f"{figures.same:.0%} as people did, s {rise}"
+            f"{figures.same:.0%} identical to the human correction, s {rise}"
         )
 
     rows = [line("before", report.untrained), line("after", report.student)]

@@ -53,7 +53,7 @@ def score(
     ] = False,
     estimate: Annotated[
         bool,
-        typer.Option("--estimate", help="Only say what it would take: time, disk and memory, "
+        typer.Option("--estimate", help="Only estimate the cost: time, disk and memory, "
                      "measured on 20 pairs of the dataset."),
     ] = False,
     anyway: Annotated[
@@ -115,8 +115,8 @@ def score(
     ] = "local",
     devices: Annotated[
         str | None,
-        typer.Option(help="Compute trajectories on several GPUs of this machine, each with its own "
-                     "copy of the models: all, or such as cuda:0,cuda:1."),
+        typer.Option(help="Compute trajectories on several GPUs of this machine, each with its "
+                          "own copy of the models: all, or a list such as cuda:0,cuda:1."),
     ] = None,
     ray_address: Annotated[
         str | None,
@@ -130,7 +130,7 @@ def score(
     shared_folder: Annotated[
         Path | None,
         typer.Option(help="With --engine ray: folder for shards and results; on a cluster, one "
-                     "that all machines can read, as they must the images. Default: beside the "
+                          "that all machines can read, like the images. Default: beside the "
                      "database."),
     ] = None,
     as_json: AS_JSON = False,
@@ -183,7 +183,7 @@ def score(
 
 def train(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
-    adopt: Annotated[bool, typer.Option(help="Adopt the new classifier at once.")] = False,
+    adopt: Annotated[bool, typer.Option(help="Adopt the new classifier immediately.")] = False,
     db: DATABASE = None,
     model: MODEL = None,
     scorer: KIND = None,
