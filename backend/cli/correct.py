@@ -31,7 +31,13 @@ from backend.errors import SettingsError
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
-    from backend.jobs.reports import CorrectionReport, CorrectorFigures, DistillationReport, DryRun
+    from backend.jobs.reports import (
+        BoostReport,
+        CorrectionReport,
+        CorrectorFigures,
+        DistillationReport,
+        DryRun,
+    )
 
 
 def correct(
@@ -59,8 +65,8 @@ def correct(
     accept_p: Annotated[
         float | None, typer.Option(min=0, max=1, help="With --accept-gain: accept without review "
                                                       "suggestions whose probability of error is "
-                                                      "at most "
-                                   "this. The verdict's author is the rule.")
+                                                      "at most this. The verdict's author is the "
+                                                      "rule.")
     ] = None,
     accept_gain: Annotated[
         float | None, typer.Option(help="With --accept-p: minimum rise of s.")
@@ -179,15 +185,20 @@ def distill(
         emit(report, as_json, distillation_summary(report))
 
 
+def requests_summary(report: "CorrectionReport | BoostReport") -> str:
+    """Requests, tokens and cost, in a sentence."""
+    cost = f"; cost {report.cost:.4f}" if report.cost else ""
+    return (
+        f"{report.requests} requests sent, {report.answers_kept} answered from the cache; "
+        f"{report.tokens_in} tokens in, {report.tokens_out} out{cost}."
+    )
+
+
 def correction_summary(report: "CorrectionReport") -> str:
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
     lines = [f"{report.proposer}: {report.looked_at} pairs; {outcomes or 'none left'}."]
     if report.requests or report.answers_kept:
-        lines.append(
-            f"{report.requests} requests sent, {report.answers_kept} answered from the cache; "
-            f"{report.tokens_in} tokens in, {report.tokens_out} out"
-            + (f"; cost {report.cost:.4f}." if report.cost else ".")
-        )
+        lines.append(requests_summary(report))
     if report.rule is not None:
         lines.append(f"{report.accepted} accepted by the {report.rule}.")
     return "\n".join([*lines, *([report.stopped] if report.stopped else [])])

@@ -125,7 +125,7 @@ def boost(
     it stopped, and no request is paid for twice.
     """
     with reported(as_json):
-        from backend.cli.correct import dry_run_summary
+        from backend.cli.correct import dry_run_summary, requests_summary
         from backend.review.queue_form import generic_first
 
         limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
@@ -148,8 +148,8 @@ def boost(
         emit(
             report, as_json,
             f"{report.looked_at} pairs: {counted or 'none'}. {report.struck} invented phrases "
-            f"removed. {report.requests} requests sent, {report.answers_kept} answered from the "
-            f"cache. {_calibration(report.calibrated_on)} {report.stopped}".rstrip(),
+            f"removed. {requests_summary(report)} {_calibration(report.calibrated_on)} "
+            f"{report.stopped}".rstrip(),
         )  # fmt: skip
 
 

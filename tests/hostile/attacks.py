@@ -39,7 +39,7 @@ ATTACKS = (
            ("engine/language_models/test_endpoint_hostile.py",
             "engine/language_models/test_endpoint.py")),
     Attack("answers of a language model in every form but the right one",
-           ("engine/correction/test_answers.py", "engine/correction/test_by_language_model.py")),
+           ("engine/correction/test_answers.py", "engine/correction/test_language_model_suggestions.py")),
     Attack("captions that give a language model orders", ("engine/correction/test_prompting.py",)),
     Attack("models with code of their own, or whose parts do not fit",
            ("engine/test_hub.py",)),
