@@ -1,6 +1,6 @@
 """Account management for adjudicators: add accounts, change passwords, roles and access.
 
-Without login nobody may use it: otherwise anyone who can reach the page could create an account for
+It is disabled without login: otherwise anyone who can reach the page could create an account for
 the time when login is enabled.
 """
 

@@ -85,7 +85,7 @@ def add_routes(app: fastapi.FastAPI, actions: ReviewActions) -> None:
 
 
 def with_later_steps(actions: ReviewActions, session: PageSession, shown: Shown) -> dict[str, Any]:
-    """Compute what waits until somebody looks at the pair on the page: its later steps, and the
+    """Compute what is deferred until the pair on the page is opened: its later steps, and the
     probabilities of its corrections; what of its chart, steps and corrections is new.
 
     Without the session's lock: no verdict waits for it. The first step stays on the page if the

@@ -106,8 +106,8 @@ def on(*actions: str) -> Callable[[Handler], Handler]:
     return register
 
 
-#: Shown with a pair that is claimed by somebody else.
-OPEN_ELSEWHERE = "A colleague has this pair open; whoever saves second will be notified."
+#: Shown with a pair that is claimed by another curator.
+OPEN_ELSEWHERE = "A colleague has this pair open; the second to save will be notified."
 #: Actions that give a verdict: its name, or accepting a suggestion.
 _VERDICTS = (*DECISIONS, "suggestion", "enrich")
 
@@ -404,7 +404,7 @@ class ReviewActions:
             return ""
         view = self.view_of(session, session.pair_id)
         if view.version != int(event["version"]):
-            return ""  # decided by somebody else meanwhile: reported as a conflict
+            return ""  # decided by another curator meanwhile: reported as a conflict
         if view.decision is None or self._shows(session, view.pair_id):
             return ""
         session.asked = dict(event)
@@ -636,7 +636,7 @@ class ReviewActions:
         return self.workspace.review.open_pair(pair_id, session.author if session.team else None)
 
     def _first(self, session: PageSession) -> int | None:
-        """The head of the queue: the first pair that nobody else has on their screen."""
+        """The head of the queue: the first pair that no other curator has on screen."""
         if not session.team:
             return self.workspace.review.first_pair(self.filter_of(session))
         pair_id = self.workspace.accounts.claim_first(
@@ -647,7 +647,7 @@ class ReviewActions:
         return pair_id
 
     def _beside(self, session: PageSession, way: str, filter: QueueFilter) -> int | None:
-        """The next or the previous pair that nobody else has on their screen."""
+        """The next or the previous pair that no other curator has on screen."""
         step = (
             self.workspace.review.next_pair
             if way == "next"
@@ -661,7 +661,7 @@ class ReviewActions:
         return None
 
     def _hold(self, session: PageSession, pair_id: int) -> bool:
-        """Claim the pair for this page; False if somebody else has it."""
+        """Claim the pair for this page; False if another curator has it."""
         if not session.team:
             return True
         if not self.workspace.accounts.claim(pair_id, session.author, session.held):

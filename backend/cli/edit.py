@@ -12,7 +12,7 @@ from backend.settings import load_settings
 if TYPE_CHECKING:
     from backend.review.views import EditView
 
-#: Longer than on the page, where an edit holds up whoever reviews there.
+#: Longer than on the page, where an edit holds up the reviewers.
 _MOST_SECONDS = 3600.0
 
 

@@ -130,7 +130,7 @@ def check_picture(engine: Engine, image: Image.Image, name: str = "") -> None:
 
 def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.Image) -> None:
     """A pair's picture. Raises UnknownPictures, unless the pair has a score by this model or
-    somebody has decided to score the dataset anyway."""
+    the dataset is to be scored anyway."""
     info = engine.scorer.info
     with store.reading() as session:
         if was_scored_anyway(session, pair.dataset_id, engine.settings):

@@ -49,7 +49,7 @@ class ModelView:
     @property
     def seconds(self) -> float | None:
         """Seconds for a thousand pairs here: measured, else roughly by the number of cores; None
-        for a model that nobody has measured."""
+        for a model that has not been measured."""
         if self.probe is not None or self.core_seconds is None:
             return self.probe.seconds if self.probe is not None else None
         return self.core_seconds / threads.cores()

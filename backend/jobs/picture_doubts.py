@@ -116,7 +116,7 @@ class PictureDoubts:
         return self.rule
 
     def _unsuspected(self) -> list[QueueRow]:
-        """Captions that nobody and nothing takes for wrong, the same ones every time."""
+        """Captions that neither curators nor the detector consider wrong, always the same."""
         likely_right = (Range("p_error", maximum=WRONG_FROM),)
         filter = QueueFilter(self._dataset_id, ranges=likely_right, order="random")
         with self._store.reading() as session:

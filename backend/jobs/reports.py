@@ -29,7 +29,7 @@ class ImportReport:
     first_problems: tuple[ProblemView, ...] = ()
     #: Choices made automatically: an encoding, a column that contains no ids.
     notes: tuple[str, ...] = ()
-    #: Why the dataset's model cannot score its pictures, "" if it can or nobody has looked.
+    #: Why the dataset's model cannot score its pictures, "" if it can or was not checked.
     asks_for_model: str = ""
 
 
