@@ -17,7 +17,7 @@
     ├── StoreError               the database cannot be opened, or is newer than the program
     ├── NotFound                 a pair, a dataset, a classifier that is not in the store
     ├── OutOfMemory              model and batch need more memory than is available
-    ├── VerdictConflict          somebody else decided this pair in the meantime
+    ├── VerdictConflict          another curator decided this pair in the meantime
     ├── PortInUse                another program already listens there
     └── SettingsError            an option or a TRACED_* variable is invalid
 

@@ -252,8 +252,8 @@ class Engine:
         return [by_index[index] for index in range(len(pairs))]
 
     def expectations(self, asked: Sequence[tuple[Image.Image, str]]) -> list[Expectation]:
-        """What the captioner expects of the words of each (image, caption), in order; empty without
-        a captioner."""
+        """The captioner's expectations for the words of each (image, caption), in order; empty
+        without a captioner."""
         with self.lock:
             captioner = self.captioner
             if captioner is None:

@@ -54,7 +54,7 @@ TEXTS: dict[Decision, VerdictText] = {
 
 
 def about_caption(judgement: str | None) -> str:
-    """What a judgement says about the original caption, however it is corrected or enriched. A
+    """The meaning of a judgement for the original caption, however it is corrected or enriched. A
     dropped duplicate of a picture says nothing.
 
     >>> about_caption("drop"), about_caption("correction"), about_caption(ENRICHED)
@@ -66,7 +66,7 @@ def about_caption(judgement: str | None) -> str:
 
 
 def saved_text(decision: str | None, enriches: bool) -> str:
-    """What is said once a verdict is recorded; None: it was undone.
+    """The confirmation of a recorded verdict; None: it was undone.
 
     >>> saved_text("correction", False), saved_text("correction", True)
     ('Corrected.', 'Enriched.')

@@ -81,7 +81,7 @@ class Workspace:
 
     @property
     def default_export(self) -> Path:
-        """Where a page offers to write an export."""
+        """The default folder for a page's export."""
         parent = Path.home() if self.folders is None else self.folders.exports[0]
         return parent / "traced-export"
 
@@ -121,7 +121,7 @@ class Workspace:
         return self.jobs.import_dataset(path, name=name, progress=progress).dataset_id
 
     def what_goes(self, dataset_id: int) -> Deletion:
-        """What deleting the dataset would remove."""
+        """A preview of a deletion."""
         return manage_datasets.what_goes(self.store, dataset_id)
 
     def delete_dataset(self, dataset_id: int, keep: Path | None = None) -> Deletion:

@@ -57,7 +57,7 @@ class Base(DeclarativeBase):
 
 
 class Dataset(Base):
-    """Where pairs come from. `root`: the directory that all image paths are relative to."""
+    """A source of pairs. `root`: the directory that all image paths are relative to."""
 
     __tablename__ = "datasets"
     # Ids of deleted datasets are never reused: a page left open must not hit another dataset.

@@ -29,7 +29,7 @@ QUICK = (
     "db/test_verdicts.py", "db/test_word_marks.py",
     "engine/correction/test_answers.py", "engine/correction/test_prompting.py",
     "engine/correction/test_proposals.py", "engine/correction/test_ranking.py",
-    "engine/detection/test_features.py", "engine/scoring/test_prefix_tree.py",
+    "engine/detection/test_features.py", "engine/scoring/towers/test_prefix_tree.py",
     "engine/statistics/test_*.py", "engine/test_captions.py",
     "jobs/test_export_decision.py", "jobs/test_export_scores.py", "jobs/test_runner.py",
     "review/test_queue_form.py",

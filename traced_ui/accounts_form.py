@@ -1,6 +1,6 @@
 """Account management for adjudicators: add accounts, change passwords, roles and access.
 
-Without login nobody may use it: otherwise anyone who can reach the page could create an account for
+It is disabled without login: otherwise anyone who can reach the page could create an account for
 the time when login is enabled.
 """
 
@@ -17,8 +17,8 @@ from traced_ui.messages import guarded, note
 CHANGES = {
     "password": "set this password",
     "role": "give this role",
-    "out": "may not log in any more",
-    "in": "may log in again",
+    "out": "disable the login",
+    "in": "enable the login",
 }
 
 
@@ -59,7 +59,7 @@ def add_account(workspace: Workspace, by: str | None, name: str, password: str, 
     SettingsError."""
     _check_right(workspace, by)
     made = workspace.accounts.add(name, password, role)
-    return f"{made.name} may log in now, as {made.role}."
+    return f"{made.name} can now log in, as {made.role}."
 
 
 def change_account(
@@ -72,7 +72,7 @@ def change_account(
     if change not in CHANGES:
         raise SettingsError(f"There is no change '{change[:40]}'.")
     if name == by and change != "password":
-        raise SettingsError("Somebody else has to change your own role or login.")
+        raise SettingsError("Another adjudicator has to change your own role or login.")
     if change == "password":
         workspace.accounts.change(name, password=password)
         return f"{name} has a new password, and has to log in with it."
@@ -80,13 +80,13 @@ def change_account(
         workspace.accounts.change(name, role=role)
         return f"{name} is {'an' if role[:1] in 'aeiou' else 'a'} {role} now."
     workspace.accounts.change(name, active=change == "in")
-    return f"{name} may log in again." if change == "in" else f"{name} may not log in any more."
+    return f"{name} can log in again." if change == "in" else f"{name} can no longer log in."
 
 
 def _check_right(workspace: Workspace, by: str | None) -> None:
     if not by:
         raise SettingsError(
-            "Nobody has to log in here: whoever runs the server adds the first accounts."
+            "Login is not enabled: the server's administrator adds the first accounts."
         )
     if not workspace.accounts.may_settle(by):
         raise SettingsError("Only an adjudicator may add or change accounts.")

@@ -212,8 +212,8 @@ class Actions:
 
         Args:
             pair_id: The pair's id.
-            version: The version of the pair that the verdict is based on; if somebody has decided
-                the pair since then, nothing is written and an error is returned.
+            version: The version of the pair that the verdict is based on; if another curator has
+                decided the pair since then, nothing is written and an error is returned.
             verdict: correct, drop (wrong, leave the pair out), correction (wrong, use another
                 caption), abstract or unsure.
             corrected_caption: The new caption of a correction.

@@ -106,5 +106,5 @@ def preview(text: str) -> str:
 
 
 def what_goes_html(what: Deletion) -> str:
-    """What a deletion removes and what it keeps."""
+    """A preview of a deletion, as HTML."""
     return render("what_goes.html", what=what)

@@ -55,7 +55,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                 label="Folder or file on this machine",
                 placeholder="/data/my-images  or  /data/captions.csv",
                 info="A folder of images with metadata.jsonl or metadata.csv, or a CSV, TSV, JSONL "
-                "or Parquet file with an image path and a caption a row.",
+                "or Parquet file with an image path and a caption per row.",
                 elem_id="import-path",
             )
             with gr.Accordion(
@@ -87,7 +87,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                      f"dataset with more than {FIRST_STEP_ABOVE:,} pairs only first steps.",
             )  # fmt: skip
             anyway = gr.Checkbox(
-                label="Score pictures that the model does not know as well", value=False,
+                label="Also score pictures that the model does not know", value=False,
                 elem_id="score-anyway",
             )  # fmt: skip
             plan = gr.Button("How long will scoring take?", elem_id="estimate-start")
@@ -260,7 +260,7 @@ def scoring_arguments(trajectories: str, anyway: bool) -> dict[str, Any]:
 
 
 def depth_message(result: dict[str, Any]) -> str:
-    """What a scoring job did without later steps; "" if all trajectories are whole."""
+    """A note on trajectories with only their first step; "" if all are whole."""
     if result.get("trajectories", ALL) == ALL:
         return ""
     return (
@@ -291,8 +291,8 @@ def quality_message(result: dict[str, Any]) -> str:
     )
     unreadable = f" {result['unreadable']:,} cannot be read." if result["unreadable"] else ""
     return (
-        f"{result['measured']:,} pictures looked at now. Of the dataset: {issues or 'nothing'}."
-        f"{unreadable} Filter the queue by 'Picture is'."
+        f"{result['measured']:,} pictures checked now. In the whole dataset: "
+        f"{issues or 'no issues'}.{unreadable} Filter the queue by 'Picture is'."
     )
 
 

@@ -214,7 +214,7 @@ def pairs_of(view: str | None, queue: str | None) -> dict[str, Any]:
 
 
 def counts_html(counts: ExportCounts) -> str:
-    """What an export would do, before anything is written."""
+    """A preview of an export, as a table."""
     rows = [["stay", str(counts.kept)]]
     rows.append(["… of them with a corrected caption", str(counts.corrected)])
     if counts.enriched:

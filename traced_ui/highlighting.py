@@ -45,7 +45,7 @@ def highlighted_caption(
         step = (removal or {}).get(index)
         instead = expected[index] if index < len(expected) else ""
         hint = (
-            _hint(suspicion, gain, step, instead) if is_read else "the model does not read this far"
+            _hint(suspicion, gain, step, instead) if is_read else "beyond the model's limit"
         ) + _mark_hint(called_wrong)
         pieces.append(
             _Piece(
@@ -95,4 +95,4 @@ def _hint(suspicion: float, gain: float | None, step: int | None, expected: str 
 def _mark_hint(called_wrong: bool | None) -> str:
     if called_wrong is None:
         return ""
-    return " · called wrong; click: it is not" if called_wrong else " · click: this word is wrong"
+    return " · marked wrong; click to unmark" if called_wrong else " · click to mark as wrong"

@@ -18,12 +18,12 @@ LABELS = {
     "split_column": "Column with splits",
     "image_root": "Folder that image paths are relative to",
     "encoding": "Encoding",
-    "delimiter": "Character between columns",
+    "delimiter": "Delimiter",
     "subset": "Subset",
 }
 #: Fields to be ticked.
 NO_IDS, INSIDE = "no_id_column", "captions_inside"
-TICKS = {NO_IDS: "No column holds ids", INSIDE: "Captions are inside the images"}
+TICKS = {NO_IDS: "No column contains ids", INSIDE: "Captions are embedded in the images"}
 FIELDS = (*LABELS, *TICKS)
 #: Characters that are hard to type or to see, as people call them.
 _DELIMITERS = {

@@ -49,7 +49,7 @@ class JobLine(NamedTuple):
 
 
 def name_of(job: JobView) -> str:
-    """What the job does and its subject: "Importing photos/"."""
+    """A description of the job: "Importing photos/"."""
     subject = job.subject
     if job.kind == "import" and job.status != "done":
         path = Path(subject)

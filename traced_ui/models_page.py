@@ -23,12 +23,12 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         with gr.Column(scale=2, min_width=320):
             model = gr.Dropdown(
                 [], label="Model", allow_custom_value=True, elem_id="models-choice",
-                info="One of the table, the name of another on Hugging Face, or a folder.",
+                info="One from the table, another Hugging Face name, or a folder.",
             )  # fmt: skip
         with gr.Column(scale=3, min_width=320):
             with gr.Row():
                 get = gr.Button("Download", variant="primary", elem_id="models-download")
-                measure = gr.Button("Measure its time here", elem_id="models-probe")
+                measure = gr.Button("Measure its speed here", elem_id="models-probe")
             with gr.Row():
                 choose = gr.Button("Use for new datasets", elem_id="models-default")
                 drop = gr.Button("Remove from this machine", elem_id="models-remove")
@@ -144,7 +144,7 @@ def done_message(kind: str, result: dict[str, Any]) -> str:
 
 
 def suggested(views: Sequence[ModelView]) -> str:
-    """What to score pictures with that the embedded model does not know: the first model of this
+    """A model for pictures that the embedded model does not know: the first one of this
     machine, else the first to download.
 
     `views`: as in `Models.listed`, presets first."""
@@ -153,19 +153,19 @@ def suggested(views: Sequence[ModelView]) -> str:
 
 
 def removal_question(removal: Removal) -> str:
-    """What removing a model would do."""
+    """A preview of a model's removal."""
     text = f"Remove '{removal.model}' from this machine? That frees {size(removal.freed)}."
     if removal.datasets:
         names = ", ".join(f"'{name}'" for name in removal.datasets)
         text += f" Scores stay, but nothing new can be scored with it; it is the model of {names}."
     if removal.was_default:
-        text += " It is the model for new datasets: the embedded one will be that again."
+        text += " It is the model for new datasets; the embedded one will take its place."
     return text
 
 
 def removed_message(removal: Removal) -> str:
-    """What removing a model has done."""
-    text = f"'{removal.model}' is removed; {size(removal.freed)} are free again."
+    """A report of a model's removal."""
+    text = f"'{removal.model}' is removed; {size(removal.freed)} freed."
     if removal.was_default:
         text += " The model for new datasets is the embedded one again."
     return text
@@ -179,7 +179,7 @@ def choices(workspace: Workspace, pairs: int) -> list[tuple[str, str]]:
 
 
 def _offer(view: ModelView, pairs: int) -> str:
-    """What a model costs, with the noisy copies that the first detector is trained on."""
+    """A model's cost, with the noisy copies that the first detector is trained on."""
     parts = [view.name]
     if not view.is_here:
         parts.append(f"{size(view.download)} to download" if view.download else "to download")

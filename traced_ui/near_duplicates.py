@@ -33,11 +33,11 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             list(SHOWS), value=UNDECIDED_GROUPS, label="Show", elem_id="duplicates-show"
         )
         threshold = gr.Number(
-            NEAR_DUPLICATE, label="Alike from (cosine)", minimum=LOWEST, maximum=HIGHEST,
+            NEAR_DUPLICATE, label="Minimum similarity (cosine)", minimum=LOWEST, maximum=HIGHEST,
             step=0.005, elem_id="duplicates-threshold", min_width=170, scale=0,
         )  # fmt: skip
         start = gr.Button(
-            "Look for near duplicates", elem_id="duplicates-start", scale=0, min_width=290
+            "Find near duplicates", elem_id="duplicates-start", scale=0, min_width=290
         )
     status = gr.HTML(elem_id="duplicates-status")
     toast = gr.HTML(elem_id="duplicates-toast")
@@ -103,19 +103,19 @@ def _done(
 
 
 def kept_message(done: KeptView) -> str:
-    """What happened to the other pictures."""
+    """A report on the other pictures of a group."""
     message = f"Kept. {_pairs(done.dropped)} dropped." if done.dropped else "Nothing was dropped."
     if done.left_alone:
-        message += f" {done.left_alone} decided otherwise: left alone."
+        message += f" {done.left_alone} with another verdict were not changed."
     if done.passed_over:
-        message += f" {done.passed_over} decided by somebody meanwhile: left alone."
+        message += f" {done.passed_over} decided in the meantime were not changed."
     return message + (" Press Z to undo." if done.dropped else "")
 
 
 def _taken(verdict: VerdictRow | None, action: str) -> str:
     if verdict is None:
         return note(f"There is nothing to {action}.")
-    verb = "Taken back" if action == "undo" else "Done again"
+    verb = "Undone" if action == "undo" else "Redone"
     return note(f"{verb}: {_pairs(verdict.together)}.", "good")
 
 
@@ -133,15 +133,15 @@ def page_html(
     view = workspace.review.duplicates(dataset_id, only_open, after, PAGE)
     if view is None:
         return part(
-            "empty", "Nobody has looked for near duplicates yet",
-            "They are found by what scoring has kept of the pictures: no picture is opened.",
+            "empty", "Near duplicates have not been searched for yet",
+            "The search uses the vectors stored by scoring; no picture is opened.",
         )  # fmt: skip
     if not view.groups and after is not None:
         return page_html(workspace, dataset_id, shown)  # the page's last group has been decided
     if not view.groups:
-        text = f"No two pictures are alike by {view.threshold:g} or more."
+        text = f"No two pictures have a similarity of {view.threshold:g} or more."
         if view.group_count:
-            text = f"One picture is kept of each of {view.group_count:,} groups, or more are meant."
+            text = f"All {view.group_count:,} groups are decided."
         return part("empty", "Nothing to choose from", text)
     return groups_html(view, dataset_id, is_first_page=after is None)
 

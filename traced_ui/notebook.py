@@ -133,7 +133,7 @@ class NotebookPair:
 
     def decide(self, verdict: str, caption: str | None = None, note: str = "") -> None:
         """Commit a verdict: correct, drop, abstract, unsure, or correction with its `caption`.
-        Raises VerdictConflict if somebody has decided the pair since it was opened."""
+        Raises VerdictConflict if the pair has been decided since it was opened."""
         review, view = self.workspace.review, self.view
         review.decide(view.pair_id, view.version, verdict, caption, note=note)
         self.view = review.open_pair(view.pair_id)

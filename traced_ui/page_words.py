@@ -29,11 +29,11 @@ _ADVICE = (
     (r"Score it first: python app\.py score \S.*", "Score it on the Datasets page first."),
     (
         r"Start with --model .*?, or score it again\.",
-        "Score it again on the Datasets page, or ask whoever runs the server for that model.",
+        "Score it again on the Datasets page, or ask the server's administrator for that model.",
     ),
     (
         r"For photographs choose another with --model, for example --model \S+",
-        "For photographs, whoever runs the server chooses another.",
+        "For photographs, the server's administrator can choose another.",
     ),
     (
         r"The administrator can allow more folders with --\S+, or use the command line\.",
@@ -61,7 +61,7 @@ _ADVICE = (
     *((rf"\bwith --{option}(?![\w-])", f"under {field}") for option, field in _FIELDS.items()),
     (
         r"Name a vision-language model: --vlm NAME\.",
-        "No vision-language model is set up; whoever runs the server can add one.",
+        "No vision-language model is set up; the server's administrator can add one.",
     ),
 )
 _OF_THE_TERMINAL = re.compile(r"(?:^|[^\w-])--[a-z][a-z-]+|python app\.py")
@@ -85,4 +85,4 @@ def for_page(message: str) -> str:
     kept = [part for part in _SENTENCES.split(message) if not _is_of_the_terminal(part)]
     if len(kept) == len(_SENTENCES.split(message)):
         return message
-    return " ".join(kept) or "This can only be done by whoever runs the server."
+    return " ".join(kept) or "Only the server's administrator can do this."

@@ -56,7 +56,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         if view is None:
             message = part(
                 "empty", "No map yet",
-                "It is drawn from what scoring has kept of the pictures: no picture is opened.",
+                "It is drawn from the vectors stored by scoring; no picture is opened.",
             )  # fmt: skip
             return gr.Plot(visible=False), message, "", ""
         figure = map_figure(view, COLOURS.get(colours, "p_error"))
@@ -113,7 +113,7 @@ def region_html(workspace: Workspace, dataset_id: int, asked: dict[str, Any]) ->
 
 def _line(given: Any) -> list[tuple[float, float]]:
     """Parse the corners sent by the browser, alternating x and y. Raises SettingsError."""
-    problem = SettingsError("That is no region of the map.")
+    problem = SettingsError("That is not a region of the map.")
     if not isinstance(given, Sequence) or isinstance(given, str) or len(given) > 2 * _LONGEST_LINE:
         raise problem
     try:

@@ -57,7 +57,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                 info="Those on this machine; the Models page downloads others.",
             )  # fmt: skip
             anyway = gr.Checkbox(
-                label="Also a picture that the model does not know", value=False,
+                label="Even if the model does not know such pictures", value=False,
                 elem_id="playground-anyway",
             )  # fmt: skip
             run = gr.Button("Check this pair", variant="primary", elem_id="playground-run")
@@ -241,7 +241,7 @@ def short_time(seconds: float) -> str:
 
 
 def refused_html(why: str, views: Sequence[ModelView]) -> str:
-    """That the model does not know the picture, and which ones may."""
+    """A note that the model does not know the picture, with models that may."""
     return render("playground_refused.html", why=why, alternatives=alternatives(views))
 
 

@@ -51,7 +51,7 @@ class Act(BaseModel):
 
 
 class Batch(BaseModel):
-    """What a page has done since its last post. `shown`: the pair that it shows now; `have`: the
+    """A page's actions since its last post. `shown`: the pair that it shows now; `have`: the
     marks (versions) of its prefetched pairs, by pair id."""
 
     session: str = Field(max_length=200)
@@ -85,7 +85,7 @@ def add_routes(app: fastapi.FastAPI, actions: ReviewActions) -> None:
 
 
 def with_later_steps(actions: ReviewActions, session: PageSession, shown: Shown) -> dict[str, Any]:
-    """Compute what waits until somebody looks at the pair on the page: its later steps, and the
+    """Compute what is deferred until the pair on the page is opened: its later steps, and the
     probabilities of its corrections; what of its chart, steps and corrections is new.
 
     Without the session's lock: no verdict waits for it. The first step stays on the page if the

@@ -1,4 +1,4 @@
-"""What each key and click on the review page does.
+"""Actions of the keys and clicks on the review page.
 
 A verdict for a pair that is no longer on the page is not written: curators must not judge pairs
 that they have not seen.
@@ -106,8 +106,8 @@ def on(*actions: str) -> Callable[[Handler], Handler]:
     return register
 
 
-#: Shown with a pair that is claimed by somebody else.
-OPEN_ELSEWHERE = "A colleague has this pair open; whoever saves second will be notified."
+#: Shown with a pair that is claimed by another curator.
+OPEN_ELSEWHERE = "A colleague has this pair open; the second to save will be notified."
 #: Actions that give a verdict: its name, or accepting a suggestion.
 _VERDICTS = (*DECISIONS, "suggestion", "enrich")
 
@@ -377,7 +377,7 @@ class ReviewActions:
             filter = replace(filter, among=pairs)
         if self.workspace.review.queue_count(filter, MOST_EDITED + 1) > MOST_EDITED:
             raise SettingsError(
-                f"These are more than {MOST_EDITED:,} captions. Narrow the queue with filters, and "
+                f"There are more than {MOST_EDITED:,} captions. Narrow the queue with filters, and "
                 "edit it in several steps."
             )
         texts = {
@@ -404,7 +404,7 @@ class ReviewActions:
             return ""
         view = self.view_of(session, session.pair_id)
         if view.version != int(event["version"]):
-            return ""  # decided by somebody else meanwhile: reported as a conflict
+            return ""  # decided by another curator meanwhile: reported as a conflict
         if view.decision is None or self._shows(session, view.pair_id):
             return ""
         session.asked = dict(event)
@@ -423,7 +423,7 @@ class ReviewActions:
             return self._message(note("There is nothing to undo."))
         session.undone.append(session.pair_id)
         session.pair_id, session.step = verdict.pair_id, 0
-        return self._all(session, note(f"Taken back{_many(verdict)}. {_now(verdict)}", "good"))
+        return self._all(session, note(f"Undone{_many(verdict)}. {_now(verdict)}", "good"))
 
     @on("redo")
     def _redo(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
@@ -439,9 +439,7 @@ class ReviewActions:
             before = self._beside(session, "next", self.filter_of(session)) or self._first(session)
         session.pair_id = before or verdict.pair_id
         name = self.workspace.review.open_pair(verdict.pair_id).external_id[:60]
-        return self._all(
-            session, note(f"Done again{_many(verdict)}: {name}. {_now(verdict)}", "good")
-        )
+        return self._all(session, note(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good"))
 
     @on("visit")
     def _visit(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
@@ -638,7 +636,7 @@ class ReviewActions:
         return self.workspace.review.open_pair(pair_id, session.author if session.team else None)
 
     def _first(self, session: PageSession) -> int | None:
-        """The head of the queue: the first pair that nobody else has on their screen."""
+        """The head of the queue: the first pair that no other curator has on screen."""
         if not session.team:
             return self.workspace.review.first_pair(self.filter_of(session))
         pair_id = self.workspace.accounts.claim_first(
@@ -649,7 +647,7 @@ class ReviewActions:
         return pair_id
 
     def _beside(self, session: PageSession, way: str, filter: QueueFilter) -> int | None:
-        """The next or the previous pair that nobody else has on their screen."""
+        """The next or the previous pair that no other curator has on screen."""
         step = (
             self.workspace.review.next_pair
             if way == "next"
@@ -663,7 +661,7 @@ class ReviewActions:
         return None
 
     def _hold(self, session: PageSession, pair_id: int) -> bool:
-        """Claim the pair for this page; False if somebody else has it."""
+        """Claim the pair for this page; False if another curator has it."""
         if not session.team:
             return True
         if not self.workspace.accounts.claim(pair_id, session.author, session.held):
@@ -687,7 +685,7 @@ class ReviewActions:
         left, page, counts = self.draw_queue(session, filter)
         if view is None:
             if counts.total and counts.reviewed == counts.total:
-                message = review_page.empty("All reviewed", "Go on to Retrain, or to Export.")
+                message = review_page.empty("All reviewed", "Continue with Retrain or Export.")
             else:
                 message = review_page.empty("Nothing to show", "No pair fits these filters.")
             return Drawn(left, message, "", "", toast, "")

@@ -86,7 +86,7 @@ _CHIPS = {
     "text": "Words", "meaning": "Meaning", "split": "Split", "decision": "Verdict",
     "decided_by": "Decided by", "note": "Note contains", "noted": "With a note",
     "picture": "Picture is", "duplicates": "Near duplicates", "suspect_kind": "Suspect word is a",
-    "truncated": "Longer than the model reads", "external_id": "Id contains",
+    "truncated": "Truncated by the model", "external_id": "Id contains",
     "extra": "Source column",
 }  # fmt: skip
 
@@ -165,7 +165,7 @@ def queue(
 
 
 def _in_common(filter: Mapping[str, str], like: str) -> str:
-    """What all pairs of this queue have in common; "" if nothing."""
+    """The common property of all pairs of this queue; "" if none."""
     if kind := filter.get("suspect_kind"):
         return f"suspect words of the kind {kind}"
     if word := filter.get("suspect_word"):
@@ -331,7 +331,7 @@ def _after(act: VerdictView) -> str:
     """The state of a pair after a verdict, in words."""
     if act.decision:
         return LISTED[judgement(act.decision, act.enriches) or ""]
-    return "edited, undecided" if act.corrected_caption else "taken back: undecided"
+    return "edited, undecided" if act.corrected_caption else "undone: undecided"
 
 
 def checked(view: PairView, check: CaptionCheck) -> Markup:

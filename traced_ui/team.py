@@ -25,7 +25,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
                 elem_id="team-share",
             )  # fmt: skip
             people = gr.Number(
-                2, label="People a pair", minimum=2, maximum=20, precision=0, elem_id="team-people"
+                2,
+                label="People per pair",
+                minimum=2,
+                maximum=20,
+                precision=0,
+                elem_id="team-people",
             )
             save = gr.Button("Save", elem_id="team-save")
             message = gr.HTML(elem_id="team-message")

@@ -98,7 +98,7 @@ def _add_uploads(app: fastapi.FastAPI, workspace: Workspace, uploads: Uploads) -
         try:
             used = [path for row in workspace.datasets() for path in (row.source, row.root)]
             if any(Path(path).is_relative_to(uploads.folder / upload) for path in used):
-                raise SettingsError("A dataset has been made of this upload.")
+                raise SettingsError("This upload belongs to a dataset.")
             uploads.discard(upload)
         except TracedError as problem:
             return _refused(problem)
@@ -110,7 +110,7 @@ def export_of(workspace: Workspace, job_id: int) -> Path:
     job = workspace.jobs.job(job_id)
     out = str(job.result.get("out") or "")
     if job.kind != "export" or job.status != "done" or not out:
-        raise NotFound(f"Job {job_id} has exported nothing.")
+        raise NotFound(f"Job {job_id} has no export.")
     return Path(out)
 
 

@@ -113,8 +113,8 @@ class Team:
     # ---------------------------------------------------------------- coordination
 
     def claim(self, pair_id: int, curator: str, held: Collection[int] = ()) -> bool:
-        """Claim a pair for a curator; False if somebody else has claimed it. Releases the pairs in
-        `held`, unless the pair is one of them."""
+        """Claim a pair for a curator; False if another curator has claimed it. Releases the pairs
+        in `held`, unless the pair is one of them."""
         with self._store.writing() as session:
             taken = claim_queries.claim(session, pair_id, curator)
             if taken and pair_id not in held:
@@ -124,7 +124,7 @@ class Team:
     def claim_first(
         self, filter: QueueFilter, curator: str, held: Collection[int] = ()
     ) -> int | None:
-        """Claim the first pair of the curator's queue (`Queue.handed`) that nobody else has
+        """Claim the first pair of the curator's queue (`Queue.handed`) that no other curator has
         claimed, and release as `claim` does; None if no pair is left."""
         with self._store.writing() as session:
             pair_id = claim_queries.take_first(session, filter, curator)
@@ -136,7 +136,7 @@ class Team:
         self, pair_ids: Sequence[int], curator: str, held: Collection[int] = ()
     ) -> list[int]:
         """Claim a pair and those that follow it, and release the rest of `held`. Returns those that
-        nobody else has claimed, in the given order."""
+        no other curator has claimed, in the given order."""
         with self._store.writing() as session:
             taken = claim_queries.claim_each(session, pair_ids, curator)
             claim_queries.release(session, set(held) - set(taken), curator)

@@ -31,7 +31,13 @@ from backend.errors import SettingsError
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
-    from backend.jobs.reports import CorrectionReport, CorrectorFigures, DistillationReport, DryRun
+    from backend.jobs.reports import (
+        BoostReport,
+        CorrectionReport,
+        CorrectorFigures,
+        DistillationReport,
+        DryRun,
+    )
 
 
 def correct(
@@ -57,12 +63,13 @@ def correct(
     budget_tokens: BUDGET_TOKENS = None,
     budget_requests: BUDGET_REQUESTS = None,
     accept_p: Annotated[
-        float | None, typer.Option(min=0, max=1, help="With --accept-gain: accept, without a "
-                                   "person, suggestions whose probability of error is at most "
-                                   "this. The verdict's author is the rule.")
+        float | None, typer.Option(min=0, max=1, help="With --accept-gain: accept without review "
+                                                      "suggestions whose probability of error is "
+                                                      "at most this. The verdict's author is the "
+                                                      "rule.")
     ] = None,
     accept_gain: Annotated[
-        float | None, typer.Option(help="With --accept-p: and whose s rises by at least this.")
+        float | None, typer.Option(help="With --accept-p: minimum rise of s.")
     ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would be sent for the first pairs; send "
@@ -178,15 +185,20 @@ def distill(
         emit(report, as_json, distillation_summary(report))
 
 
+def requests_summary(report: "CorrectionReport | BoostReport") -> str:
+    """Requests, tokens and cost, in a sentence."""
+    cost = f"; cost {report.cost:.4f}" if report.cost else ""
+    return (
+        f"{report.requests} requests sent, {report.answers_kept} answered from the cache; "
+        f"{report.tokens_in} tokens in, {report.tokens_out} out{cost}."
+    )
+
+
 def correction_summary(report: "CorrectionReport") -> str:
     outcomes = ", ".join(f"{count} {name}" for name, count in sorted(report.outcomes.items()))
     lines = [f"{report.proposer}: {report.looked_at} pairs; {outcomes or 'none left'}."]
     if report.requests or report.answers_kept:
-        lines.append(
-            f"{report.requests} questions sent, {report.answers_kept} answered before; "
-            f"{report.tokens_in} tokens in, {report.tokens_out} out"
-            + (f"; cost {report.cost:.4f}." if report.cost else ".")
-        )
+        lines.append(requests_summary(report))
     if report.rule is not None:
         lines.append(f"{report.accepted} accepted by the {report.rule}.")
     return "\n".join([*lines, *([report.stopped] if report.stopped else [])])
@@ -209,7 +221,7 @@ def distillation_summary(report: "DistillationReport") -> str:
         rise = "–" if figures.rise_of_s is None else f"{figures.rise_of_s:+.3f}"
         return (
             f"{name}: {figures.readable:.0%} readable, {figures.corrected:.0%} corrected, "
-            f"{figures.same:.0%} as people did, s {rise}"
+            f"{figures.same:.0%} identical to the human correction, s {rise}"
         )
 
     rows = [line("before", report.untrained), line("after", report.student)]

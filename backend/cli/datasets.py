@@ -81,7 +81,7 @@ def import_(
                 delimiter="\t" if delimiter == "\\t" else delimiter, subset=subset,
                 caption_from=caption_from, progress=update,
             )  # fmt: skip
-            update(0, 0, "Looking whether the model knows such pictures")
+            update(0, 0, "Checking whether the model knows such pictures")
             refusal = workspace.jobs.needs_model(report.dataset_id)
         report = replace(report, asks_for_model=refusal)
         for note in report.notes:
@@ -262,7 +262,7 @@ def export(
         typer.Option("--captions", help="'decided': as curators left them, accepted enrichments "
                                         "included; 'enriched': also suggested enrichments, "
                                         "unchecked, where no verdict says otherwise. The column "
-                                        "caption_kind says which each is."),
+                                        "caption_kind says which is which."),
     ] = "decided",
     align: Annotated[
         float | None,
@@ -271,8 +271,8 @@ def export(
     ] = None,
     keep: Annotated[
         float | None,
-        typer.Option("--keep", help="… and then this share of the whole. Default with --align: "
-                     "0.5."),
+        typer.Option("--keep", help="… then the share of the whole to keep. Default with --align: "
+                                    "0.5."),
     ] = None,
     by: Annotated[str, BY] = "support",
     least_phrases: Annotated[int, LEAST] = 0,
@@ -280,7 +280,7 @@ def export(
         str, typer.Option("--select", help="Pairs that are not selected: 'leave out' or 'tag'.")
     ] = "leave out",
     overwrite: Annotated[
-        bool, typer.Option(help="Replace an earlier export; what else is in its folder stays.")
+        bool, typer.Option(help="Replace an earlier export; other files in its folder are kept.")
     ] = False,
     push_to_hub: Annotated[
         str | None,

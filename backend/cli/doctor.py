@@ -103,7 +103,8 @@ def _database(store: Store) -> Iterator[Finding]:
     if wrong:
         yield Finding(
             "database", "problem", f"{store.address} is damaged: {wrong}",
-            "Restore a backup (python app.py backup makes them), and keep this file for rescue.",
+            "Restore a backup (python app.py backup makes them), and keep this file: some of its "
+            "data may be recoverable.",
         )  # fmt: skip
         return
     upgraded = store.opened.upgraded_from
@@ -141,13 +142,13 @@ def _dataset(store: Store, dataset: DatasetRow) -> Finding:
     if missing:
         return Finding(
             what, "problem",
-            f"{message}; of {len(names)} images looked for {len(missing)} are missing, such as "
+            f"{message}; {len(missing)} of {len(names)} images checked are missing, such as "
             f"'{missing[0][:120]}'",
             "Restore the files. Pairs without their image stay and can still be decided.",
         )  # fmt: skip
     if counts.scored + left_out < counts.total:
         return Finding(what, "warning", message, f"Score it: python app.py score {dataset.name}")
-    return Finding(what, "ok", f"{message}; {len(names)} images looked for, all there")
+    return Finding(what, "ok", f"{message}; {len(names)} images checked, none missing")
 
 
 def _is_there(root: Path, name: str) -> bool:
@@ -161,7 +162,7 @@ def _embedded() -> Finding:
     for folder in (EMBEDDED_SCORER, EMBEDDED_CAPTIONER):
         if not (folder / "model.safetensors").is_file():
             return Finding(
-                "embedded models", "problem", f"{folder} is not whole",
+                "embedded models", "problem", f"{folder} is incomplete",
                 "Download the project again, or train them: make models",
             )  # fmt: skip
     return Finding("embedded models", "ok", f"in {EMBEDDED_SCORER.parent}")

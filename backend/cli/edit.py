@@ -12,7 +12,7 @@ from backend.settings import load_settings
 if TYPE_CHECKING:
     from backend.review.views import EditView
 
-#: Longer than on the page, where an edit holds up whoever reviews there.
+#: Longer than on the page, where an edit holds up the reviewers.
 _MOST_SECONDS = 3600.0
 
 
@@ -81,7 +81,7 @@ def edit(
 
 
 def summary(done: "EditView", dry_run: bool) -> str:
-    """What has changed, or would, with the first examples."""
+    """A summary of the changes, with the first examples."""
     lines = [
         line
         for example in done.examples
@@ -93,7 +93,7 @@ def summary(done: "EditView", dry_run: bool) -> str:
         for count, what in (
             (done.unchanged, "have nothing to change"),
             (done.left_alone, "are decided drop, abstract or unsure"),
-            (done.refused, "would be empty, or the caption that was called wrong"),
+            (done.refused, "would be empty, or identical to the caption that was judged wrong"),
             (done.passed_over, "were decided by others meanwhile"),
         )
         if count

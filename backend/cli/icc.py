@@ -31,7 +31,7 @@ def icc(
     ],
     labelled: Annotated[
         Path | None,
-        typer.Option(help="CSV file of captions and people's ratings (ICC: 244 of them).")
+        typer.Option(help="CSV file of captions and human ratings (ICC: 244 of them).")
     ] = None,
     to_rate: Annotated[
         int | None,
@@ -76,7 +76,7 @@ def icc(
     device: DEVICE = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Make a concreteness scorer as the ICC paper does; use it with --concreteness OUT/model.
+    """Make a concreteness scorer with the ICC paper's method; use it with --concreteness OUT/model.
 
     Stop it at any time: the same command resumes where it stopped.
     """
@@ -86,7 +86,7 @@ def icc(
 
         if (labelled is None) == (to_rate is None):
             raise SettingsError(
-                "Give captions with ratings, --labelled FILE, or ask for captions to rate, "
+                "Give rated captions with --labelled FILE, or request captions to rate with "
                 "--to-rate N."
             )
         rated = read_ratings(labelled) if labelled is not None else []

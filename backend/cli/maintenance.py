@@ -15,7 +15,7 @@ def doctor(
     models: Annotated[
         bool,
         typer.Option(
-            help="Also load the models, those that datasets remember too, which may take a while."
+            help="Also load the models, including those that datasets remember; may take a while."
         ),
     ] = False,
     db: DATABASE = None,
@@ -24,7 +24,7 @@ def doctor(
     captioner: CAPTIONER = None,
     as_json: AS_JSON = False,
 ) -> None:
-    """Check database, files and models, and say what to do. Status 1 if something is wrong."""
+    """Check database, files and models, and say how to fix problems. Status 1 if there are any."""
     with reported(as_json):
         from backend.cli.doctor import examine
 

@@ -31,19 +31,20 @@ def evaluate(
     what: Annotated[
         str,
         typer.Argument(help="detection; steps: exact trajectories against their first step alone "
-                       "and against lazy elimination; icc: concreteness against people's ratings; "
+                       "and against lazy elimination; icc: concreteness against human ratings; "
                        "specificity: do captions find their pictures among similar ones?; support: "
                        "phrases and how much each matters; selection: what two-stage selection "
-                       "keeps of a synthetic mixture; composition: true captions against false "
-                       "twins; boosting: richer captions and their guard, with answers by rule."),
+                       "keeps of a synthetic mixture; composition: true captions against "
+                       "minimally false ones; boosting: richer captions and their guard, with "
+                       "answers by rule."),
     ] = "detection",
     ratings: Annotated[
         list[Path] | None,
-        typer.Option(help="With icc: CSV files of captions and people's ratings."),
+        typer.Option(help="With icc: CSV files of captions and human ratings."),
     ] = None,
     words: Annotated[
         list[Path] | None,
-        typer.Option(help="With icc: CSV files of single words and people's ratings."),
+        typer.Option(help="With icc: CSV files of single words and human ratings."),
     ] = None,
     concreteness: Annotated[
         list[str] | None,
@@ -96,14 +97,14 @@ def evaluate(
     captioner: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME_OR_DIR", help="Captioner that judges each word and refills "
-                     "suspect ones, or 'none'. Default: the embedded one beside the embedded "
+                     "suspect ones, or 'none'. Default: the embedded one with the embedded "
                      "scorer; given several times, seed k takes the k-th. With specificity and "
                      "--dataset: captioners to evaluate; may be given several times."),
     ] = None,
     lazy: Annotated[
         list[int] | None,
-        typer.Option(min=1, metavar="M", help="With steps: also lazy elimination that asks M words "
-                     "again; may be given several times."),
+        typer.Option(min=1, metavar="M", help="With steps: also lazy elimination that re-scores M "
+                                              "words; may be given several times."),
     ] = None,
     word_weights: Annotated[
         str, typer.Option(help="Weights of the signs of suspect words: default, or fitted on "
@@ -112,11 +113,11 @@ def evaluate(
     published: Annotated[
         bool, typer.Option(help="TRACED's Tables 1 and 6 in the paper's own setting: published "
                                 "BLIP and CLIP, all scorers, explorers and noises, on a --dataset "
-                                "whose name contains coco, flickr30k or imdb. Says first how long "
-                                "it will take; resumes.")
+                                "whose name contains coco, flickr30k or imdb. Estimates the time "
+                                "first; resumes.")
     ] = False,
     estimate: Annotated[
-        bool, typer.Option("--estimate", help="With --published: only say how long it will take.")
+        bool, typer.Option("--estimate", help="With --published: only estimate the time.")
     ] = False,
     learning_curve: Annotated[
         bool, typer.Option(help="Also the learning curve over 50 to 3,000 labelled pairs, 20 "
@@ -169,7 +170,7 @@ def evaluate(
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
     """Evaluate how well errors are detected: known errors are injected, and the results on held-out
-    pairs are reported alongside control baselines. The argument selects other evaluations."""
+    pairs are reported alongside control baselines. The argument selects another evaluation."""
     with reported(as_json):
         if what == "icc":
             _evaluate_icc(ratings, words, concreteness, markdown, device, as_json)
@@ -325,7 +326,7 @@ def bench(
     ] = None,
     lazy: Annotated[
         list[int] | None,
-        typer.Option(min=1, metavar="M", help="Also lazy elimination that asks M words again; may "
+        typer.Option(min=1, metavar="M", help="Also lazy elimination that re-scores M words; may "
                      "be given several times."),
     ] = None,
     first_step: Annotated[
@@ -355,7 +356,8 @@ def bench(
     busy: Annotated[
         int | None,
         typer.Option(min=1, metavar="PAIRS", help="Measure two programs that score this many drawn "
-                                                  "pairs at once instead, against one alone."),
+                                                  "pairs simultaneously instead, compared with "
+                                                  "one."),
     ] = None,
     select: Annotated[
         int | None,
@@ -375,8 +377,8 @@ def bench(
     ] = None,
     estimate: Annotated[
         int | None,
-        typer.Option(min=12, metavar="PAIRS", help="Measure instead how close an estimate of "
-                     "scoring this many drawn pairs comes to the time that it takes."),
+        typer.Option(min=12, metavar="PAIRS", help="Measure instead how accurately the time of "
+                                                   "scoring this many drawn pairs is estimated."),
     ] = None,
     images: Annotated[
         int | None,
@@ -386,12 +388,14 @@ def bench(
     adopt: Annotated[
         int | None,
         typer.Option(min=100, metavar="PAIRS", help="Measure instead how long verdicts wait while "
-                     "another classifier is adopted on this many generated pairs."),
+                                                    "a classifier is adopted on this many "
+                                                    "generated pairs."),
     ] = None,
     opening: Annotated[
         int | None,
-        typer.Option("--open", min=1, metavar="PAIRS", help="Measure instead what opening a pair "
-                     "costs of which only the first step is known, on this many drawn pairs."),
+        typer.Option("--open", min=1, metavar="PAIRS", help="Measure instead the cost of opening "
+                                                            "a pair with only its first step, on "
+                                                            "this many drawn pairs."),
     ] = None,
     verdicts: Annotated[
         int, typer.Option(min=1, help="With --curators: total number of verdicts.")
@@ -407,8 +411,8 @@ def bench(
     precision: PRECISION = None,
     as_json: AS_JSON = False,
 ) -> None:  # fmt: skip
-    """Benchmark the engine against a plain implementation and against the minimum of arithmetic
-    required, in one run.
+    """Benchmark the engine against a plain implementation and against the minimum
+    arithmetic required, in one run.
 
     Uses models of the published sizes with random weights, so nothing is downloaded.
     """

@@ -54,7 +54,7 @@ def remove(model: MODEL, db: DATABASE = None) -> None:
     """Delete a downloaded model from this machine."""
     with reported(False):
         removal = open_workspace(load_settings({"database": db})).models.remove(model)
-        results.print(f"'{escape(model)}' is removed; {size(removal.freed)} are free again.")
+        results.print(f"'{escape(model)}' is removed; {size(removal.freed)} freed.")
         if removal.was_default:
             results.print("It was the default, which is 'embedded' now.")
 

@@ -33,8 +33,8 @@ CAPTIONER = Annotated[
     str | None,
     typer.Option(metavar="NAME_OR_DIR", help="Captioner that judges each word and refills suspect "
                                              "ones (BLIP, vision-to-text, or trained by the "
-                                             "command captioner), or 'none'. Default: the embedded "
-                                             "one beside the embedded scorer."),
+                                             "command captioner), or 'none'. Default: the "
+                                             "embedded one with the embedded scorer."),
 ]  # fmt: skip
 CONCRETENESS = Annotated[
     str | None,

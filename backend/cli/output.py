@@ -148,7 +148,7 @@ def fail(error: BaseException, status: int, as_json: bool) -> None:
 
 
 def say_which_model(refusal: str, dataset: str) -> None:
-    """What to do about a dataset whose model does not know its pictures: `refusal` says that."""
+    """Print advice for a dataset whose model does not know its pictures, after `refusal`."""
     console.print(f"[yellow]Not scored:[/] {escape(refusal)}")
     console.print(
         "Choose a model that knows them: python app.py models list, then python app.py score "

@@ -53,7 +53,7 @@ def score(
     ] = False,
     estimate: Annotated[
         bool,
-        typer.Option("--estimate", help="Only say what it would take: time, disk and memory, "
+        typer.Option("--estimate", help="Only estimate the cost: time, disk and memory, "
                      "measured on 20 pairs of the dataset."),
     ] = False,
     anyway: Annotated[
@@ -115,8 +115,8 @@ def score(
     ] = "local",
     devices: Annotated[
         str | None,
-        typer.Option(help="Compute trajectories on several GPUs of this machine, each with its own "
-                     "copy of the models: all, or such as cuda:0,cuda:1."),
+        typer.Option(help="Compute trajectories on several GPUs of this machine, each with its "
+                          "own copy of the models: all, or a list such as cuda:0,cuda:1."),
     ] = None,
     ray_address: Annotated[
         str | None,
@@ -130,7 +130,7 @@ def score(
     shared_folder: Annotated[
         Path | None,
         typer.Option(help="With --engine ray: folder for shards and results; on a cluster, one "
-                     "that all machines can read, as they must the images. Default: beside the "
+                          "that all machines can read, like the images. Default: beside the "
                      "database."),
     ] = None,
     as_json: AS_JSON = False,
@@ -183,7 +183,7 @@ def score(
 
 def train(
     dataset: Annotated[str, typer.Argument(help="Name in the database.")],
-    adopt: Annotated[bool, typer.Option(help="Adopt the new classifier at once.")] = False,
+    adopt: Annotated[bool, typer.Option(help="Adopt the new classifier immediately.")] = False,
     db: DATABASE = None,
     model: MODEL = None,
     scorer: KIND = None,
@@ -256,13 +256,13 @@ def estimate_summary(planned: "Estimate") -> str:
 
 
 def score_summary(result: ScoreResult, out: Path | None) -> str:
-    """What was computed, measured and written, a line each."""
+    """A summary of the results, one line for each."""
     unknown = ""
     if result.unknown:
         unknown = f"{result.unknown} left out whose pictures the model does not know (--anyway), "
     lines = [
         f"{result.scored} pairs scored, {result.skipped} already had scores, {result.unreadable} "
-        f"images unreadable, {unknown}{result.truncated} captions longer than the model reads; "
+        f"images unreadable, {unknown}{result.truncated} captions truncated by the model; "
         f"{result.seconds:.0f} s."
     ]
     if result.trajectories != ALL:
@@ -281,7 +281,7 @@ def score_summary(result: ScoreResult, out: Path | None) -> str:
 
 
 def support_summary(report: "SupportReport") -> str:
-    """What was measured, in one line."""
+    """A summary of the measurement, in one line."""
     share = f" ({report.covered / report.phrases:.2%})" if report.phrases else ""
     return (
         f"Support of {report.computed} pairs measured now: {report.phrases} phrases, "
@@ -291,7 +291,7 @@ def support_summary(report: "SupportReport") -> str:
 
 
 def specificity_summary(report: "SpecificityReport") -> str:
-    """What was measured, and how reliable it is."""
+    """A summary of the measurement and its reliability."""
     if not report.measured:
         return "Specificity: no picture of this dataset has a vector."
     text = (
@@ -315,7 +315,7 @@ def _cluster(
     workers: int | None,
     folder: Path | None,
 ) -> "Cluster | Devices | None":
-    """Where to compute trajectories; None: in this process."""
+    """The cluster or devices for computing trajectories; None: in this process."""
     if engine not in ("local", "ray"):
         raise SettingsError(f"There is no engine '{engine}'; use local or ray.")
     if engine == "ray":

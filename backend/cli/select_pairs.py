@@ -68,7 +68,7 @@ def summary(report: SelectionReport) -> str:
     lines = [
         f"{report.taking_part} undecided pairs{where}: {report.pool} by match, {report.kept} of "
         f"them by {choice.by}; {report.decided} decided pairs are not counted.",
-        f"Lines: s {_at_least(report.align_line)}, {choice.by} {_at_least(report.keep_line)}.",
+        f"Thresholds: s {_at_least(report.align_line)}, {choice.by} {_at_least(report.keep_line)}.",
         *losses(report),
     ]
     if report.view:

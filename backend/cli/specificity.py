@@ -125,7 +125,7 @@ def boost(
     it stopped, and no request is paid for twice.
     """
     with reported(as_json):
-        from backend.cli.correct import dry_run_summary
+        from backend.cli.correct import dry_run_summary, requests_summary
         from backend.review.queue_form import generic_first
 
         limits = spending_limits(price_in, price_out, budget, budget_tokens, budget_requests)
@@ -148,20 +148,20 @@ def boost(
         emit(
             report, as_json,
             f"{report.looked_at} pairs: {counted or 'none'}. {report.struck} invented phrases "
-            f"removed. {report.requests} questions asked, {report.answers_kept} answered from "
-            f"before. {_calibration(report.calibrated_on)} {report.stopped}".rstrip(),
+            f"removed. {requests_summary(report)} {_calibration(report.calibrated_on)} "
+            f"{report.stopped}".rstrip(),
         )  # fmt: skip
 
 
 def _calibration(phrases: int) -> str:
-    """What the guard's rule is based on."""
+    """The basis of the guard's rule, in a sentence."""
     if phrases:
         return f"The guard was calibrated on {phrases} phrases of the dataset's captions."
     return "Too few captions to calibrate the guard on: it used its default rule."
 
 
 def _sent(preview: "BoostDryRun") -> str:
-    """What goes to which server."""
+    """A list of what goes to which server."""
     pictures, captions = (
         f"{what}s go to {server}." if server else f"No {what.lower()} leaves this machine."
         for what, server in (("Picture", preview.pictures_to), ("Caption", preview.captions_to))

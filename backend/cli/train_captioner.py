@@ -50,8 +50,9 @@ def captioner(
         int, typer.Option(min=0, help="Of LoRA in self-retrieval; 0 trains all weights.")
     ] = 32,
     side: Annotated[
-        str, typer.Option(help="What self-retrieval trains: language, vision or both. The vision "
-                          "side sees each picture anew in every step, which is slow.")
+        str, typer.Option(help="What self-retrieval trains: language, vision or both. Training "
+                               "the vision side encodes each picture again in every step, which "
+                               "is slow.")
     ] = "language",
     retrieval_steps: Annotated[
         int | None, typer.Option(min=1, help="Steps of self-retrieval. Default: 20 epochs.")
@@ -68,8 +69,8 @@ def captioner(
         typer.Option(help="Leave out undecided pairs whose probability of error is higher."),
     ] = None,
     enriched: Annotated[
-        bool, typer.Option("--enriched", help="Also learn suggested enrichments that nobody has "
-                           "checked.")
+        bool, typer.Option("--enriched", help="Also train on suggested enrichments, which have "
+                                              "not been reviewed.")
     ] = False,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Accept a judge that also rewards.")

@@ -154,7 +154,7 @@ def mm_imdb_rows(
             yield TableRow(number, None, f"'{shown(path.name)}' cannot be opened: {reason}.")
             continue
         except (ValueError, RecursionError, AttributeError, TypeError):
-            yield TableRow(number, None, f"'{shown(path.name)}' is no JSON object with a plot.")
+            yield TableRow(number, None, f"'{shown(path.name)}' is not a JSON object with a plot.")
             continue
         yield TableRow(
             number,

@@ -67,7 +67,7 @@ class DaemonPool:
         return [results[number] for number in range(len(items))]
 
     def submit(self, function: Callable[..., Result], *arguments: Any) -> Future[Result]:
-        """What `function(*arguments)` will return; wait for it with `result_of`."""
+        """A future of `function(*arguments)`; wait for it with `result_of`."""
         future: Future[Result] = Future()
         self._tasks.put(partial(_complete, future, function, arguments))
         return future

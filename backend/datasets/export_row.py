@@ -64,7 +64,7 @@ class ExportRow:
 
 @dataclass
 class Changes:
-    """What a format could not keep unchanged, for the card. Names are those of the source."""
+    """Changes that a format requires, for the card. Names are those of the source."""
 
     renamed: dict[str, str] = field(default_factory=dict)
     #: Columns with NaN or infinity, which JSON cannot represent; null was written.

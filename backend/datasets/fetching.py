@@ -151,7 +151,7 @@ def _resolved(host: str, port: int, seconds: float | None) -> list[Any]:
     thread.start()
     thread.join(seconds)
     if thread.is_alive():
-        raise FetchError("it takes too long to look up the host's name")
+        raise FetchError("looking up the host name takes too long")
     if problems or not result:
         raise FetchError("the host's name cannot be resolved") from next(iter(problems), None)
     return result

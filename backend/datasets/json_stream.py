@@ -102,7 +102,7 @@ class JsonFile:
             place = f"near byte {file.tell():,}: " if large else ""
             reason = str(problem).strip().partition("\n")[0]
             raise DatasetFormatError(
-                f"'{self._path.name}' is no JSON ({place}{reason})."
+                f"'{self._path.name}' is not valid JSON ({place}{reason})."
             ) from problem
 
 

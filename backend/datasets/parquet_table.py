@@ -25,7 +25,7 @@ def parquet_rows(path: Path, raw: IO[bytes]) -> Iterator[TableRow]:
         opened = open_parquet(raw)
     except (pa.ArrowException, OSError, ValueError) as problem:
         raise DatasetFormatError(
-            f"'{path.name}' is no Parquet file: {_first_line(problem)}"
+            f"'{path.name}' is not a Parquet file: {_first_line(problem)}"
         ) from problem
     check_names(schema.names, path.name)
     images = embedded_columns(schema, lambda name: _peek(opened, name))

@@ -365,7 +365,7 @@ def read_dataset(
     path = path.resolve()
     if text_problem(str(path)):
         raise DatasetFormatError(
-            f"The path '{shown(str(path), 1000)}' is not UTF-8 and cannot be kept in a database. "
+            f"The path '{shown(str(path), 1000)}' is not UTF-8 and cannot be stored in a database. "
             "Rename the file or folder."
         )
     if not path.exists():
@@ -496,7 +496,7 @@ def _folder_of_captions(path: Path, caption_from: str) -> Path:
         )
     if not path.is_dir():
         raise DatasetFormatError(
-            f"'{path.name}' is no folder: for captions that are written in the images "
+            f"'{path.name}' is not a folder: for captions that are written in the images "
             "(--caption-from metadata) give the folder of the images."
         )
     return path
@@ -512,8 +512,8 @@ _OTHER_FORMS = {
     ".zst": "compressed; unpack it, and give what is in it",
     ".xlsx": "an Excel workbook; save its sheet as CSV (UTF-8)",
     ".xls": "an Excel workbook; save its sheet as CSV (UTF-8)",
-    ".pkl": "a pickle, which may run any program; write it as Parquet (DataFrame.to_parquet)",
-    ".pickle": "a pickle, which may run any program; write it as Parquet (DataFrame.to_parquet)",
+    ".pkl": "a pickle, which may run arbitrary code; write it as Parquet (DataFrame.to_parquet)",
+    ".pickle": "a pickle, which may run arbitrary code; write it as Parquet (DataFrame.to_parquet)",
     ".feather": "a Feather file; write it as Parquet (DataFrame.to_parquet)",
     ".h5": "an HDF5 file; write it as Parquet or as a folder of images",
     ".hdf5": "an HDF5 file; write it as Parquet or as a folder of images",
@@ -530,13 +530,13 @@ def _no_table(path: Path) -> str:
         form = _OTHER_FORMS.get(path.suffix.lower(), "")
     seen = f" is {form}. It" if form else ""
     return (
-        f"'{shown(path.name)}'{seen} is no dataset: give a folder with metadata.jsonl or "
+        f"'{shown(path.name)}'{seen} is not a dataset: give a folder with metadata.jsonl or "
         f"metadata.csv, or a file that ends in one of {', '.join(_FILES)}."
     )
 
 
 def _no_dataset(folder: Path) -> str:
-    """What was seen in the folder, what is missing, and what to do."""
+    """The contents of the folder, what is missing, and what to do."""
     try:
         inside = sorted(p.name + "/" if p.is_dir() else p.name for p in folder.iterdir())
     except OSError as problem:
@@ -554,8 +554,8 @@ def _no_dataset(folder: Path) -> str:
     else:
         saw = f"{few}{more}, and no metadata.jsonl or metadata.csv" if inside else "nothing"
     return (
-        f"The folder '{folder}' holds {saw}. Put a metadata.jsonl beside the images with a line an "
-        'image, such as {"file_name": "0001.jpg", "caption": "A dog on a beach."}'
+        f"The folder '{folder}' holds {saw}. Put a metadata.jsonl beside the images with "
+        'a line per image, such as {"file_name": "0001.jpg", "caption": "A dog on a beach."}'
     )
 
 
@@ -607,7 +607,7 @@ def _caption_problem(text: str) -> str:
     if len(text) > LONGEST_CAPTION:
         return f"The caption has {len(text)} characters; at most {LONGEST_CAPTION} are allowed."
     if problem := text_problem(text):
-        return f"The caption cannot be kept: {problem}."
+        return f"The caption cannot be stored: {problem}."
     return ""
 
 

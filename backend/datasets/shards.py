@@ -69,8 +69,8 @@ def _inside(folder: Path, name: Any) -> str:
     """The name, which must be of a direct child of the folder. Raises DatasetFormatError."""
     if not isinstance(name, str) or not name or name in (".", "..") or set("/\\\0") & set(name):
         raise DatasetFormatError(
-            f"'{shown(folder.name)}' is no saved dataset: it lists '{shown(str(name))}', which is "
-            "not the name of a file or folder in it."
+            f"'{shown(folder.name)}' is not a saved dataset: it lists '{shown(str(name))}', which "
+            "is not the name of a file or folder in it."
         )
     return name
 
@@ -112,9 +112,9 @@ def tar_rows(
             _check_end(raw, archive.offset)
     except (tarfile.TarError, EOFError, OSError, ValueError, RecursionError) as problem:
         endless = isinstance(problem, RecursionError)
-        reason = "headers follow one another without end" if endless else problem
+        reason = "it consists of headers without end" if endless else problem
         if key is None:
-            raise DatasetFormatError(f"'{path.name}' is no tar archive: {reason}.") from problem
+            raise DatasetFormatError(f"'{path.name}' is not a tar archive: {reason}.") from problem
         yield TableRow(number + 1, None, f"The tar ends prematurely here: {reason}.")
         return
     if key is not None:
@@ -206,7 +206,7 @@ def zip_rows(
         try:
             archive = zipfile.ZipFile(file)
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as problem:
-            raise DatasetFormatError(f"'{path.name}' is no zip archive: {problem}.") from problem
+            raise DatasetFormatError(f"'{path.name}' is not a zip archive: {problem}.") from problem
         with archive:
             yield from _zip_tables(archive, path, encoding, delimiter, note)
 

@@ -87,8 +87,8 @@ def metadata_rows(folder: Path) -> Iterator[TableRow]:
             if not captions:
                 yield TableRow(
                     number, None,
-                    f"'{shown(values['file_name'])}' carries no caption: nothing in its XMP, IPTC, "
-                    "EXIF or PNG texts.",
+                    f"'{shown(values['file_name'])}' has no caption in its XMP, IPTC, EXIF or PNG "
+                    "text.",
                 )  # fmt: skip
                 continue
             caption = next(iter(captions.values()))

@@ -130,7 +130,7 @@ def _arrow(path: Path) -> Iterator[TableRow]:
         ) from problem
     except (pa.ArrowException, OSError, ValueError) as problem:
         raise DatasetFormatError(
-            f"'{path.name}' is no Arrow stream: {(str(problem).splitlines() or ['?'])[0][:200]}"
+            f"'{path.name}' is not an Arrow stream: {(str(problem).splitlines() or ['?'])[0][:200]}"
         ) from problem
     check_names(table.schema.names, path.name)
     images = embedded_columns(table.schema, lambda name: table.column(name)[:100])

@@ -124,11 +124,11 @@ class Uploads:
             self._taken[upload] = taken, count = taken + size, count + files
         if taken > self.limit:
             raise SettingsError(
-                f"The upload is larger than {self.limit / 1e9:,.0f} GB. Ask whoever runs the "
-                "server to put the files there, and import them by their path."
+                f"The upload is larger than {self.limit / 1e9:,.0f} GB. Ask the server's "
+                "administrator to put the files there, and import them by their path."
             )
         if count > MOST_FILES:
-            raise SettingsError(f"These are more than {MOST_FILES:,} files: upload an archive.")
+            raise SettingsError(f"There are more than {MOST_FILES:,} files: upload an archive.")
         if shutil.disk_usage(self.folder).free < KEPT_FREE:
             raise SettingsError("The server's disk is full: nothing more can be uploaded.")
 

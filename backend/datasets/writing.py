@@ -150,20 +150,20 @@ def _clear_up(out: Path, part: Path | None) -> None:
             continue  # not ours
         if what == "old" and not out.exists():
             left.rename(out)
-            log.warning("%s: the earlier export, put back after one that was stopped", out)
+            log.warning("%s: the earlier export was restored after an interrupted one", out)
         elif (
             part is not None
             and part.name.startswith(f".{out.name}.{what}-")
             and (left == part or not part.exists())
         ):
             left.rename(part)
-            log.warning("%s: going on with what an export had written that was stopped", out)
+            log.warning("%s: resuming an interrupted export", out)
         elif what == "old":
             earlier_export.retire(left, out)
-            log.warning("%s: an earlier export that a stopped one had replaced is removed", left)
+            log.warning("%s: removed an earlier export that an interrupted one had replaced", left)
         else:
             shutil.rmtree(left, ignore_errors=True)
-            log.warning("%s: what a stopped export had left is cleared away", left)
+            log.warning("%s: removed the remains of an interrupted export", left)
 
 
 def _put_in_place(part: Path, out: Path) -> None:

@@ -20,7 +20,7 @@ def zipped(folder: Path) -> Iterator[bytes]:
     """
     names = [name for name in listed(folder / SUMS) if _is_within(folder, name)]
     if not names:
-        raise ExportError(f"There is no export in {folder} any more.")
+        raise ExportError(f"The export in {folder} no longer exists.")
     return _pieces(folder, [*names, SUMS])
 
 

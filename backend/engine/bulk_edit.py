@@ -111,7 +111,7 @@ def _replaced(pattern: Any, edit: BulkEdit, caption: str) -> str:
     except TimeoutError:
         raise SettingsError(
             f"The expression takes more than {SECONDS:g} s for the caption “{caption[:60]}”: it "
-            "tries too many combinations. Do not repeat what is itself repeated, as in (a+)+."
+            "tries too many combinations. Avoid nested repetition such as (a+)+."
         ) from None
 
 

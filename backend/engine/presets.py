@@ -75,7 +75,7 @@ class Preset:
 PRESETS: tuple[Preset, ...] = (
     Preset(
         "fast",
-        "photographs, a first look: the least time a pair",
+        "photographs, a first look; the fastest",
         Checkpoint(
             "openai/clip-vit-base-patch32",
             151_277_313,
@@ -154,7 +154,7 @@ def pinned(name: str) -> str:
 
 
 def asked_for_as(name: str) -> str:
-    """What to download to get this model: the preset that contains it, else the model itself.
+    """The name to download to get this model: the preset that contains it, else the model itself.
 
     >>> asked_for_as("Salesforce/blip-image-captioning-base"), asked_for_as("somebody/else")
     ('thorough', 'somebody/else')

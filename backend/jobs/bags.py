@@ -166,7 +166,7 @@ label { font-variant-numeric: tabular-nums; } textarea { width: 100%; min-height
 <p>A caption should tell the pictures of a bag apart. Strike bags in which none could: frames of one
 video, pictures of the same thing. Save the list below as a file and run again with
 <code>--strike FILE</code>.</p>
-<textarea id="struck" readonly aria-label="Struck bags, one id a line"></textarea>
+<textarea id="struck" readonly aria-label="Struck bags, one id per line"></textarea>
 {% for size, bags in made.items() %}<h2>{{ size }} pictures: {{ bags|length }} bags</h2>
 {% for bag in bags %}<div class="bag"><label><input type="checkbox" value="{{ bag.id }}">
 strike · alpha {{ "%.3f"|format(bag.alpha) }}</label><div class="row">

@@ -344,7 +344,7 @@ def _copies(
 
 
 def _training_seconds(sample: _Sample, size: int, detector: str, whole: bool) -> float:
-    """What training the first detector of `size` pairs takes beside scoring its copies: pairs of
+    """Cost of training the first detector of `size` pairs, without scoring its copies: pairs of
     the sample, again and again, with their own trajectories for those of the copies."""
     places = [number % len(sample.pairs) for number in range(size)]
     pairs = [sample.pairs[place] for place in places]
@@ -377,7 +377,7 @@ def _trained(
 def _suggestion_seconds(
     engine: Engine, sample: _Sample, classifier: Classifier, p_errors: Sequence[float]
 ) -> float:
-    """What the corrections of a pair take, measured on some of those of the sample that look wrong,
+    """Cost of correcting a pair, measured on some pairs of the sample that look wrong,
     the most and the least."""
     ranked = sorted(range(len(p_errors)), key=lambda at: -p_errors[at])
     wrong = [at for at in ranked if p_errors[at] >= SUGGEST_ABOVE] or ranked[:TOGETHER]

@@ -172,7 +172,7 @@ def facts(store: Store, dataset_id: int) -> dict[str, Any]:
 
 
 def count(store: Store, dataset_id: int, choice: ExportChoice) -> ExportCounts:
-    """What an export would do, without writing anything."""
+    """A preview of an export; writes nothing."""
     check_choice(choice)
     tally = _Tally()
     chosen = _chosen(store, dataset_id, choice)
@@ -416,7 +416,7 @@ def _choice_in_words(choice: ExportChoice) -> dict[str, str]:
         ),
         "Only decided pairs": "yes" if choice.decided_only else "no",
         "Captions": (
-            "as decided, but with suggested enrichments, which nobody has checked, where no "
+            "as decided, but with suggested enrichments, which have not been reviewed, where no "
             "verdict says otherwise (`caption_kind`)"
             if choice.captions == "enriched"
             else "as decided"

@@ -80,7 +80,10 @@ def import_dataset(
                 result = target.write(partial(pair_queries.add_pairs, rows=pairs))
                 added += result.added
                 already_there += result.already_there
-                progress(added + already_there, reader.total or 0, f"Reading {name}")
+                done = added + already_there
+                # `total` counts lines, of which one may hold several captions.
+                total = max(reader.total, done) if reader.total else 0
+                progress(done, total, f"Reading {name}")
             if not added and not already_there and target.is_new:
                 raise DatasetFormatError(_nothing(name, bad))
             bad.save()

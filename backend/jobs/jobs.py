@@ -208,7 +208,7 @@ class Jobs:
         )
 
     def dry_run(self, filter: QueueFilter, shown: int = 3) -> DryRun:
-        """What would be sent to the session's corrector."""
+        """A preview of the requests to the session's corrector."""
         engine = self._engine_of_queue(filter)
         if engine.corrector is None:
             raise SettingsError("Name a vision-language model: --vlm NAME. Nothing else is sent.")

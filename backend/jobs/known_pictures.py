@@ -130,7 +130,7 @@ def check_picture(engine: Engine, image: Image.Image, name: str = "") -> None:
 
 def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.Image) -> None:
     """A pair's picture. Raises UnknownPictures, unless the pair has a score by this model or
-    somebody has decided to score the dataset anyway."""
+    the dataset is to be scored anyway."""
     info = engine.scorer.info
     with store.reading() as session:
         if was_scored_anyway(session, pair.dataset_id, engine.settings):
@@ -146,16 +146,17 @@ def check_picture_of(store: Store, engine: Engine, pair: PairRow, image: Image.I
 
 
 def why_unknown(model: str, picture: str = "It") -> str:
-    """What is wrong with a picture that the model does not know."""
+    """The message for a picture that the model does not know."""
     return (
-        f"{picture} is nothing that {_named(model)} was trained on: its scores would mean nothing."
+        f"{picture} is unlike anything that {_named(model)} was trained on: its scores would mean "
+        "nothing."
     )
 
 
 def refusal(seen: Recognition) -> str:
     """The message for a refused dataset."""
     return (
-        f"{seen.unknown} of {seen.sampled} pictures looked at are nothing that "
+        f"{seen.unknown} of {seen.sampled} pictures checked are unlike anything that "
         f"{_named(seen.model)} was trained on: its scores would mean nothing."
     )
 

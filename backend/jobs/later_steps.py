@@ -1,4 +1,4 @@
-"""What is computed about a pair when somebody looks at it, and not before: the later steps of a
+"""Computations that are deferred until a pair is opened: the later steps of a
 trajectory of which only the first is known, and the probabilities of error of its corrections."""
 
 from collections.abc import Sequence

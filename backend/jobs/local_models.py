@@ -1,4 +1,4 @@
-"""What is known of the models on this machine from their files alone, without loading any."""
+"""Facts about the models on this machine, read from their files without loading any."""
 
 import json
 import math

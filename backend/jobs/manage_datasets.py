@@ -21,7 +21,7 @@ LONGEST_GUIDELINES = 20_000
 
 
 def what_goes(store: Store, dataset_id: int) -> Deletion:
-    """What deleting the dataset would remove. Its images are never touched."""
+    """A preview of a deletion. The dataset's images are never touched."""
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         counts = pair_queries.counts(session, dataset_id)

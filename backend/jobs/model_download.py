@@ -135,7 +135,7 @@ def _listed(name: str, revision: str) -> tuple[str, list[RemoteFile]]:
     wanted = needed(list(by_name))
     if not any(file.endswith((".safetensors", ".bin")) for file in wanted):
         raise ModelUnavailable(
-            f"'{name}' holds no weights in a form that is read here (model.safetensors, "
+            f"'{name}' contains no weights in a supported format (model.safetensors, "
             "pytorch_model.bin)."
         )
     return str(info.sha), [_remote(by_name[file]) for file in wanted]
@@ -160,8 +160,7 @@ def _fetch(name: str, commit: str, file: RemoteFile, tick: Callable[[int], None]
     if checksum_of(part, file.is_large) != file.checksum:
         part.unlink()
         raise ModelUnavailable(
-            f"'{file.name}' of '{name}' is not what the hub says that it is (its checksum is "
-            "wrong). Download it again."
+            f"'{file.name}' of '{name}' does not match the hub's checksum. Download it again."
         )
     part.replace(place)
     return file.size - start
@@ -229,7 +228,7 @@ def _why(name: str, problem: Exception) -> str:
     from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
     if isinstance(problem, GatedRepoError):
-        return f"'{name}' asks for its terms to be accepted on its page at huggingface.co first."
+        return f"'{name}' requires you to accept its terms on its page at huggingface.co first."
     if isinstance(problem, RepositoryNotFoundError):
         return f"The hub has no model '{name}', or it is private: set HF_TOKEN to read it."
     if isinstance(problem, OSError) and problem.errno is not None:
@@ -240,15 +239,15 @@ def _why(name: str, problem: Exception) -> str:
 
 
 def by_hand(name: str) -> str:
-    """What to copy where, on a machine without a connection.
+    """Instructions for copying the model to a machine without a connection.
 
     >>> print(by_hand("somebody/clip"))  # doctest: +ELLIPSIS
-    Start it again to go on where it ended. Without a connection: ...
+    Start it again to resume. Without a connection: ...
     """
     commit = pinned(name)
     revision = f" --revision {commit}" if commit else ""
     return (
-        "Start it again to go on where it ended. Without a connection: on a machine "
-        f"that has one run 'hf download {name}{revision}', then copy the folder "
+        "Start it again to resume. Without a connection: on a machine that has one, run "
+        f"'hf download {name}{revision}', then copy the folder "
         f"'{folder_of(name).name}' from its ~/.cache/huggingface/hub to {folder_of(name).parent}."
     )

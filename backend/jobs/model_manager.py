@@ -49,7 +49,7 @@ class ModelView:
     @property
     def seconds(self) -> float | None:
         """Seconds for a thousand pairs here: measured, else roughly by the number of cores; None
-        for a model that nobody has measured."""
+        for a model that has not been measured."""
         if self.probe is not None or self.core_seconds is None:
             return self.probe.seconds if self.probe is not None else None
         return self.core_seconds / threads.cores()
@@ -105,7 +105,7 @@ class Models:
         return model_download.download(model, progress)
 
     def what_goes(self, model: str) -> Removal:
-        """What removing the model would do. Raises NotFound if there is nothing of it here."""
+        """A preview of the removal. Raises NotFound if no part of the model is on this machine."""
         freed = model_download.removable(model)
         going = set(_repositories(self.view(model).name))
         datasets = tuple(

@@ -17,9 +17,7 @@ from backend.jobs.reports import DuplicatesReport
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.version import VERSION
 from db.queries import near_duplicates as queries
-from db.queries import runs as run_queries
 from db.queries.near_duplicates import DuplicateRow
 
 KIND = "duplicates"
@@ -47,21 +45,9 @@ def find_near_duplicates(
         for member, cosine in zip(group.members, group.cosines, strict=True)
         for pair in pictures.pairs[member]
     ]
-    scored = pictures.scored
     with store.writing(large=True) as session:
-        run = run_queries.start_run(
-            session,
-            kind=KIND,
-            dataset_id=dataset_id,
-            scorer_kind=scored.scorer_kind,
-            model=scored.model,
-            revision=scored.revision,
-            explorer="none",
-            parameters={"threshold": threshold, "pictures": len(pictures.pairs)},
-            code_version=VERSION,
-        )
         queries.replace_groups(session, dataset_id, rows)
-        run_queries.finish_run(session, run.id)
+        pictures.record_run(session, KIND, threshold=threshold)
     return DuplicatesReport(
         dataset_id,
         threshold,

@@ -1,4 +1,4 @@
-"""What the picture says against single phrases, and which evidence makes them doubtful.
+"""Evidence of the picture against single phrases, and the rule that makes them doubtful.
 
 The rule is fitted once for each model and dataset, to captions that people wrote, and kept with the
 scoring run: an interrupted `boost` goes on with the same one. A new detector has other suspect
@@ -116,7 +116,7 @@ class PictureDoubts:
         return self.rule
 
     def _unsuspected(self) -> list[QueueRow]:
-        """Captions that nobody and nothing takes for wrong, the same ones every time."""
+        """Captions that neither curators nor the detector consider wrong, always the same."""
         likely_right = (Range("p_error", maximum=WRONG_FROM),)
         filter = QueueFilter(self._dataset_id, ranges=likely_right, order="random")
         with self._store.reading() as session:

@@ -9,9 +9,7 @@ from backend.jobs.reports import MapReport
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
-from backend.version import VERSION
 from db.queries import picture_map as queries
-from db.queries import runs as run_queries
 from db.queries.picture_map import PlaceRow
 
 KIND = "map"
@@ -29,19 +27,7 @@ def draw_map(
         for pairs, (x, y) in zip(pictures.pairs, places, strict=True)
         for pair in pairs
     ]
-    scored = pictures.scored
     with store.writing(large=True) as session:
-        run = run_queries.start_run(
-            session,
-            kind=KIND,
-            dataset_id=dataset_id,
-            scorer_kind=scored.scorer_kind,
-            model=scored.model,
-            revision=scored.revision,
-            explorer="none",
-            parameters={"pictures": len(pictures.pairs)},
-            code_version=VERSION,
-        )
         queries.replace_places(session, dataset_id, rows)
-        run_queries.finish_run(session, run.id)
+        run = pictures.record_run(session, KIND)
     return MapReport(dataset_id, run.id, len(pictures.pairs), len(rows), pictures.without)

@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy.orm import Session
 
 from backend.engine.specificity.bags import unit
 from backend.jobs.vector_file import StoredVectors
 from backend.jobs.vectors import stored_images
 from backend.loaded_models import Engine
 from backend.store import Store
+from backend.version import VERSION
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 from db.queries.runs import RunRow
@@ -38,6 +40,22 @@ class Pictures:
         """The vectors of all pictures, in order."""
         for first in range(0, len(self.pairs), BLOCK):
             yield self.vectors(np.arange(first, min(first + BLOCK, len(self.pairs))))
+
+    def record_run(self, session: Session, kind: str, **parameters: float) -> RunRow:
+        """Record a finished run that was computed from these vectors."""
+        run = run_queries.start_run(
+            session,
+            kind=kind,
+            dataset_id=self.scored.dataset_id,
+            scorer_kind=self.scored.scorer_kind,
+            model=self.scored.model,
+            revision=self.scored.revision,
+            explorer="none",
+            parameters={"pictures": len(self.pairs), **parameters},
+            code_version=VERSION,
+        )
+        run_queries.finish_run(session, run.id)
+        return run
 
 
 def pictures_of(store: Store, engine: Engine, dataset_id: int) -> Pictures:

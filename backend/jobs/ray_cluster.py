@@ -35,7 +35,7 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Cluster:
-    """Where to compute.
+    """A Ray cluster and its settings.
 
     * `address`: of a running cluster ("auto", "ray://HOST:PORT", "HOST:PORT"); None: this machine.
     * `workers`: how many, each with its own models; None: one per core, or one per accelerator.

@@ -43,7 +43,7 @@ class Ranked:
 
 
 def ranked(store: Store, run: RunRow, classifier: Classifier) -> Ranked:
-    """What a classifier says of every pair with a trajectory under this run; nothing is written."""
+    """A classifier's probability for every pair with a trajectory in this run; writes nothing."""
     ids, after, before = array("q"), array("d"), array("d")
     for pairs, trajectories in scored_batches(store, run):
         ids.extend(pair.id for pair in pairs)

@@ -29,13 +29,13 @@ class ImportReport:
     first_problems: tuple[ProblemView, ...] = ()
     #: Choices made automatically: an encoding, a column that contains no ids.
     notes: tuple[str, ...] = ()
-    #: Why the dataset's model cannot score its pictures, "" if it can or nobody has looked.
+    #: Why the dataset's model cannot score its pictures, "" if it can or was not checked.
     asks_for_model: str = ""
 
 
 @dataclass(frozen=True)
 class Deletion:
-    """What is, or would be, deleted with a dataset. `reviewed` pairs have a verdict; `acts`: number
+    """Extent of the deletion of a dataset. `reviewed` pairs have a verdict; `acts`: number
     of verdicts, undos and redos on its pairs, all of them saved in `verdict_file`."""
 
     dataset_id: int
@@ -108,7 +108,7 @@ class SpecificityReport:
 
 @dataclass(frozen=True)
 class ScoreResult(ScoreReport):
-    """What the command `score` did, with the reports of what it measured besides and the rows of
+    """Result of the command `score`, with the reports of further measurements and the rows of
     scores it wrote to a file; None for what was not requested."""
 
     support: SupportReport | None = None
@@ -354,7 +354,7 @@ class TwoStage:
 
 @dataclass(frozen=True)
 class Lost:
-    """What a selection loses, so that no filter removes a kind of caption unnoticed.
+    """Losses of a selection, so that no filter removes a kind of caption unnoticed.
 
     `kinds`: for each kind of word, the share of its occurrences that stays; `short`: the share of
     captions of at most 4 words that stays; `words`: how many words occur only in captions that
@@ -397,7 +397,7 @@ class SelectionReport:
 
 @dataclass(frozen=True)
 class ExportChoice:
-    """What to export. Every field is one choice of the curator."""
+    """The options of an export. Every field is one choice of the curator."""
 
     #: Undecided pairs with p_error above this leave; None keeps all undecided ones.
     drop_above: float | None = None

@@ -175,7 +175,7 @@ def _decided_by_people(
 def _compared(
     store: Store, run: RunRow, result: Retrained, trained_on: list[int], labels: list[int | None]
 ) -> dict[str, Any]:
-    """What the candidate changes, over all pairs; see `detection.retraining.compare`."""
+    """The candidate's changes over all pairs; see `detection.retraining.compare`."""
     judged = ranked(store, run, result.classifier)
     ids, after, before = judged.ids, judged.after, judged.before
     rows = np.searchsorted(ids, trained_on)

@@ -52,7 +52,7 @@ STAGES = (
 )  # fmt: skip
 _BY_NAME = {stage.name: stage for stage in STAGES}
 
-#: Seconds per unit; stages that nobody has measured are missing.
+#: Seconds per unit; stages that have not been measured are missing.
 Costs = Mapping[Stage, float]
 
 

@@ -1,4 +1,4 @@
-"""What a two-stage selection loses, in sentences, for both the command line and the page."""
+"""A description of the losses of a two-stage selection, for the command line and the page."""
 
 from backend.jobs.reports import SelectionReport
 
@@ -9,8 +9,8 @@ _THINNED = 0.1
 
 
 def losses(report: SelectionReport) -> list[str]:
-    """What a selection loses, in sentences: a filter that silently removes all captions with "left
-    of" is worse than none."""
+    """The losses of a selection, in sentences: a filter that silently removes all captions with
+    "left of" is worse than none."""
     gone = report.lost
     kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in gone.kinds.items())
     lines = [f"What stays, by kind of word: {kinds}."] if kinds else []

@@ -68,7 +68,7 @@ _EPOCHS, _BATCH = 20, 100
 
 @dataclass(frozen=True)
 class CaptionerRecipe:
-    """What is trained, and how.
+    """A training recipe.
 
     `clip`, `language_model`: of a new ClipCap; `captioner`: a BLIP captioner or a ClipCap to
     continue from instead. `clip` also rewards self-retrieval. `lora_rank`: of self-retrieval, 0

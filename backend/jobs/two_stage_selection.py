@@ -226,7 +226,7 @@ def _words(text: str) -> list[str]:
 
 
 def lost(store: Store, dataset_id: int, chosen: Chosen, progress: Progress = no_progress) -> Lost:
-    """What the selection loses, from all captions that took part, read in batches."""
+    """The losses of the selection among all captions that took part, read in batches."""
     after: Counter[str] = Counter()
     gone: Counter[str] = Counter()
     short = np.zeros(2, np.int64)  # [leaving, staying]

@@ -88,7 +88,7 @@ def suggest(store: Store, engine: Engine, pair_id: int) -> tuple[SuggestionView,
 
 
 def complete(store: Store, engine: Engine, pair_id: int) -> bool:
-    """Compute and store what waits until somebody looks at a pair: the later steps of a trajectory
+    """Compute and store what is deferred until a pair is opened: the later steps of a trajectory
     of which only the first is known, and the probabilities of corrections. Returns whether anything
     has changed. Gives up while the models are busy, because a page should not wait."""
     with store.reading() as session:

@@ -85,8 +85,8 @@ def _too_slow(store: Store, filter: QueueFilter, done: int, limit: float) -> Set
         total = queue_queries.count(session, filter)
     return SettingsError(
         f"The edit takes more than {limit:g} s: it was stopped after {done:,} of {total:,} "
-        "captions, and nothing was changed. Simplify the expression (do not repeat what is itself "
-        "repeated, as in (a+)+), or narrow the queue with filters and edit it in several steps."
+        "captions, and nothing was changed. Simplify the expression (avoid nested repetition such "
+        "as (a+)+), or narrow the queue with filters and edit it in several steps."
     )
 
 

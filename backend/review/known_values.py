@@ -46,7 +46,7 @@ def _check_curator(store: Store, name: str) -> None:
         curators = verdict_queries.first_deciders(session, _SHOWN + 1)
     missing = f"There is no verdict by '{name[:80]}'"
     if not curators:
-        raise SettingsError(f"{missing}: nobody has given one yet.")
+        raise SettingsError(f"{missing}: none has been given yet.")
     raise SettingsError(f"{missing}.{_those('There are verdicts by', name, curators)}")
 
 

@@ -211,7 +211,7 @@ def looks_abstract(icc: float | None) -> bool:
 
 
 def basis_of(p_error: float | None, classifier: ClassifierRow | None) -> str:
-    """What a displayed probability is based on, in words."""
+    """The basis of a displayed probability, in words."""
     if p_error is None or classifier is None:
         return "not scored yet"
     verdicts = int(classifier.report.get("verdicts", 0))

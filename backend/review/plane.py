@@ -38,7 +38,7 @@ def plane_of(store: Store, dataset_id: int, up: str = "icc") -> PlaneView:
             for _, icc, _, decision in decided
             if decision != "unsure" and icc is not None
         ]
-        # Least specific first. Whoever enriches a right caption agrees that it was generic.
+        # Least specific first. An accepted enrichment confirms that the caption was generic.
         generic = [
             (-log, decision == ENRICHED)
             for _, _, log, decision in decided

@@ -18,7 +18,7 @@ from db.queries import word_marks as word_mark_queries
 
 
 def progress_of(store: Store, dataset_id: int) -> ProgressView:
-    """What the verdicts so far tell about the dataset and the detector."""
+    """Statistics of the verdicts so far, about the dataset and the detector."""
     with store.reading() as session:
         counts = pair_queries.counts(session, dataset_id)
         pace = progress_queries.pace(session, dataset_id)

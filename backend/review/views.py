@@ -246,9 +246,9 @@ class EditedCaption:
 
 @dataclass(frozen=True)
 class EditView:
-    """What a bulk edit does, or has done, to `looked_at` pairs: `changed` get a new text,
+    """Effect of a bulk edit on `looked_at` pairs: `changed` get a new text,
     `unchanged` do not; `left_alone`: decided drop, abstract or unsure; `refused`: the text would be
-    empty, or the same caption that a person has called wrong; `passed_over`: somebody else was
+    empty, or the same caption that a person has called wrong; `passed_over`: another curator was
     faster. `examples`: the first ones that change."""
 
     dataset_id: int

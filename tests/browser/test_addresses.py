@@ -135,5 +135,5 @@ def test_redo_goes_on_and_a_second_verdict_is_asked_for(page: Page) -> None:
     page.keyboard.press("Enter")
     expect(page.locator("#traced-toast")).to_contain_text("Wrong: dropped")
     page.keyboard.press("z")
-    expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+    expect(page.locator("#traced-toast")).to_contain_text("Undone")
     page.keyboard.press("z")

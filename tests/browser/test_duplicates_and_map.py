@@ -43,7 +43,7 @@ def page(profile: BrowserContext, copies_site: Site) -> Iterator[Page]:
 
 def test_one_is_kept_by_key_and_by_click_and_one_undo_brings_the_others_back(page: Page) -> None:
     page.get_by_role("tab", name="Duplicates").click()
-    expect(page.locator("#duplicates-page .empty")).to_contain_text("Nobody has looked")
+    expect(page.locator("#duplicates-page .empty")).to_contain_text("have not been searched for")
     page.locator("#duplicates-threshold input").fill("0.995")
     page.locator("#duplicates-threshold input").press("Tab")
     page.locator("#duplicates-start").click()
@@ -59,7 +59,7 @@ def test_one_is_kept_by_key_and_by_click_and_one_undo_brings_the_others_back(pag
     expect(copies).to_have_count(0)
     expect(groups).to_have_count(before - 1)
     page.keyboard.press("z")
-    expect(toast).to_contain_text("Taken back: 2 pairs")
+    expect(toast).to_contain_text("Undone: 2 pairs")
     expect(groups).to_have_count(before)
     # By keys: to the group, then its third picture.
     place = next(n for n in range(before) if "<b>A copy" in groups.nth(n).inner_text())

@@ -57,7 +57,7 @@ def test_a_correction_that_is_being_written(page: Page) -> None:
     press(page, "Control+Enter")
     expect(page.locator("#traced-toast")).to_contain_text("Corrected")
     page.keyboard.press("z")
-    expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+    expect(page.locator("#traced-toast")).to_contain_text("Undone")
     assert pair_of(page) == pair
     page.keyboard.press("e")
     expect(area).not_to_have_value(re.compile("duub"))
@@ -146,7 +146,7 @@ def test_a_verdict_that_comes_too_late(page: Page) -> None:
     expect(page.locator("#traced-toast")).to_contain_text("nothing was written")
     expect(page.locator("#traced-stage .saving")).to_have_count(0)
     page.keyboard.press("z")
-    expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+    expect(page.locator("#traced-toast")).to_contain_text("Undone")
 
 
 def test_a_picture_is_looked_at_closely_and_so_is_the_next(page: Page) -> None:

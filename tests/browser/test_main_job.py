@@ -73,7 +73,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     # Undo the last, decide it otherwise.
     last = list(decided)[-1]
     page.keyboard.press("z")
-    expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+    expect(page.locator("#traced-toast")).to_contain_text("Undone")
     expect(page.locator("#traced-queue")).to_contain_text(f"{before_all + 9} of {PAIRS} reviewed")
     assert identity_of(page) == last
     decided[last] = ("drop", "")
@@ -128,7 +128,7 @@ def test_a_verdict_outlives_a_reload(page: Page) -> None:
     page.reload()
     page.wait_for_selector("#traced-stage [data-pair]")
     page.keyboard.press("z")
-    expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+    expect(page.locator("#traced-toast")).to_contain_text("Undone")
     assert identity_of(page) == identity
 
 

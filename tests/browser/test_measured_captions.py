@@ -110,5 +110,5 @@ def test_many_captions_are_edited_with_a_preview_and_one_undo(page: Page) -> Non
     reviewed = page.locator("#traced-queue .progress").first
     after = reviewed.inner_text()
     page.keyboard.press("z")
-    expect(toast).to_contain_text("Taken back")
+    expect(toast).to_contain_text("Undone")
     expect(reviewed).not_to_have_text(after)

@@ -42,7 +42,7 @@ def test_a_note_is_written_by_keys_and_found_again(page: Page) -> None:
     expect(page.locator("#traced-stage .noted")).to_have_text("two dogs, ask Ben")
     for _ in range(2):
         page.keyboard.press("z")
-        expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+        expect(page.locator("#traced-toast")).to_contain_text("Undone")
         page.wait_for_load_state()
 
 

@@ -134,7 +134,7 @@ def test_progress_estimates_what_remains_from_pairs_in_random_order(page: Page) 
     page.get_by_role("tab", name="Review").click()
     for left in range(5):
         page.keyboard.press("z")
-        expect(page.locator("#traced-toast")).to_contain_text("Taken back")
+        expect(page.locator("#traced-toast")).to_contain_text("Undone")
         page.wait_for_timeout(150 + left)
 
 

@@ -135,7 +135,7 @@ def test_two_people_judge_the_same_pair_unseen_and_a_third_settles_it(
     eve.keyboard.press("a")
     expect(eve.locator("#traced-queue")).to_contain_text("0 pairs in this queue")
     eve.get_by_role("tab", name="Team").click()
-    expect(page).to_contain_text("Nothing waits for an adjudicator")
+    expect(page).to_contain_text("No pair is waiting for an adjudicator")
 
 
 def test_only_an_adjudicator_sets_the_overlap(people: People) -> None:
@@ -154,7 +154,7 @@ def test_an_adjudicator_adds_an_account_in_the_page(
     eve.locator("#account-name :is(input, textarea)").fill("Flo")
     eve.locator("#account-password input").fill(PASSWORD)
     eve.locator("#account-add").click()
-    expect(eve.locator("#account-message")).to_contain_text("Flo may log in now")
+    expect(eve.locator("#account-message")).to_contain_text("Flo can now log in")
     expect(eve.locator("#team-accounts")).to_contain_text("Flo")
     expect(eve.locator("#account-password input")).to_have_value("")
     with new_page(profile) as page:

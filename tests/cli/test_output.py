@@ -53,7 +53,7 @@ def test_what_was_changed_is_a_result(tmp_path: Path, monkeypatch: pytest.Monkey
     for arguments, result in (
         (("datasets", "rename", "pairs", "dogs"), "'pairs' is now called 'dogs'."),
         (("datasets", "guidelines", "dogs", "--set", str(tmp_path / "guide.md")), "are set."),
-        (("models", "remove", "fast"), "2.0 GB are free again."),
+        (("models", "remove", "fast"), "2.0 GB freed."),
         (("models", "remove", "fast"), "It was the default, which is 'embedded' now."),
     ):
         done = run("--quiet", *arguments)

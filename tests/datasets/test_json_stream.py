@@ -70,14 +70,14 @@ def test_no_object_of_arrays_holds_none(tmp_path: Path, content: bytes) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "no JSON"),
-        (b'{"images": [{"file_name": "a.jpg"}', "no JSON"),
+        (b"", "not valid JSON"),
+        (b'{"images": [{"file_name": "a.jpg"}', "not valid JSON"),
         (b'{"images": [{"file_name": "\xff"}]}', "UTF8"),
         (b'{"images": []} and more', "trailing"),
         (b'{"images": [' + b"0, " * 50_000 + b"oops]}", "near byte"),
         (b'{"images": ' + b"[" * 2_000 + b"]" * 2_000 + b"}", f"more than {DEEPEST} levels deep"),
-        (rb'{"images": ["\ud800', "no JSON"),
-        (rb'{"images": ["\ud800", tru]}', "no JSON"),
+        (rb'{"images": ["\ud800', "not valid JSON"),
+        (rb'{"images": ["\ud800", tru]}', "not valid JSON"),
     ],
 )
 def test_a_broken_file_is_refused_before_its_first_row(

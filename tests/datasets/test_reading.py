@@ -108,8 +108,8 @@ def test_a_link_out_of_the_root_is_not_followed(tmp_path: Path) -> None:
         ("t.csv", "", "no header"),
         ("t.csv", "a,b\n1,2\n", "looks like the image path"),
         ("t.jsonl", "not json\n", "no rows that can be read"),
-        ("t.parquet", "PAR?", "no Parquet file"),
-        ("t.docx", "", "is no dataset"),
+        ("t.parquet", "PAR?", "not a Parquet file"),
+        ("t.docx", "", "is not a dataset"),
     ],
 )
 def test_what_is_no_dataset_is_reported(

@@ -142,7 +142,7 @@ def test_a_zip_with_its_metadata_and_a_zip_beside_a_table(tmp_path: Path) -> Non
     pairs, _ = read(tmp_path / "captions.csv")
     assert [(p.caption, image_size(p.image_path)) for p in pairs] == [("A cat.", (7, 7))]
     (tmp_path / "no.zip").write_bytes(b"PK nothing")
-    with pytest.raises(DatasetFormatError, match="no zip"):
+    with pytest.raises(DatasetFormatError, match="not a zip"):
         read(tmp_path / "no.zip")
 
 

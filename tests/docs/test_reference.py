@@ -13,6 +13,7 @@ from tests.docs import reference
 from tests.docs.pages import PAGES, ROOT, code, shell_lines
 
 PROGRAM = re.compile(r"(?:\S*python3? app\.py|traced-curator|run --rm app) +([^\n`]*)")
+LABEL = re.compile(r"(?<![*\w])\*([A-Z][^*\n]*\s[^*]+?)\*(?!\*)")
 COMMANDS = dict(reference.commands())
 SETTINGS = {f"TRACED_{name.upper()}" for name in setting_names()}
 
@@ -97,6 +98,19 @@ def _of_modules() -> set[str]:
 def test_variables_that_pages_mention_exist(page: Path) -> None:
     mentioned = set(re.findall(r"TRACED_[A-Z_]*[A-Z]", page.read_text(encoding="utf-8")))
     assert sorted(mentioned - SETTINGS - {"TRACED_PASSWORD"}) == []
+
+
+def test_labels_that_pages_mention_exist() -> None:
+    """Several words in italics that begin with a capital are a button or a field of the app."""
+    sources = [*ROOT.glob("traced_ui/**/*.py"), *ROOT.glob("traced_ui/templates/**/*.html")]
+    app = " ".join(path.read_text(encoding="utf-8") for path in sources)
+    labels = {
+        (page.name, " ".join(label.split()))
+        for page in reference.DOCS.glob("*.md")
+        for label in LABEL.findall(page.read_text(encoding="utf-8"))
+    }
+    assert len(labels) > 10
+    assert sorted(label for label in labels if label[1] not in app) == []
 
 
 def test_export_formats() -> None:

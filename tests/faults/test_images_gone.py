@@ -49,7 +49,7 @@ def test_review_goes_on_and_export_waits(workspace: Workspace, tmp_path: Path) -
 
     folder.rename(away)
     assert "Saved" in page.press("drop")
-    assert "is gone or unreadable" in str(page.shown.stage)
+    assert "is missing or unreadable" in str(page.shown.stage)
     answer = client.get(f"/pictures/{pictures[-1]}")
     assert answer.status_code == 404
     assert str(tmp_path) not in answer.text

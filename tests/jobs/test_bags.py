@@ -109,7 +109,7 @@ def test_captions_that_the_model_does_not_read_to_the_end_are_counted(
     notes = evaluate_dataset(
         folder, None, MODEL, "clip", [3], bags=bags, captions=captions
     ).notes  # fmt: skip
-    expected = "2 captions are longer than the model reads; their ends do not count"
+    expected = "2 captions are truncated by the model; their ends do not count"
     assert [note for note in notes if "longer" in note] == [expected]
     notes = evaluate_dataset(folder, None, MODEL, "clip", [3], bags=bags).notes
     assert not any("longer" in note for note in notes)

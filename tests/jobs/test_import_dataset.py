@@ -55,6 +55,19 @@ def test_an_import_of_nothing_leaves_nothing(
         assert "metadata.jsonl, row 1: There is no file" in str(refused.value)
 
 
+def test_progress_stays_within_its_total_if_a_line_holds_several_captions(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    rows = [{"file_name": "a.png", "caption": [f"A dog {n}.", f"A cat {n}."]} for n in range(2)]
+    seen: list[tuple[int, int]] = []
+    workspace.jobs.import_dataset(
+        image_folder(tmp_path / "d", rows, ("a.png",)),
+        progress=lambda done, total, _: seen.append((done, total)),
+    )
+    assert seen
+    assert all(done <= total for done, total in seen)
+
+
 def test_an_import_that_fails_in_the_middle_leaves_nothing(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

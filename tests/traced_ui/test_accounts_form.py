@@ -29,7 +29,7 @@ def test_only_adjudicators_may(team: Workspace, by: str | None) -> None:
 
 
 def test_an_adjudicator_adds_and_changes(team: Workspace) -> None:
-    assert "may log in now" in add_account(team, "Eve", " Ben ", PASSWORD, "curator")
+    assert "can now log in" in add_account(team, "Eve", " Ben ", PASSWORD, "curator")
     token = team.accounts.log_in("Ben", PASSWORD)
     assert token is not None
     change_account(team, "Eve", "Ben", "password", "another password", "curator")
@@ -46,7 +46,7 @@ def test_an_adjudicator_adds_and_changes(team: Workspace) -> None:
 
 def test_nobody_shuts_themselves_out(team: Workspace) -> None:
     for change in ("role", "out"):
-        with pytest.raises(SettingsError, match="Somebody else"):
+        with pytest.raises(SettingsError, match="Another adjudicator"):
             change_account(team, "Eve", "Eve ", change, "", "curator")
     assert team.accounts.may_settle("Eve")
     change_account(team, "Eve", "Eve", "password", "a better password", "curator")

@@ -55,7 +55,7 @@ def test_the_enrichment_that_is_accepted_is_the_one_that_the_page_numbers(page: 
     assert "Enriched. Saved" in page.press("enrich-1")
     assert verdict(workspace, first) == ("correction", True, "a longest", 0)
     assert page.session.pair_id != first
-    assert "Taken back. Undecided again." in page.press("undo")
+    assert "Undone. Undecided again." in page.press("undo")
     assert verdict(workspace, first) == (None, False, None, 0)
     redone = page.press("redo")
     assert "Enriched." in redone

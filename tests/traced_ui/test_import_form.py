@@ -176,7 +176,7 @@ def test_captions_inside_images_and_subsets_are_reached(
     picture.save(tmp_path / "inside" / "a.jpg", exif=exif)
     path = str(tmp_path / "inside")
     without = ended(workspace, begin_on_page(workspace, path))
-    assert "“Captions are inside the images”" in str(job_html(without))
+    assert "“Captions are embedded in the images”" in str(job_html(without))
     done = ended(
         workspace, begin_on_page(workspace, str(tmp_path / "inside"), captions_inside=True)
     )

@@ -208,7 +208,7 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert asked["models-removal"].visible
     question = html.unescape(asked["models-what-goes"])
     assert f"Remove '{NAME}' from this machine?" in question
-    assert "It is the model for new datasets: the embedded one will be that again." in question
+    assert "It is the model for new datasets; the embedded one will take its place." in question
     assert workspace.models.view(NAME).is_here  # nothing goes unless that is confirmed
     removed = page.click("remove-sure", "fast")
     assert not removed["models-removal"].visible

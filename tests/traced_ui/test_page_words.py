@@ -29,12 +29,12 @@ RAISING = [*(ROOT / "backend").glob("review/*.py"), *(ROOT / "backend").glob("jo
             "'a' was scored with x y, this session uses x z. Start with --model y/b, or score it "
             "again.",
             "'a' was scored with x y, this session uses x z. Score it again on the Datasets page, "
-            "or ask whoever runs the server for that model.",
+            "or ask the server's administrator for that model.",
         ),
         ("The name 'a' is taken. Choose another name with --name.",
          "The name 'a' is taken. Enter another one under “Name in this app”."),
         ("No room is left. Name another folder with --keep.", "No room is left."),
-        ("Try --this", "This can only be done by whoever runs the server."),
+        ("Try --this", "Only the server's administrator can do this."),
         (by_hand("openai/clip-vit-base-patch32"), by_hand("openai/clip-vit-base-patch32")),
         ("A caption -- with dashes -- stays.", "A caption -- with dashes -- stays."),
     ],

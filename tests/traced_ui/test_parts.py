@@ -168,5 +168,5 @@ def test_a_candidate_stands_beside_the_one_in_use_in_one_table() -> None:
 
 @pytest.mark.parametrize("line", ["abc", [1, "a"], [1, None], [[1], 2], [1, 10**400], None, 7])
 def test_a_region_that_is_none_is_refused(line: object) -> None:
-    with pytest.raises(SettingsError, match="no region"):
+    with pytest.raises(SettingsError, match="not a region"):
         picture_map._line(line)

@@ -38,8 +38,8 @@ def test_the_section_lists_the_strongest_and_escapes_the_caption() -> None:
                        Reason("length", 0.01, 3.0)), False)  # fmt: skip
     html = str(reasons_section(reasons, ONE))
     assert html.count("<li") == 2, "what weighs nothing is not worth a line"
-    assert "speaks against the caption" in html
-    assert "speaks for the caption" in html
+    assert "counts against the caption" in html
+    assert "counts in favour of the caption" in html
     assert "considers more of them" in html
     assert "<b>desert" not in html
     assert reasons_section(None, ONE) is None

@@ -117,7 +117,7 @@ def test_redo_leads_back_to_where_one_was(actions: ReviewActions) -> None:
     page.press("undo")
     assert page.session.pair_id == first
     assert first is not None
-    assert "Done again" in page.press("redo")
+    assert "Redone" in page.press("redo")
     assert page.session.pair_id == was_at
     page.press("correct")  # of the pair that is on the page, not of the one that was redone
     assert actions.workspace.review.open_pair(first).decision == "correction"
@@ -290,7 +290,7 @@ def test_unscored_pairs_say_so(actions: ReviewActions) -> None:
     [
         ("running", "", "Scores appear once the job has finished."),
         ("failed", "This model does not know it. Choose another.", "not know it. Choose another."),
-        ("failed", "Give another with --model NAME.", "whoever runs the server"),
+        ("failed", "Give another with --model NAME.", "server's administrator"),
         ("cancelled", "Cancelled at 3 of 9.", "Cancelled at 3 of 9."),
         ("done", "", "imported after the last scoring, or left out"),
     ],

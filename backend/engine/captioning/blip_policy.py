@@ -74,7 +74,7 @@ class BlipPolicy:
 
     @torch.no_grad()
     def images_of(self, images: Sequence[Image.Image]) -> Images:
-        """What `sample` and `logits` take, on the processor: keep it instead of the pictures."""
+        """Inputs of `sample` and `logits`, on the processor: keep them instead of the pictures."""
         made = []
         for first in range(0, len(images), _ENCODED_TOGETHER):
             part = list(images[first : first + _ENCODED_TOGETHER])

@@ -274,7 +274,7 @@ def load_clipcap(name: str | Path, device: str = "cpu") -> ClipCap:
 
 
 def _read_weights(model: ClipCapModel, folder: Path) -> None:
-    """Raises ModelMismatch if weights are missing or superfluous."""
+    """Raises ModelMismatch if weights are missing or unexpected."""
     from safetensors.torch import load_model
 
     path = folder / "model.safetensors"
@@ -284,8 +284,8 @@ def _read_weights(model: ClipCapModel, folder: Path) -> None:
     wrong = [*missing, *superfluous]
     if wrong:
         raise ModelMismatch(
-            f"The weights of '{folder}' do not belong to its config.json: {len(wrong)} are missing "
-            f"or superfluous (the first: {sorted(wrong)[0]}). {_FOLDER_ADVICE}"
+            f"The weights of '{folder}' do not belong to its config.json: {len(wrong)} are "
+            f"missing or unexpected (the first: {sorted(wrong)[0]}). {_FOLDER_ADVICE}"
         )
 
 

@@ -58,7 +58,7 @@ class ClipCapPolicy:
         model.eval()
 
     def images_of(self, images: Sequence[Image.Image]) -> Images:
-        """What `sample` and `logits` take, on the processor."""
+        """Inputs of `sample` and `logits`, on the processor."""
         if not self.sees_pixels:
             return self.captioner.vectors(images)
         made = []

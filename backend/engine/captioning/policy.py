@@ -1,4 +1,4 @@
-"""What reinforcement learning needs of a captioner: sampled captions and their log-probabilities.
+"""Interface of a captioner for reinforcement learning: samples and their log-probabilities.
 
 A *policy* is a captioner whose parameters are trained. Its images are an opaque batch: CLIP vectors
 for ClipCap and encoded patches for BLIP if the encoder is frozen, pixels if it is trained. Rows are

@@ -163,10 +163,10 @@ class Recipe:
 
 @dataclass(frozen=True)
 class StepFigures:
-    """What a step measured, before its update. `reward`: mean self-retrieval reward; `spread`: its
-    standard deviation; `cider`, `cider_spread`: the same of CIDEr-D / 10, 0 without it; `words`:
-    mean length in tokens; `kl`: mean divergence per caption; `gradient`: its norm before clipping;
-    `bag`: pictures per bag; `epoch`: of the bags, from 0."""
+    """Measurements of a step, before its update. `reward`: mean self-retrieval reward; `spread`:
+    its standard deviation; `cider`, `cider_spread`: the same of CIDEr-D / 10, 0 without it;
+    `words`: mean length in tokens; `kl`: mean divergence per caption; `gradient`: its norm before
+    clipping; `bag`: pictures per bag; `epoch`: of the bags, from 0."""
 
     step: int
     bag: int

@@ -27,7 +27,7 @@ class _Strict(BaseModel):
 
 
 class Step(_Strict):
-    """What the model saw for one suspect word."""
+    """The model's observation about one suspect word."""
 
     word: str
     seen: str

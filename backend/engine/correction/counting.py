@@ -1,4 +1,4 @@
-"""What captions count: each number with the thing that it is said of.
+"""Numbers in captions, each with the thing counted.
 
 A number says nothing by itself: "two dogs and a cat" and "two cats and a dog" have the same words.
 So a number is compared together with the thing that it counts; "a cat" counts one. The rules are

@@ -1,4 +1,4 @@
-"""What a caption denies: each negation with what it governs.
+"""Negations in a caption, each with the words in its scope.
 
 A negation says nothing by itself: "a dog with no collar" and "a collar, and no dog" have the same
 words. So a negation is compared, kept and removed together with the things, actions or qualities

@@ -5,7 +5,7 @@
     reasoning    the same, with one step per suspect word before the answer
     trajectory   image, caption and the steps of the caption trajectory with their scores
 
-The prompts are in `prompts/*.md`. Whoever changes one increments its number in VERSIONS, which is
+The prompts are in `prompts/*.md`. If you change one, increment its number in VERSIONS, which is
 stored with each suggestion.
 """
 

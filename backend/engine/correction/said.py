@@ -134,7 +134,7 @@ def _is_tied(text: str, phrase: Phrase, phrases: Sequence[Phrase], said: Said) -
 
 
 def _objects_of(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> set[str]:
-    """What a relation leads to: the object after it; with "it" or "them", any before it."""
+    """The object of a relation: the one after it; with "it" or "them", any before it."""
     if _PRONOUN.match(text[phrase.end :]):
         earlier = [other for other in phrases if other.end <= phrase.start]
         return {_head(text, other) for other in earlier if other.kind == "object"}

@@ -114,7 +114,7 @@ class Classifier:
         return not self.first_step and self.kind not in FIRST_STEP_DETECTORS
 
     def read(self, trajectory: Trajectory) -> Trajectory:
-        """What it reads of a trajectory: of its captioner alone, and no step beyond its own."""
+        """Its features of a trajectory: from its own captioner only, and no step beyond its own."""
         (heard,) = listening([trajectory], self.captioner)
         return heard.first_step() if self.first_step else heard
 

@@ -38,7 +38,7 @@ SIGNS: tuple[Sign, ...] = get_args(Sign)
 @dataclass(frozen=True)
 class Reason:
     """One sign's contribution to the log-odds of "the caption is wrong", relative to an average
-    caption of the dataset: above 0 it speaks against the caption, below 0 for it.
+    caption of the dataset: above 0 it counts against the caption, below 0 for it.
 
     `value`: the sign's value as in `features`, except that "s" is s itself, not its log-odds;
     `words`: indices of the caption's words that it concerns.

@@ -140,7 +140,7 @@ def retrain(
 def compare(
     before: np.ndarray | None, after: np.ndarray, verdicts: Sequence[tuple[int, int]]
 ) -> dict[str, Any]:
-    """What a candidate changes: AUC on the verdicts, and changes in the ranking.
+    """A candidate's changes: AUC on the verdicts, and changes in the ranking.
 
     `before`, `after`: probability of error of all pairs, by the classifier in use (None if there is
     none) and by the candidate, cross-fitted for training pairs; `verdicts`: (row, 1 wrong or 0

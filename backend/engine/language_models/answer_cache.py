@@ -10,7 +10,7 @@ from backend.engine.language_models.question import Answer, Question
 
 
 @dataclass(frozen=True)
-class KeptAnswers:
+class AnswerCache:
     """`folder`: None disables the cache; `who`: everything that identifies the model."""
 
     folder: Path | None

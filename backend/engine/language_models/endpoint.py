@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from backend.engine.language_models.answer_cache import KeptAnswers
+from backend.engine.language_models.answer_cache import AnswerCache
 from backend.engine.language_models.question import Answer, Question
 from backend.engine.language_models.spending import Spending
 from backend.errors import ModelUnavailable, SettingsError
@@ -46,7 +46,7 @@ class ChatEndpoint:
             )
         self.base_url, self.model = base_url, model
         self.spending = spending or Spending()
-        self._kept = KeptAnswers(cache, {"url": base_url, "model": model})
+        self._kept = AnswerCache(cache, {"url": base_url, "model": model})
         self._openai = openai
         self._client = openai.OpenAI(
             base_url=base_url,

@@ -11,7 +11,7 @@ import torch
 
 from backend.datasets.images import load_image
 from backend.engine import hub
-from backend.engine.language_models.answer_cache import KeptAnswers
+from backend.engine.language_models.answer_cache import AnswerCache
 from backend.engine.language_models.question import Answer, Question
 from backend.engine.language_models.spending import Spending
 from backend.engine.model_fit import check_tokenizer
@@ -31,7 +31,7 @@ class LocalVisionLanguageModel:
     name: str
     model: Any
     processor: Any
-    kept: KeptAnswers
+    kept: AnswerCache
     spending: Spending = field(default_factory=Spending)
 
     def ask(self, question: Question) -> Answer:
@@ -131,7 +131,7 @@ def load_local(
         model = model.to(device)
     who = {"local": name, "quantisation": quantisation or "", "commit": _commit(model)}
     return LocalVisionLanguageModel(
-        name, model.eval(), processor, KeptAnswers(cache, who), spending or Spending()
+        name, model.eval(), processor, AnswerCache(cache, who), spending or Spending()
     )
 
 

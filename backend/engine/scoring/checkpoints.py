@@ -22,7 +22,7 @@ ADVICE = (
 
 
 class Request(NamedTuple):
-    """What to load; `kind` None selects the checkpoint's default score."""
+    """A checkpoint to load; `kind` None selects the checkpoint's default score."""
 
     model: str
     kind: str | None

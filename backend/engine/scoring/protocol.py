@@ -26,7 +26,7 @@ Tokens = tuple[int, ...]
 
 @dataclass(frozen=True)
 class ScorerInfo:
-    """What produced a score: stored with every run and shown next to every score."""
+    """Origin of a score: stored with every run and shown next to every score."""
 
     kind: str  #: one of `backend.engine.scoring.loading.KINDS`
     model: str  #: hub name or directory, as the user gave it
@@ -136,7 +136,7 @@ class PairSource(Protocol):
 
     @property
     def objective(self) -> str:
-        """What is maximised on the labels: one of `backend.engine.scoring.lemon_fit.OBJECTIVES`."""
+        """Objective maximised on the labels, from `backend.engine.scoring.lemon_fit.OBJECTIVES`."""
         ...
 
     def labels(self) -> Mapping[int, bool] | None:

@@ -31,7 +31,7 @@ def read_bags(path: Path) -> Ids:
     except OSError as problem:
         raise DatasetError(f"{path} cannot be read: {problem.strerror or problem}.") from problem
     except (ValueError, RecursionError) as problem:
-        raise DatasetError(f"{path} is no JSON: {problem}.") from problem
+        raise DatasetError(f"{path} is not valid JSON: {problem}.") from problem
     if not isinstance(bags, list) or not all(isinstance(bag, list) for bag in bags):
         raise DatasetError(f"{path} must hold a list of bags, each a list of ids.")
     return tuple(_bag(path, number, bag) for number, bag in enumerate(bags, 1))

@@ -3,7 +3,7 @@
 The queue is reviewed from the top, so all pairs above some probability p*, *the point*, are
 decided. The random audit is reviewed in a random order, so all pairs up to some position in that
 order are decided too. Those of them below the point are a random sample of all pairs below it,
-whoever decided them and why: the order is independent of captions, scores and people.
+no matter who decided them and why: the order is independent of captions, scores and people.
 
     errors below the point = pairs below · (wrong in the sample / sample)
     remaining = errors below the point - errors below it that were found already

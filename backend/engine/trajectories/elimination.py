@@ -33,7 +33,7 @@ Tokenise = Callable[[Sequence[str]], list[Tokens]]
 
 
 class LastGains:
-    """What the deletion of each word, or token, gained in s when it was last asked."""
+    """Gain in s of the deletion of each word, or token, when it was last queried."""
 
     def __init__(self, exploring: Exploring) -> None:
         self._most = exploring.lazy

@@ -63,7 +63,7 @@ class Exploring:
             raise SettingsError("lazy is for elimination, and must be at least 1.")
 
     def parameters(self) -> dict[str, object]:
-        """What a run records besides the name; direction and `lazy` only if not the default."""
+        """Parameters recorded with a run; direction and `lazy` only if not the default."""
         common: dict[str, object] = {}
         if self.direction != "maximise":
             common["direction"] = self.direction

@@ -61,7 +61,7 @@ class Trajectory:
     whole: bool = True
 
     def first_step(self) -> "Trajectory":
-        """What is known after step 1: the single edits, and the best of them as x_1."""
+        """The trajectory up to step 1: the single edits, and the best of them as x_1."""
         if self.steps <= 1:
             return self
         second = self.auxiliary

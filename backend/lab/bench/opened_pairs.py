@@ -1,4 +1,4 @@
-"""What opening a pair costs whose later steps are not known: `python app.py bench --open 100`
+"""Cost of opening a pair whose later steps are not known: `python app.py bench --open 100`
 
 Drawn scenes are scored by the embedded models with `--trajectories first-step`. Then each pair is
 opened as the review page does: read from the store, its later steps computed and stored, read
@@ -118,7 +118,7 @@ def _opened(workspace: Workspace, ids: Sequence[int], progress: Progress) -> lis
 
 
 def _open(workspace: Workspace, pair_id: int) -> None:
-    """What the review page does for the pair that it shows, without drawing it."""
+    """The review page's work for a displayed pair, without drawing it."""
     workspace.review.open_pair(pair_id)
     if workspace.review.complete(pair_id):
         workspace.review.open_pair(pair_id)

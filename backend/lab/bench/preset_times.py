@@ -1,4 +1,4 @@
-"""What each preset costs one core: `python -m backend.lab.bench.preset_times [PRESET …]`
+"""Cost of each preset on one core: `python -m backend.lab.bench.preset_times [PRESET …]`
 
 Nothing is downloaded: models of the published sizes with random weights do the same work. The
 result is what `Preset.core_seconds` says: processor time of one thread, which other programs

@@ -222,7 +222,7 @@ Box = tuple[float, float, float, float]
 
 
 def boxes(truth: Arrangement, rng: random.Random) -> list[Box]:
-    """Where the emoji are, in the order of `truth.emoji`, or of the copies of a single one."""
+    """Positions of the emoji, in the order of `truth.emoji`, or of the copies of a single one."""
     if len(truth.emoji) == 1 and truth.count == 1:
         size = rng.uniform(0.62, 0.94)
         return [

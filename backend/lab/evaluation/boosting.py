@@ -77,7 +77,7 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Strikes:
-    """What the guard did to claims of one kind in the Holistic proposals.
+    """Decisions of the guard on claims of one kind in the Holistic proposals.
 
     `false`: false claims proposed; `new`: true claims that no human caption makes; `*_struck`: how
     many of them the guard removed. Refusing a proposal counts as removing all of its claims."""

@@ -224,7 +224,7 @@ def read_figures(folder: Path, name: str, seed: int, sizes: Sizes) -> list[Figur
 
 
 def _read(folder: Path, name: str, seed: int, sizes: Sizes) -> list[Figures]:
-    """What has been measured so far, maybe nothing."""
+    """The measurements so far, possibly none."""
     path = folder / f"{_slug(name, seed)}.json"
     if not path.exists():
         return []

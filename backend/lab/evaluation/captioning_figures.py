@@ -1,4 +1,4 @@
-"""What is measured of a captioner on drawn scenes: retrieval by judging models, and the truth."""
+"""Metrics of a captioner on drawn scenes: retrieval by judging models, and the truth."""
 
 import random
 from collections.abc import Iterator, Sequence

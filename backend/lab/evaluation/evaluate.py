@@ -59,7 +59,7 @@ SUMMARY_COLUMNS = {
     "improvement_percent": "improvement %",
     "auc_score_and_length": "s_0 and length",
     "auc_both_scores": "both scores and length",
-    "auc_without_second": "without second opinion",
+    "auc_without_second": "without auxiliary score",
     "auc_without_captioner": "without captioner",
     "auc_text_only": "text only",
     "average_precision": "average precision",

@@ -79,8 +79,8 @@ def plans(plan: Plan) -> list[Plan]:
 
 
 def estimate(listed: Sequence[Plan], progress: Progress = no_progress) -> Estimate:
-    """What all runs will take. Raises ModelUnavailable if a model is not on this machine, and the
-    errors of reading the dataset."""
+    """Estimated cost of all runs. Raises ModelUnavailable if a model is not on this machine, and
+    the errors of reading the dataset."""
     times: list[Times] = []
     seconds, runs = 0.0, 0
     total = sum(len(plan.scorers) for plan in listed)

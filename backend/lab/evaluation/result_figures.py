@@ -92,8 +92,8 @@ class AtRate:
 class Figures:
     """Metrics of one scorer, explorer, noise and seed, all computed on the test half.
 
-    `auc_both_scores`: a classifier on s_0, the second opinion's s_0 and the length, if the scorer
-    has a second opinion; `auc_without_second`, `auc_without_captioner`: the detector without the
+    `auc_both_scores`: a classifier on s_0, the auxiliary s_0 and the length, if the scorer
+    has one; `auc_without_second`, `auc_without_captioner`: the detector without the
     respective features; `localisation_phrase_*`: a hit is any word in the phrase of a changed word;
     `effort`, `effort_single_score`: share of the pairs to review until that share of the errors is
     found; `localisation`: by scoring method and by kind; `auc_by_detector`: AUC of each detector

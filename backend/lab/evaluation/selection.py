@@ -53,9 +53,9 @@ class Mixture:
 
 @dataclass(frozen=True)
 class RuleFigures:
-    """What one rule keeps of a mixture. `pool`, `count`: pairs that stage one and stage two keep;
-    `kept`: share kept of each category; `wrong`: share of errors among the kept; `phrases`: mean
-    number of tested phrases per kept caption."""
+    """The pairs that one rule keeps of a mixture. `pool`, `count`: pairs that stage one and stage
+    two keep; `kept`: share kept of each category; `wrong`: share of errors among the kept;
+    `phrases`: mean number of tested phrases per kept caption."""
 
     rule: str
     seed: int

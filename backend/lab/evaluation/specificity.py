@@ -331,7 +331,7 @@ def evaluate_dataset(
     cut = sum(scorer.reader.words_read(text) < len(Caption.parse(text)) for of in sets.values()
               for _, text in of)  # fmt: skip
     if cut:
-        notes.append(f"{cut} captions are longer than the model reads; their ends do not count")
+        notes.append(f"{cut} captions are truncated by the model; their ends do not count")
     chosen = _bags_of(bags, sizes, known, pictures, texts["the dataset"], human)
     rows = []
     for name, of in sets.items():

@@ -32,7 +32,7 @@ Tokens = list[int]
 
 @dataclass(frozen=True)
 class Task:
-    """What is learnt: the vocabulary, laid out like the scenes' TOKENS, and the number of classes
+    """Vocabulary to learn, laid out like the scenes' TOKENS, and the number of classes
     of each target of the image tower, for every patch ("noun" counts twice) and the picture."""
 
     tokens: Sequence[str] = TOKENS

@@ -77,14 +77,14 @@ def test_a_second_opinion_has_columns_of_its_own_that_are_0_without_one() -> Non
 
 
 def test_a_second_opinion_has_a_say_in_the_suspects() -> None:
-    """The trajectory says "red"; a second opinion that is sure of "dog" halves the lead."""
+    """The trajectory says "red"; an auxiliary score that is sure of "dog" halves the lead."""
     plain = trajectory("a red dog", [0.0, -0.3, -0.2], start=0.4)
     auxiliary = AuxiliaryScores(np.zeros(4, np.float32), np.array([0.0, 0.0, 0.3], np.float32))
     both = word_scores(replace(plain, auxiliary=auxiliary))
     alone = word_scores(plain)
     assert alone[1] > alone[2]
     assert both[1] - both[2] < (alone[1] - alone[2]) / 2
-    # Where no edit raises s, the second opinion speaks alone.
+    # Where no edit raises s, the auxiliary score decides alone.
     calm = trajectory("a red dog", [0.1, 0.1, 0.1], start=0.4)
     assert not word_scores(calm).any()
     assert word_scores(replace(calm, auxiliary=auxiliary)).argmax() == 2

@@ -29,7 +29,7 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "no JSON"),
+        ("{", "not valid JSON"),
         ('{"a": 1}', "list of bags"),
         ("[1, 2]", "list of bags"),
         ('[["a", "b"], ["c", null]]', "bag 2: ids are texts"),

@@ -59,7 +59,7 @@ def test_support_finds_changed_phrases() -> None:
     assert figures.control is not None
     assert figures.auc > figures.control
     assert figures.covered == 1.0
-    assert figures.auc_by_basis == figures.auc  # CLIP has no second opinion
+    assert figures.auc_by_basis == figures.auc  # CLIP has no auxiliary score
     assert figures.auc_within > figures.control
 
 

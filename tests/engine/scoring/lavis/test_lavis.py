@@ -27,7 +27,7 @@ from backend.errors import ModelMismatch, ModelUnavailable
 from tests.checkpoints import lavis_names, random_blip
 from tests.engine.trajectories.comparison import assert_same_trajectory
 
-PYTHON = Path(__file__).resolve().parents[3] / ".venv-lavis" / "bin" / "python"
+PYTHON = Path(__file__).resolve().parents[4] / ".venv-lavis" / "bin" / "python"
 needs_lavis = pytest.mark.skipif(not PYTHON.is_file(), reason="make lavis has not been run")
 
 
