@@ -63,8 +63,8 @@ class Reader(Protocol):
         """A short alphanumeric identifier of the exact weights."""
         ...
 
-    def see(self, image: "Image.Image") -> Any:
-        """The encoded image, as input for `read`."""
+    def encode(self, images: Sequence["Image.Image"]) -> Sequence[Any]:
+        """The encoded images, as input for `read`."""
         ...
 
     def read(self, memories: Sequence[Any], captions: Sequence[str]) -> list[TokenReading]:
@@ -140,12 +140,13 @@ def expectations(
     captioner: Reader, asked: Sequence[tuple["Image.Image", str]]
 ) -> list[Expectation]:
     """One for each (image, caption), in order. Each distinct image is encoded once."""
-    memories = {id(image): captioner.see(image) for image, _ in _distinct(asked)}
+    images = list({id(image): image for image, _ in asked}.values())
+    memories = dict(zip(map(id, images), captioner.encode(images), strict=True))
     return expectations_in(captioner, [(memories[id(image)], text) for image, text in asked])
 
 
 def expectations_in(captioner: Reader, asked: Sequence[tuple[Any, str]]) -> list[Expectation]:
-    """`expectations` for images that are already encoded (`Reader.see`)."""
+    """`expectations` for images that are already encoded (`Reader.encode`)."""
     captioner_name = captioner.identity
     result: list[Expectation] = []
     for first in range(0, len(asked), BATCH):
@@ -168,6 +169,19 @@ def with_expectations(
         return list(trajectories)
     captions = [trajectory.caption.text for trajectory in trajectories]
     added = expectations(captioner, list(zip(images, captions, strict=True)))
+    return _with(trajectories, added)
+
+
+def with_expectations_in(
+    captioner: Reader, memories: Sequence[Any], trajectories: Sequence["Trajectory"]
+) -> list["Trajectory"]:
+    """`with_expectations` for images that are already encoded (`Reader.encode`)."""
+    captions = [trajectory.caption.text for trajectory in trajectories]
+    added = expectations_in(captioner, list(zip(memories, captions, strict=True)))
+    return _with(trajectories, added)
+
+
+def _with(trajectories: Sequence["Trajectory"], added: Sequence[Expectation]) -> list["Trajectory"]:
     return [
         replace(trajectory, expectation=e)
         for trajectory, e in zip(trajectories, added, strict=True)
@@ -203,7 +217,3 @@ def signals_of(expectation: Expectation | None) -> CaptionSignals:
         float(distance.max()),
         len(log_p),
     )
-
-
-def _distinct(asked: Sequence[tuple["Image.Image", str]]) -> list[tuple["Image.Image", str]]:
-    return list({id(image): (image, text) for image, text in asked}.values())

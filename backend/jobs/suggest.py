@@ -41,7 +41,7 @@ SUGGEST_ABOVE = 0.5
 #: Share of a dataset that looks wrong to its detector where nothing is known yet.
 USUAL_SHARE = 0.3
 #: Pairs processed and committed together.
-TOGETHER = 8
+TOGETHER = 32
 #: Corrections of a pair whose probability of error is computed ahead: it takes a trajectory each,
 #: and the others get theirs when somebody looks at the pair (`jobs/later_steps.py`).
 JUDGED_AHEAD = 1

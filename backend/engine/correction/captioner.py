@@ -6,9 +6,11 @@ by a causal language model such as GPT-2 (`nlpconnect/vit-gpt2-image-captioning`
 trained by the command `captioner` (`prefix_captioner`).
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,51 +19,44 @@ from PIL import Image
 
 from backend.engine import hub
 from backend.engine.captioning.clipcap import is_clipcap
+from backend.engine.correction.beam_search import BEAMS
+from backend.engine.correction.decoding import (
+    AskLikelihoods,
+    AskNextWords,
+    Beginning,
+    Decoding,
+    NextWord,
+)
+from backend.engine.correction.packed_decoding import PackedDecoding
 from backend.engine.correction.shared_prefixes import SEQUENCES, TokenTrees, trees_of
+from backend.engine.correction.tree_decoding import TreeDecoding
 from backend.engine.expectation import ALTERNATIVES, TokenReading
 from backend.engine.model_fit import check_image_processor, check_tokenizer
+from backend.engine.scoring.batch_memory import FIRST_IMAGES, images_that_fit
 from backend.engine.scoring.revision import weights_digest
+from backend.engine.scoring.towers.blip_decoder import BlipDecoder
 from backend.errors import ModelMismatch
 
 #: Marks a token that begins a word in byte-pair vocabularies.
 _BEGINS_WORD = "\u0120"
 #: Decoders of vision-to-text models that accept position ids and an attention mask per token.
 _DECODERS_OF_TREES = {"gpt2"}
-#: Number of beams when describing an image.
-BEAMS = 3
+#: The most images in one `decoding`.
+MOST_TOGETHER = 64
 #: Number of likeliest tokens that are searched for whole words.
 _LOOKED_AT = 12
-
-
-@dataclass(frozen=True)
-class Beginning:
-    """A token prefix, including the initial special token, and its log-probability, summed over
-    all tokens but the first."""
-
-    tokens: tuple[int, ...]
-    log_p: float
-
-    def then(self, token: int, log_p: float) -> "Beginning":
-        return Beginning((*self.tokens, token), self.log_p + log_p)
-
-    def begins(self, tokens: Sequence[int]) -> bool:
-        return tuple(tokens[: len(self.tokens)]) == self.tokens
-
-
-@dataclass(frozen=True)
-class NextWord:
-    """A candidate next word, its log-probability, and the token prefix that ends with it."""
-
-    word: str
-    log_p: float
-    beginning: Beginning
+#: What a generation_config may say without changing what beam search finds.
+_HARMLESS = {
+    "_from_model_config", "bos_token_id", "eos_token_id", "output_attentions",
+    "output_hidden_states", "pad_token_id", "transformers_version", "use_cache",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Captioner:
     """A loaded BLIP captioner. Use from one thread at a time.
 
-    `identity`: digest of the weights. Other architectures override the private methods, see
+    `identity`: digest of the weights. Other architectures override how tokens are read, see
     `VisionToText`.
     """
 
@@ -79,23 +74,63 @@ class Captioner:
 
     @torch.inference_mode()
     def encode(self, images: Sequence[Image.Image]) -> list[torch.Tensor]:
-        """`see` for a batch of images."""
-        if not images:
-            return []
-        pixels = self.processor.image_processor(images=list(images), return_tensors="pt")
-        hidden = self._encoded(pixels["pixel_values"].to(self.device))
-        return list(hidden.split(1))
+        """`see` for many images."""
+        states: list[torch.Tensor] = []
+        for first in range(0, len(images), FIRST_IMAGES):
+            part = list(images[first : first + FIRST_IMAGES])
+            pixels = self.processor.image_processor(images=part, return_tensors="pt")
+            states += self._encoded(pixels["pixel_values"].to(self.device)).split(1)
+        return states
+
+    @property
+    def together(self) -> int:
+        """How many images may be in one `decoding`, by the memory that it takes."""
+        if self.tower is None:
+            return MOST_TOGETHER
+        vision = self.model.config.vision_config
+        patches = (vision.image_size // vision.patch_size) ** 2 + 1
+        return images_that_fit(self.tower.bytes_an_image(patches), self.device, MOST_TOGETHER)
+
+    def decoding(self, memories: Sequence[torch.Tensor]) -> Decoding:
+        """Answers about these images, together and with what they share computed once."""
+        if self.tower is None or not memories:
+            return TreeDecoding(self, memories)
+        return PackedDecoding(self, self.tower, memories)
+
+    @cached_property
+    def tower(self) -> BlipDecoder | None:
+        """The text decoder over packed prefixes, None for decoders that it does not support."""
+        try:
+            return BlipDecoder(self.model.text_decoder)
+        except ValueError:
+            return None
+
+    @property
+    def searches_plainly(self) -> bool:
+        """Whether nothing in the model's generation_config changes what beam search finds."""
+        configured = self.model.text_decoder.generation_config.to_dict()
+        return not {name for name, value in configured.items() if value is not None} - _HARMLESS
+
+    @property
+    def end(self) -> int:
+        """The token that ends a caption."""
+        return int(self.model.config.text_config.sep_token_id)
 
     @torch.inference_mode()
     def read(self, memories: Sequence[torch.Tensor], captions: Sequence[str]) -> list[TokenReading]:
         """Log-probability of each token of each caption given its own image, in one pass."""
         if not captions:
             return []
-        read = self._tokens_and_spans(captions)
-        logits = self._logits(torch.cat(list(memories)), [tokens for tokens, _ in read])
+        read = self.tokens_and_spans(captions)
+        distinct = {id(memory): memory for memory in memories}
+        number = {key: place for place, key in enumerate(distinct)}
+        steps = self.decoding(list(distinct.values())).steps(
+            [(number[id(memory)], tokens[: max(1, len(spans))])
+             for memory, (tokens, spans) in zip(memories, read, strict=True)]
+        )  # fmt: skip
         return [
-            self._reading(logits[row, : len(spans)].log_softmax(-1), tokens, spans)
-            for row, (tokens, spans) in enumerate(read)
+            self._reading(of_caption[: len(spans)], tokens, spans)
+            for of_caption, (tokens, spans) in zip(steps, read, strict=True)
         ]
 
     def _reading(
@@ -107,11 +142,11 @@ class Captioner:
         values, indices = steps.topk(min(_LOOKED_AT, steps.shape[-1]))
         words = []
         for row, likeliest in enumerate(indices.tolist()):
-            names = self.processor.tokenizer.convert_ids_to_tokens(likeliest)
+            names = self._words(row == 0)
             whole = [
-                (word, math.exp(value))
-                for name, value in zip(names, values[row].tolist(), strict=True)
-                if (word := self._word(name, row == 0))
+                (names[token], math.exp(value))
+                for token, value in zip(likeliest, values[row].tolist(), strict=True)
+                if names[token]
             ]
             words.append(tuple(whole[:ALTERNATIVES]))
         best = values[:, 0] if len(values) else log_p_of_words
@@ -122,127 +157,91 @@ class Captioner:
             words,
         )
 
-    @torch.inference_mode()
     def next_words(
         self, memory: torch.Tensor, prefixes: Sequence[str], count: int
     ) -> list[list[NextWord]]:
-        """For each prefix, the `count` likeliest next whole words.
-
-        Only tokens that start a word and consist of letters or digits, because curators read
-        words: special tokens, subwords ("##ing") and punctuation are skipped.
-        """
-        if not prefixes:
-            return []
-        # Without [SEP], because the text continues.
-        sequences = [tokens[:-1] for tokens in self._tokens(prefixes)]
-        trees = self._trees(sequences)
-        steps = self._through_trees(memory, trees)
-        last = torch.stack([steps[tree, int(path[-1])] for tree, path in trees.paths])
-        likeliest = last.topk(min(4 * count + 20, last.shape[1]))
-        return [
-            self._next_words(Beginning(tuple(tokens), so_far), values, indices, not prefix)[:count]
-            for prefix, tokens, so_far, values, indices in zip(
-                prefixes, sequences, trees.log_likelihoods(steps),
-                likeliest.values.tolist(), likeliest.indices.tolist(), strict=True,
-            )
-        ]  # fmt: skip
-
-    def _next_words(
-        self,
-        prefix: Beginning,
-        log_probabilities: Sequence[float],
-        tokens: Sequence[int],
-        is_first: bool,
-    ) -> list[NextWord]:
-        pieces = self.processor.tokenizer.convert_ids_to_tokens(list(tokens))
-        return [
-            NextWord(word, value, prefix.then(token, value))
-            for token, piece, value in zip(tokens, pieces, log_probabilities, strict=True)
-            if (word := self._word(piece, is_first))
-        ]
+        """`Decoding.next_words` for one image."""
+        return self.decoding([memory]).next_words([(0, AskNextWords(prefixes, count))])[0]
 
     def log_likelihoods(self, memory: torch.Tensor, captions: Sequence[str]) -> list[float]:
-        """log p(caption | image) summed over tokens, for each caption; higher is likelier."""
-        if not captions:
-            return []
-        return self._log_likelihoods(memory, self._tokens(captions))
-
-    def likeliest(
-        self,
-        memory: torch.Tensor,
-        captions: Sequence[str],
-        beginnings: Sequence[Beginning],
-        count: int,
-    ) -> list[tuple[int, float]]:
-        """The `count` likeliest captions, likeliest first, as (index, log-likelihood).
-
-        `beginnings`: the presumed token prefix of each caption. No caption is likelier than its
-        prefix, so captions whose prefix is less likely than the `count` best captions are skipped;
-        the result is the same as with `log_likelihoods`.
-        """
-        sequences = self._tokens(captions) if captions else []
-        bounds = [
-            beginning.log_p if beginning.begins(tokens) else math.inf
-            for beginning, tokens in zip(beginnings, sequences, strict=True)
-        ]
-        waiting = sorted(range(len(captions)), key=lambda i: (-bounds[i], i))
-        best: list[tuple[int, float]] = []
-        while waiting and (len(best) < count or bounds[waiting[0]] > best[-1][1]):
-            now = sorted(waiting[:SEQUENCES])  # keeps shared prefixes together
-            waiting = waiting[SEQUENCES:]
-            values = self._log_likelihoods(memory, [sequences[i] for i in now])
-            best += zip(now, values, strict=True)
-            best = sorted(best, key=lambda item: (-item[1], item[0]))[:count]
-        return best
-
-    @torch.inference_mode()
-    def _log_likelihoods(
-        self, memory: torch.Tensor, sequences: Sequence[Sequence[int]]
-    ) -> list[float]:
-        """For each sequence: sum of log p(token | tokens before) over all tokens but the first."""
-        trees = self._trees([sequence[:-1] for sequence in sequences])
-        steps = self._through_trees(memory, trees)
-        ends = [float(steps[tree, int(path[-1]), sequence[-1]])
-                for sequence, (tree, path) in zip(sequences, trees.paths, strict=True)]  # fmt: skip
-        before = trees.log_likelihoods(steps)
-        return [so_far + end for so_far, end in zip(before, ends, strict=True)]
-
-    def _trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
-        return trees_of(sequences)
-
-    def _through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
-        """Log-probabilities of the token after each node, shape [trees, nodes, vocabulary].
-        `memory`: the encoded image, common to all sequences."""
-        logits: torch.Tensor = self.model.text_decoder(
-            input_ids=torch.from_numpy(trees.tokens).to(self.device),
-            position_ids=torch.from_numpy(trees.depths).to(self.device),
-            attention_mask=trees.mask(memory.dtype, self.device),
-            encoder_hidden_states=memory.expand(len(trees.tokens), -1, -1),
-            return_dict=True,
-        ).logits
-        return logits.float().log_softmax(-1)
+        """`Decoding.log_likelihoods` for one image."""
+        return self.decoding([memory]).log_likelihoods([(0, AskLikelihoods(captions))])[0]
 
     def describe(self, image: Image.Image, prefix: str = "", max_new_tokens: int = 30) -> str:
         """A caption generated from the image alone (unguided), by beam search."""
         return self.describe_all([self.see(image)], prefix, max_new_tokens)[0]
 
-    @torch.inference_mode()
     def describe_all(
         self, memories: Sequence[torch.Tensor], prefix: str = "", max_new_tokens: int = 30
     ) -> list[str]:
         """`describe` for a batch of encoded images."""
         if not memories:
             return []
-        begun = torch.tensor([self._tokens([prefix])[0][:-1]] * len(memories), device=self.device)
-        tokens = self._generated(torch.cat(list(memories)), begun, max_new_tokens)
-        decoded = self.processor.tokenizer.batch_decode(tokens, skip_special_tokens=True)
+        return self.decoding(memories).describe(range(len(memories)), prefix, max_new_tokens)
+
+    def texts(self, sequences: Sequence[Sequence[int]] | torch.Tensor) -> list[str]:
+        """What generated tokens say, without special tokens."""
+        decoded = self.processor.tokenizer.batch_decode(sequences, skip_special_tokens=True)
         return [str(text).strip() for text in decoded]
 
-    def _tokens(self, texts: Sequence[str]) -> list[list[int]]:
-        """[DEC] words … [SEP]: the decoder's start token replaces [CLS], as in generate()."""
-        return [tokens for tokens, _ in self._tokens_and_spans(texts)]
+    def looked_at(self, count: int) -> int:
+        """How many of the likeliest tokens are searched for `count` whole words."""
+        return 4 * count + 20
 
-    def _tokens_and_spans(
+    def whole_words(
+        self,
+        prefix: Beginning,
+        log_probabilities: Sequence[float],
+        tokens: Sequence[int],
+        is_first: bool,
+        count: int,
+    ) -> list[NextWord]:
+        """The first `count` of `tokens` that are whole words; `is_first`: whether nothing precedes
+        them."""
+        words, looked_at = self._words(is_first), self.looked_at(count)
+        whole = (
+            NextWord(words[token], value, prefix.then(token, value))
+            for token, value in zip(tokens[:looked_at], log_probabilities, strict=False)
+            if words[token]
+        )
+        return list(itertools.islice(whole, count))
+
+    def _words(self, is_first: bool) -> list[str]:
+        """The whole word that each token encodes, by id."""
+        return self._first_words if is_first else self._later_words
+
+    @cached_property
+    def _first_words(self) -> list[str]:
+        return [self._word(name, True) for name in self._token_names]
+
+    @cached_property
+    def _later_words(self) -> list[str]:
+        return [self._word(name, False) for name in self._token_names]
+
+    @property
+    def _vocabulary_size(self) -> int:
+        return int(self.model.config.text_config.vocab_size)
+
+    @cached_property
+    def _token_names(self) -> list[str]:
+        """Of all ids of the model's vocabulary; "" for those that the tokenizer does not have."""
+        tokenizer = self.processor.tokenizer
+        names = tokenizer.convert_ids_to_tokens(range(self._vocabulary_size))
+        return [name or "" for name in names]
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        """[DEC] words … [SEP]: the decoder's start token replaces [CLS], as in generate()."""
+        if not texts:
+            return []
+        limit = int(self.model.config.text_config.max_position_embeddings)
+        read = self.processor.tokenizer(
+            list(texts), truncation=True, max_length=limit,
+            return_attention_mask=False, return_token_type_ids=False,
+        )  # fmt: skip
+        first = int(self.model.config.text_config.bos_token_id)
+        return [[first, *tokens[1:]] for tokens in read["input_ids"]]
+
+    def tokens_and_spans(
         self, texts: Sequence[str]
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
         """For each text: its tokens, and the character spans of all but the first and the last."""
@@ -264,7 +263,7 @@ class Captioner:
         hidden: torch.Tensor = self.model.vision_model(pixels).last_hidden_state
         return hidden
 
-    def _logits(self, memory: torch.Tensor, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
+    def logits(self, memory: torch.Tensor, sequences: Sequence[Sequence[int]]) -> torch.Tensor:
         """Shape [sequences, longest, vocabulary]. `memory`: one encoded image, or one each."""
         longest = max(map(len, sequences))
         ids = torch.zeros(len(sequences), longest, dtype=torch.long, device=self.device)
@@ -274,7 +273,23 @@ class Captioner:
             mask[row, : len(sequence)] = 1
         return self._decoded(ids, mask, memory.expand(len(sequences), -1, -1)).float()
 
-    def _generated(
+    def trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
+        """Sequences as token trees, as the decoder accepts them."""
+        return trees_of(sequences)
+
+    def through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
+        """Log-probabilities of the token after each node, shape [trees, nodes, vocabulary].
+        `memory`: the encoded image, common to all sequences."""
+        logits: torch.Tensor = self.model.text_decoder(
+            input_ids=torch.from_numpy(trees.tokens).to(self.device),
+            position_ids=torch.from_numpy(trees.depths).to(self.device),
+            attention_mask=trees.mask(memory.dtype, self.device),
+            encoder_hidden_states=memory.expand(len(trees.tokens), -1, -1),
+            return_dict=True,
+        ).logits
+        return logits.float().log_softmax(-1)
+
+    def generated(
         self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
     ) -> torch.Tensor:
         """Tokens of the likeliest continuation of each row, by beam search."""
@@ -297,7 +312,19 @@ class Captioner:
 class VisionToText(Captioner):
     """A `VisionEncoderDecoderModel`: an image encoder followed by a causal language model."""
 
-    def _tokens_and_spans(
+    @property
+    def tower(self) -> None:  # type: ignore[override]
+        """None: each decoder of transformers has a form of its own."""
+        return None
+
+    @property
+    def _vocabulary_size(self) -> int:
+        return int(self.model.config.decoder.vocab_size)
+
+    def tokens(self, texts: Sequence[str]) -> list[list[int]]:
+        return [tokens for tokens, _ in self.tokens_and_spans(texts)] if texts else []
+
+    def tokens_and_spans(
         self, texts: Sequence[str]
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
         decoder = self.model.config.decoder
@@ -321,7 +348,7 @@ class VisionToText(Captioner):
         word = token.removeprefix(_BEGINS_WORD)
         return word if word.isalnum() else ""
 
-    @property
+    @cached_property
     def _is_byte_pair(self) -> bool:
         return _BEGINS_WORD + "a" in self.processor.tokenizer.get_vocab()
 
@@ -329,7 +356,7 @@ class VisionToText(Captioner):
         hidden: torch.Tensor = self.model.encoder(pixel_values=pixels).last_hidden_state
         return hidden
 
-    def _generated(
+    def generated(
         self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
     ) -> torch.Tensor:
         from transformers.modeling_outputs import BaseModelOutput
@@ -353,11 +380,11 @@ class VisionToText(Captioner):
         ).logits
         return logits
 
-    def _trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
+    def trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
         shares = self.model.config.decoder.model_type in _DECODERS_OF_TREES
         return trees_of(sequences, SEQUENCES if shares else 1)
 
-    def _through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
+    def through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
         ids = torch.from_numpy(trees.tokens).to(self.device)
         memories = memory.expand(len(ids), -1, -1)
         if self.model.config.decoder.model_type in _DECODERS_OF_TREES:

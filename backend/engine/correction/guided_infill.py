@@ -10,15 +10,17 @@ Suspect positions are filled from left to right with a beam:
 """
 
 import itertools
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from backend.engine.captions import Caption
+from backend.engine.correction.decoding import (
+    AskLikeliest,
+    AskLikelihoods,
+    AskNextWords,
+    Beginning,
+)
+from backend.engine.correction.proposing import Proposing
 from backend.engine.correction.suggestion import CorrectionContext, Proposer
 from backend.engine.english import match_case, repair_articles
-
-if TYPE_CHECKING:
-    from backend.engine.correction.captioner import Beginning, Captioner
 
 #: With more suspect words the whole caption is probably wrong, and a new one works better.
 MAXIMUM_POSITIONS = 3
@@ -26,43 +28,41 @@ CANDIDATES_PER_POSITION = 24
 BEAM = 10
 
 
-def propose(context: CorrectionContext, captioner: "Captioner", count: int = 12) -> list[str]:
+def propose(context: CorrectionContext, count: int = 12) -> Proposing:
     """Captions with the suspect words refilled, likeliest first (at most `count`).
 
     The user's text outside the refilled words is kept byte for byte, apart from "a" and "an".
     """
+    caption = context.caption
     positions = sorted(context.suspect_positions(MAXIMUM_POSITIONS))
     if not positions:
         return []
-    memory = context.memory if context.memory is not None else captioner.see(context.image)
     kept = max(BEAM, count)
     # The replacements so far, and the log-likelihood of the caption with them.
-    beam: list[tuple[dict[int, str], float]] = [
-        ({}, captioner.log_likelihoods(memory, [context.caption.text])[0])
-    ]
+    beam: list[tuple[dict[int, str], float]] = [({}, 0.0)]
+    if len(positions) > 1:  # only then does it compete
+        (likelihood,) = yield AskLikelihoods([caption.text])
+        beam = [({}, likelihood)]
     for position in positions:
-        old = context.caption.words[position]
-        prefixes = [prefix_before(context.caption, position, filled) for filled, _ in beam]
+        old = caption.words[position]
+        prefixes = [prefix_before(caption, position, filled) for filled, _ in beam]
         extended: list[dict[int, str]] = []
         beginnings: list[Beginning] = []
-        for (filled, _), words in zip(
-            beam, captioner.next_words(memory, prefixes, CANDIDATES_PER_POSITION), strict=True
-        ):
+        next_words = yield AskNextWords(prefixes, CANDIDATES_PER_POSITION)
+        for (filled, _), words in zip(beam, next_words, strict=True):
             for next_word in words:
                 if next_word.word.lower() != old.lower():
                     extended.append({**filled, position: match_case(next_word.word, old)})
                     beginnings.append(next_word.beginning)
-        captions = [context.caption.replace(filled) for filled in extended]
-        likeliest = captioner.likeliest(memory, captions, beginnings, kept)
+        captions = [caption.replace(filled) for filled in extended]
+        likeliest = yield AskLikeliest(captions, beginnings, kept)
         refilled = [(extended[i], value) for i, value in likeliest]
         # This word may be correct after all once another one is refilled.
         innocent = beam if len(positions) > 1 else []
         beam = sorted([*innocent, *refilled], key=lambda entry: -entry[1])[:kept]
-    captions = [repair_articles(context.caption.replace(filled)) for filled, _ in beam if filled]
+    captions = [repair_articles(caption.replace(filled)) for filled, _ in beam if filled]
     return [
-        text
-        for text in dict.fromkeys(captions)
-        if text != context.caption.text and not _stutters(text)
+        text for text in dict.fromkeys(captions) if text != caption.text and not _stutters(text)
     ][:count]
 
 
@@ -78,11 +78,5 @@ def prefix_before(caption: Caption, position: int, filled: dict[int, str]) -> st
     return pieces.replace(filled) if len(pieces) else ""
 
 
-def _proposed(
-    contexts: Sequence[CorrectionContext], captioner: "Captioner | None"
-) -> list[list[str]]:
-    return [propose(context, captioner) if captioner is not None else [] for context in contexts]
-
-
 #: Refilled captions are more informative than shortened or new ones, so all of them compete.
-PROPOSER = Proposer("guided infill", _proposed, all_compete=True)
+PROPOSER = Proposer("guided infill", propose, all_compete=True)

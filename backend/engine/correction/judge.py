@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from backend.engine.captions import Caption
 from backend.engine.correction.proposers import PROPOSERS
+from backend.engine.correction.proposing import proposed
 from backend.engine.correction.ranking import SMALLEST_GAIN, ranked
 from backend.engine.correction.shortening import is_sentence
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
-from backend.engine.expectation import with_expectations
-from backend.engine.scoring.protocol import Scorer
+from backend.engine.expectation import with_expectations_in
+from backend.engine.scoring.protocol import Scorer, Session
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
@@ -52,6 +53,7 @@ def suggest_all(
     `listened_to`, the captioner that the classifier depends on, for the first `judged` corrections
     of a pair (None: for all). Pairs are batched; the results are the same as for each pair
     alone."""
+    contexts = seen(contexts, captioner)
     asked = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
     return judge_all(
         scorer, asked, probability_of, count, exploring, listened_to=listened_to, judged=judged
@@ -62,18 +64,53 @@ def proposals_of(
     contexts: Sequence[CorrectionContext], captioner: "Captioner | None"
 ) -> list[dict[str, str]]:
     """For each case, caption -> proposer, from all proposers without a vision-language model."""
-    if captioner is not None:
-        memories = captioner.encode([context.image for context in contexts])
-        contexts = [
-            replace(context, memory=m) for context, m in zip(contexts, memories, strict=True)
-        ]
+    if captioner is None:
+        return _proposals(contexts, None)
+    together = captioner.together
+    return [
+        proposals
+        for first in range(0, len(contexts), together)
+        for proposals in _proposals(contexts[first : first + together], captioner)
+    ]
+
+
+def _proposals(
+    contexts: Sequence[CorrectionContext], captioner: "Captioner | None"
+) -> list[dict[str, str]]:
+    contexts = seen(contexts, captioner)
+    decoding = captioner.decoding([c.memory for c in contexts]) if captioner is not None else None
+    started = [
+        (number, proposer)
+        for proposer in PROPOSERS
+        for number in range(len(contexts))
+        if decoding is not None or not proposer.asks
+    ]
+    captions_of = proposed(
+        decoding, [(number, proposer.propose(contexts[number])) for number, proposer in started]
+    )
     proposals: list[dict[str, str]] = [{} for _ in contexts]
-    for proposer in PROPOSERS:
-        captions_of_contexts = proposer.propose(contexts, captioner)
-        for proposals_of_context, captions in zip(proposals, captions_of_contexts, strict=True):
-            for caption in captions:
-                proposals_of_context.setdefault(caption, proposer.name)
+    for (number, proposer), captions in zip(started, captions_of, strict=True):
+        for caption in captions:
+            proposals[number].setdefault(caption, proposer.name)
     return proposals
+
+
+def seen(
+    contexts: Sequence[CorrectionContext], captioner: "Captioner | None"
+) -> list[CorrectionContext]:
+    """The cases with their images encoded by this captioner; images that it has encoded already
+    are not encoded again."""
+    if captioner is None:
+        return list(contexts)
+    blind = [c for c in contexts if c.memory is None or c.seen_by != captioner.identity]
+    memories = iter(captioner.encode([context.image for context in blind]))
+    encoded = {id(context): next(memories) for context in blind}
+    return [
+        replace(context, memory=encoded[id(context)], seen_by=captioner.identity)
+        if id(context) in encoded
+        else context
+        for context in contexts
+    ]
 
 
 def judge(
@@ -110,9 +147,16 @@ def judge_all(
     proposals that are not are ranked below those that are. `judged`: see `suggest_all`; the order
     does not depend on probabilities.
     """
+    session = scorer.open_session()  # images and texts are shared by all that follows
     captions = [[text for text in proposals if text.strip()] for _, proposals in asked]
-    states = [context.state for context, _ in asked]
-    scores = scorer.score(list(zip(states, captions, strict=True)))
+    tokens = iter(scorer.reader.tokenise([text for texts in captions for text in texts]))
+    requests = [(context.state, [next(tokens) for _ in texts])
+                for (context, _), texts in zip(asked, captions, strict=True)]  # fmt: skip
+    scores = [
+        values
+        for at in range(0, len(requests), session.live)  # as many images as fit into memory
+        for values in session.score(requests[at : at + session.live])
+    ]
     kept = [
         _best(
             context,
@@ -130,8 +174,8 @@ def judge_all(
     ]
     chosen = [(context, caption) for (context, _), best in zip(asked, kept, strict=True)
               for _, caption in best]  # fmt: skip
-    after = iter(_probabilities(scorer, first, probability_of, exploring, listened_to))
-    alike = iter(_similarities(scorer, chosen))
+    after = iter(_probabilities(scorer, session, first, probability_of, exploring, listened_to))
+    alike = iter(_similarities(scorer, session, chosen))
     return [
         [
             Suggestion(
@@ -169,6 +213,7 @@ def _best(
 
 def _probabilities(
     scorer: Scorer,
+    session: Session,
     chosen: Sequence[tuple[CorrectionContext, str]],
     probability_of: ProbabilityOf | None,
     exploring: Exploring | None,
@@ -178,18 +223,29 @@ def _probabilities(
     if probability_of is None or not chosen:
         return [None] * len(chosen)
     pairs = [(context.state, Caption.parse(caption)) for context, caption in chosen]
-    trajectories = dict(run_trajectories(scorer, pairs, exploring))
+    trajectories = dict(run_trajectories(scorer, pairs, exploring, session=session))
     ordered = [trajectories[i] for i in range(len(chosen))]
-    images = [context.image for context, _ in chosen]
-    return probability_of(with_expectations(listened_to, images, ordered))
+    if listened_to is None:
+        return probability_of(ordered)
+    distinct = {id(context): context for context, _ in chosen}
+    memories = {
+        key: context.memory
+        for key, context in zip(distinct, seen(list(distinct.values()), listened_to), strict=True)
+    }
+    return probability_of(
+        with_expectations_in(listened_to, [memories[id(c)] for c, _ in chosen], ordered)
+    )
 
 
-def _similarities(scorer: Scorer, chosen: Sequence[tuple[CorrectionContext, str]]) -> list[float]:
+def _similarities(
+    scorer: Scorer, session: Session, chosen: Sequence[tuple[CorrectionContext, str]]
+) -> list[float]:
     """The similarity c of each chosen caption to the original."""
     if not chosen:
         return []
-    old = scorer.text_embeddings([context.caption.text for context, _ in chosen])
-    new = scorer.text_embeddings([caption for _, caption in chosen])
+    texts = [*(context.caption.text for context, _ in chosen), *(caption for _, caption in chosen)]
+    vectors = session.embed(scorer.reader.tokenise(texts))
+    old, new = vectors[: len(chosen)], vectors[len(chosen) :]
     return [float(a @ b) for a, b in zip(old, new, strict=True)]
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 
 from backend.engine.captioning.clipcap import ClipCap, load_clipcap
-from backend.engine.correction.captioner import BEAMS, Processor, VisionToText
+from backend.engine.correction.beam_search import BEAMS
+from backend.engine.correction.captioner import Processor, VisionToText
 from backend.engine.correction.shared_prefixes import SEQUENCES, TokenTrees, trees_of
 from backend.engine.scoring.revision import weights_digest
 
@@ -29,7 +31,7 @@ class PrefixCaptioner(VisionToText):
     def clipcap(self) -> ClipCap:
         return ClipCap(self.model, self.processor.tokenizer, self.processor.image_processor)
 
-    def _tokens_and_spans(
+    def tokens_and_spans(
         self, texts: Sequence[str]
     ) -> list[tuple[list[int], list[tuple[int, int]]]]:
         clipcap = self.clipcap
@@ -45,6 +47,10 @@ class PrefixCaptioner(VisionToText):
         return word if begins and word.isalnum() else ""
 
     @property
+    def _vocabulary_size(self) -> int:
+        return int(self.model.language_model.get_input_embeddings().num_embeddings)
+
+    @cached_property
     def _is_sentencepiece(self) -> bool:
         return _BEGINS_WORD + "a" in self.processor.tokenizer.get_vocab()
 
@@ -59,14 +65,14 @@ class PrefixCaptioner(VisionToText):
         logits: torch.Tensor = self.model(memory[:, 0], ids[:, 1:])
         return logits
 
-    def _trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
+    def trees(self, sequences: Sequence[Sequence[int]]) -> TokenTrees:
         return trees_of(sequences, SEQUENCES if self._reads_trees else 1)
 
     @property
     def _reads_trees(self) -> bool:
         return self.model.language_model.config.model_type in _MODELS_OF_TREES
 
-    def _through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
+    def through_trees(self, memory: torch.Tensor, trees: TokenTrees) -> torch.Tensor:
         ids = torch.from_numpy(trees.tokens).to(self.device)
         memories = memory.expand(len(ids), -1, -1)
         if not self._reads_trees:
@@ -84,7 +90,7 @@ class PrefixCaptioner(VisionToText):
         ).logits[:, before:]
         return logits.float().log_softmax(-1)
 
-    def _generated(
+    def generated(
         self, memory: torch.Tensor, begun: torch.Tensor, max_new_tokens: int
     ) -> torch.Tensor:
         inputs = self.model.embedded(memory[:, 0], begun[:, 1:])

@@ -1,18 +1,16 @@
 """The input of proposers, and the suggestions that curators are shown."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PIL import Image
 
 from backend.engine.captions import Caption
+from backend.engine.correction.proposing import Proposing
 from backend.engine.detection.types import SuspectWord
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from backend.engine.correction.captioner import Captioner
 
 #: Words with at least this suspect score are replaced or deleted by the proposers. Half of the
 #: scale; see `backend.engine.detection.localisation` for what the score means.
@@ -22,7 +20,7 @@ SUSPECT_THRESHOLD = 0.5
 @dataclass(frozen=True)
 class CorrectionContext:
     """One pair whose caption may be wrong, with what the engine knows about it. `memory`: the image
-    as encoded by the captioner, if there is one."""
+    as encoded by the captioner with the identity `seen_by`, None if it was not."""
 
     image: Image.Image
     state: ImageState
@@ -30,6 +28,7 @@ class CorrectionContext:
     suspects: tuple[SuspectWord, ...]
     p_error: float | None = None
     memory: Any = None
+    seen_by: str = ""
 
     @property
     def caption(self) -> Caption:
@@ -72,11 +71,13 @@ class Suggestion:
 class Proposer:
     """A source of corrections without a vision-language model; `proposers.py` lists them all.
 
-    `propose` returns captions for each case, preferred ones first; it need not check whether they
-    are better than the original.
+    `propose` returns captions of a case, preferred ones first; it need not check whether they are
+    better than the original.
     """
 
     name: str  #: stored with each suggestion, and shown
-    propose: "Callable[[Sequence[CorrectionContext], Captioner | None], Sequence[Sequence[str]]]"
+    propose: Callable[[CorrectionContext], Proposing]
     #: Whether all of its captions compete; otherwise only the first that improves is kept.
     all_compete: bool = False
+    #: Whether it needs a captioner.
+    asks: bool = True

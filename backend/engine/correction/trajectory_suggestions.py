@@ -15,8 +15,9 @@ half of the words, or fewer than two content words, are not proposed.
 """
 
 from backend.engine.captions import Caption
+from backend.engine.correction.proposing import Proposing
 from backend.engine.correction.shortening import is_sentence, shortened
-from backend.engine.correction.suggestion import Proposer
+from backend.engine.correction.suggestion import CorrectionContext, Proposer
 from backend.engine.english import FUNCTION_WORDS
 from backend.engine.trajectories.trajectory import Trajectory
 
@@ -56,6 +57,10 @@ def _says_enough(trajectory: Trajectory, text: str) -> bool:
     return len(left) >= KEPT_AT_LEAST * len(words) and len(naming) >= min(2, len(words))
 
 
-PROPOSER = Proposer(
-    "trajectory", lambda contexts, captioner: [propose(context.trajectory) for context in contexts]
-)
+def _proposing(context: CorrectionContext) -> Proposing:
+    """Asks nothing."""
+    yield from ()
+    return propose(context.trajectory)
+
+
+PROPOSER = Proposer("trajectory", _proposing, asks=False)

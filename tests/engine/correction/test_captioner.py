@@ -9,6 +9,7 @@ from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner, load_captioner
 from backend.engine.correction.guided_infill import propose
 from backend.engine.correction.judge import SMALLEST_GAIN, judge, suggest
+from backend.engine.correction.proposing import proposed
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.localisation import suspect_words
 from backend.engine.scoring.loading import load_scorer
@@ -50,7 +51,8 @@ def test_only_suspect_words_are_refilled(scorer: Scorer, captioner: Captioner) -
         context = case_of(scorer, seed)
         positions = set(context.suspect_positions(3))
         before = context.caption.words
-        for caption in propose(context, captioner):
+        decoding = captioner.decoding([captioner.see(context.image)])
+        for caption in proposed(decoding, [(0, propose(context))])[0]:
             refilled += 1
             after = Caption.parse(caption).words
             assert len(after) == len(before)

@@ -1,10 +1,14 @@
 """Captions that begin alike are read together and come out as they do one by one."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 import torch
 
-from backend.engine.correction.captioner import Beginning, Captioner, load_captioner
+from backend.engine.correction.captioner import Captioner, load_captioner
+from backend.engine.correction.decoding import AskLikeliest, AskLikelihoods, Beginning, Ranked
+from backend.engine.correction.packed_decoding import PackedDecoding
 from backend.engine.correction.shared_prefixes import trees_of
 from backend.settings import EMBEDDED_CAPTIONER
 from tests.checkpoints import drawn_pairs, random_captioner, random_vision_to_text
@@ -22,11 +26,22 @@ def captioner(
     return load_captioner(str(request.param(tmp_path_factory.mktemp("captioner"))))
 
 
+def likeliest_of(
+    captioner: Captioner,
+    memory: torch.Tensor,
+    captions: Sequence[str],
+    beginnings: Sequence[Beginning],
+    count: int,
+) -> Ranked:
+    request = AskLikeliest(captions, beginnings, count)
+    return captioner.decoding([memory]).likeliest([(0, request)])[0]
+
+
 @torch.inference_mode()
 def one_by_one(captioner: Captioner, memory: torch.Tensor, caption: str) -> float:
     """The plain way: each token before all that stands before it, no caption with another."""
-    (tokens,) = captioner._tokens([caption])
-    steps = captioner._logits(memory, [tokens])[0].log_softmax(-1)
+    (tokens,) = captioner.tokens([caption])
+    steps = captioner.logits(memory, [tokens])[0].log_softmax(-1)
     return sum(float(steps[i, token]) for i, token in enumerate(tokens[1:]))
 
 
@@ -49,13 +64,13 @@ def test_the_likeliest_are_those_of_all(captioner: Captioner) -> None:
     assert len(captions) > 64
     values = captioner.log_likelihoods(memory, captions)
     best = sorted(range(len(captions)), key=lambda i: -values[i])[:5]
-    likeliest = captioner.likeliest(memory, captions, beginnings, 5)
+    likeliest = likeliest_of(captioner, memory, captions, beginnings, 5)
     assert [i for i, _ in likeliest] == best
     assert [value for _, value in likeliest] == pytest.approx([values[i] for i in best], abs=1e-3)
     # A beginning that a caption does not have says nothing of it.
     wrong = [Beginning((-1,), -1e9)] * len(captions)
-    assert [i for i, _ in captioner.likeliest(memory, captions, wrong, 5)] == best
-    assert captioner.likeliest(memory, [], [], 5) == []
+    assert [i for i, _ in likeliest_of(captioner, memory, captions, wrong, 5)] == best
+    assert likeliest_of(captioner, memory, [], [], 5) == []
 
 
 def test_descriptions_together_are_those_of_each(captioner: Captioner) -> None:
@@ -74,7 +89,7 @@ def test_a_token_sees_its_ancestors_alone() -> None:
     assert np.array_equal(trees.depths, [[0, 1, 2, 2], [0, 1, 0, 0]])
 
 
-def test_what_cannot_be_among_the_likeliest_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_among_the_likeliest_is_not_read() -> None:
     """The embedded captioner has opinions, unlike one of random weights."""
     captioner = load_captioner(str(EMBEDDED_CAPTIONER))
     image = drawn_pairs(1)[0][0]
@@ -87,14 +102,12 @@ def test_what_cannot_be_among_the_likeliest_is_not_read(monkeypatch: pytest.Monk
     captions += [f"{prefixes[1]} {word.word}" for word in unlikely]
     values = captioner.log_likelihoods(memory, captions)
     best = sorted(range(len(captions)), key=lambda i: -values[i])[:3]
-    read: list[int] = []
-    plain = Captioner._log_likelihoods
-
-    def counted(self: Captioner, seen: torch.Tensor, asked: list[list[int]]) -> list[float]:
-        read.append(len(asked))
-        return plain(self, seen, asked)
-
-    monkeypatch.setattr(Captioner, "_log_likelihoods", counted)
-    likeliest = captioner.likeliest(memory, captions, [word.beginning for word in words], 3)
+    request = AskLikeliest(captions, [word.beginning for word in words], 3)
+    decoding = captioner.decoding([memory])
+    assert isinstance(decoding, PackedDecoding)
+    likeliest = decoding.likeliest([(0, request)])[0]
     assert [i for i, _ in likeliest] == best
-    assert sum(read) < len(captions)
+    every = captioner.decoding([memory])
+    assert isinstance(every, PackedDecoding)
+    every.log_likelihoods([(0, AskLikelihoods(captions))])
+    assert decoding.session.computed < 0.7 * every.session.computed

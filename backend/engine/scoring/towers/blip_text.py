@@ -27,7 +27,7 @@ ImageMemory = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 @dataclass(frozen=True)
-class _Layer:
+class BlipLayer:
     query_key_value: Affine
     output: Affine
     norm: Norm
@@ -40,9 +40,9 @@ class _Layer:
     last_norm: Norm
 
 
-def _layer(layer: Any, dtype: torch.dtype) -> _Layer:
+def blip_layer(layer: Any, dtype: torch.dtype) -> BlipLayer:
     attention, image = layer.attention, layer.crossattention
-    return _Layer(
+    return BlipLayer(
         affine(attention.self.query, attention.self.key, attention.self.value, dtype=dtype),
         affine(attention.output.dense, dtype=dtype),
         norm(attention.output.LayerNorm, dtype),
@@ -63,7 +63,7 @@ class BlipText:
 
     def __init__(self, model: Any, dtype: torch.dtype) -> None:
         self.embeddings = model.embeddings
-        self.layers = [_layer(layer, dtype) for layer in model.encoder.layer]
+        self.layers = [blip_layer(layer, dtype) for layer in model.encoder.layer]
         self.heads = int(model.config.num_attention_heads)
         self.width = int(model.config.hidden_size)
         self.dtype = dtype
@@ -184,7 +184,7 @@ class BlipText:
         return context
 
     def _attend_last(
-        self, states: torch.Tensor, layer: _Layer, runs: Sequence[Any], first: torch.Tensor
+        self, states: torch.Tensor, layer: BlipLayer, runs: Sequence[Any], first: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """The last layer's self-attention for first tokens only, and their input states."""
         width = self.width

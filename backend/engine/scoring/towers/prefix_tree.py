@@ -56,9 +56,10 @@ class PrefixTree:
     def __len__(self) -> int:
         return len(self._child)
 
-    def insert(self, tokens: Sequence[int]) -> tuple[int, list[int]]:
-        """The slot of the last token, and the slots of newly added prefixes, in order."""
-        node, new = _ROOT, []
+    def insert(self, tokens: Sequence[int], root: int = 0) -> tuple[int, list[int]]:
+        """The slot of the last token, and the slots of newly added prefixes, in order. `root`:
+        sequences of different roots (of different images) share nothing."""
+        node, new = _ROOT - root, []
         for depth, token in enumerate(tokens):
             child = self._child.get((node, token))
             if child is None:

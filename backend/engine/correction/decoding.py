@@ -1,0 +1,169 @@
+"""What a captioner answers about a batch of images: next words, likelihoods, descriptions.
+
+Two implementations: `tree_decoding` (any captioner, image by image) and `packed_decoding` (BLIP,
+all images together, nothing computed twice).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+
+#: By more tokens than any caption has.
+WHOLE = 1 << 20
+#: Fewer captions than these are read to their end: short calls cost more than needless tokens.
+FEW = 64
+#: Of many captions at least this share is read on at a time, so that a search takes few rounds.
+_SHARE = 1 / 8
+#: An image by its number, and token sequences about it.
+AskedSequences = Sequence[tuple[int, Sequence[Sequence[int]]]]
+#: (index of a caption, its log-likelihood), likeliest first.
+Ranked = list[tuple[int, float]]
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """A token prefix, including the initial special token, and its log-probability, summed over
+    all tokens but the first."""
+
+    tokens: tuple[int, ...]
+    log_p: float
+
+    def then(self, token: int, log_p: float) -> "Beginning":
+        return Beginning((*self.tokens, token), self.log_p + log_p)
+
+    def begins(self, tokens: Sequence[int]) -> bool:
+        return tuple(tokens[: len(self.tokens)]) == self.tokens
+
+
+@dataclass(frozen=True)
+class NextWord:
+    """A candidate next word, its log-probability, and the token prefix that ends with it."""
+
+    word: str
+    log_p: float
+    beginning: Beginning
+
+
+@dataclass(frozen=True)
+class AskNextWords:
+    """Request for the `count` likeliest next whole words after each prefix, likeliest first, as
+    `NextWord`s. Only tokens that start a word and consist of letters or digits, because curators
+    read words: special tokens, subwords ("##ing") and punctuation are skipped."""
+
+    prefixes: Sequence[str]
+    count: int
+
+
+@dataclass(frozen=True)
+class AskLikelihoods:
+    """Request for log p(caption | image) summed over tokens, for each caption; higher is likelier.
+    The answer has shape [captions]."""
+
+    captions: Sequence[str]
+
+
+@dataclass(frozen=True)
+class AskLikeliest:
+    """Request for the `count` likeliest captions, likeliest first, as (index, log-likelihood).
+
+    `beginnings`: the presumed token prefix of each caption. No caption is likelier than its prefix,
+    so captions whose prefix is less likely than the `count` best captions need not be read.
+    """
+
+    captions: Sequence[str]
+    beginnings: Sequence[Beginning]
+    count: int
+
+
+class Decoding(Protocol):
+    """A captioner's answers about the images that it was made for, which requests name by number;
+    answers are in the order of the requests."""
+
+    def next_words(
+        self, asked: Sequence[tuple[int, AskNextWords]]
+    ) -> list[list[list[NextWord]]]: ...
+
+    def log_likelihoods(self, asked: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]: ...
+
+    def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]: ...
+
+    def describe(
+        self, images: Sequence[int], prefix: str = "", max_new_tokens: int = 30
+    ) -> list[str]:
+        """A caption of each image, which begins with `prefix`, by beam search."""
+        ...
+
+    def steps(self, asked: Sequence[tuple[int, Sequence[int]]]) -> list[torch.Tensor]:
+        """For each (image, tokens), log-probabilities of the token after each of them, float32
+        [tokens, vocabulary]."""
+        ...
+
+
+class _Search:
+    """The search for one image's likeliest captions. `values[i]`: log-likelihood of the first
+    `read[i]` tokens of caption i, which bounds that of the caption."""
+
+    def __init__(self, image: int, asked: AskLikeliest, sequences: Sequence[Sequence[int]]) -> None:
+        self.image = image
+        self.sequences = sequences
+        self.count = asked.count
+        begun = [
+            beginning.begins(tokens)
+            for beginning, tokens in zip(asked.beginnings, sequences, strict=True)
+        ]
+        self.values = [
+            beginning.log_p if begins else 0.0
+            for beginning, begins in zip(asked.beginnings, begun, strict=True)
+        ]
+        self.read = [
+            len(beginning.tokens) if begins else 1
+            for beginning, begins in zip(asked.beginnings, begun, strict=True)
+        ]
+
+    def ranked(self) -> list[int]:
+        return sorted(range(len(self.values)), key=lambda i: (-self.values[i], i))
+
+    def next(self) -> list[int]:
+        """The captions to read on; none if the likeliest are known."""
+        ranked = self.ranked()
+        unread = [i for i in ranked if self.read[i] < len(self.sequences[i])]
+        if not set(unread).intersection(ranked[: self.count]):
+            return []
+        most = max(self.count, int(_SHARE * len(ranked)))
+        reading = set(ranked[:most]).intersection(unread)
+        return sorted(reading)  # keeps shared prefixes together
+
+    def update(self, reading: Sequence[int], by: int, values: Sequence[float]) -> None:
+        for i, value in zip(reading, values, strict=True):
+            self.values[i] = value
+            self.read[i] = min(self.read[i] + by, len(self.sequences[i]))
+
+
+def search_likeliest(
+    asked: Sequence[tuple[int, AskLikeliest]],
+    sequences: Sequence[Sequence[Sequence[int]]],
+    read: Callable[[AskedSequences], list[list[float]]],
+    stride: int,
+) -> list[Ranked]:
+    """`Decoding.likeliest`: the captions that are likeliest so far are read on, until the likeliest
+    have been read to their end. A caption never becomes likelier by being read on, so that no other
+    can be among them.
+
+    `sequences`: the tokens of all captions; `read`: returns the log-likelihoods of sequences.
+    `stride`: by how many tokens captions are read on at a time.
+    """
+    searches = [
+        _Search(image, request, tokens)
+        for (image, request), tokens in zip(asked, sequences, strict=True)
+    ]
+    while now := [(search, reading) for search in searches if (reading := search.next())]:
+        together = sum(len(reading) for _, reading in now)
+        by = stride if together >= FEW else WHOLE
+        values = read(
+            [(s.image, [s.sequences[i][: s.read[i] + by] for i in reading]) for s, reading in now]
+        )
+        for (search, reading), of_image in zip(now, values, strict=True):
+            search.update(reading, by, of_image)
+    return [[(i, s.values[i]) for i in s.ranked()[: s.count]] for s in searches]

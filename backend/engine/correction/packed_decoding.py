@@ -1,0 +1,104 @@
+"""A BLIP captioner's answers about many images, in one call of its decoder per round."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from backend.engine.correction.beam_search import BEAMS, beam_search
+from backend.engine.correction.decoding import (
+    AskedSequences,
+    AskLikeliest,
+    AskLikelihoods,
+    AskNextWords,
+    Beginning,
+    NextWord,
+    Ranked,
+    search_likeliest,
+)
+from backend.engine.correction.tree_decoding import TreeDecoding
+from backend.engine.scoring.towers.blip_decoder import BlipDecoder, DecoderSession
+
+if TYPE_CHECKING:
+    from backend.engine.correction.captioner import Captioner
+
+#: Tokens that captions are read on by in a search. With 1, fewer would be read, in more rounds.
+_STRIDE = 2
+
+
+class PackedDecoding:
+    """`Decoding` through `BlipDecoder`. Prefixes that any request has asked for are kept.
+
+    `memories`: the images' patch states, each [1, patches, width]."""
+
+    def __init__(
+        self, captioner: "Captioner", tower: BlipDecoder, memories: Sequence[torch.Tensor]
+    ) -> None:
+        self._captioner = captioner
+        self._memories = memories
+        self.session = DecoderSession(tower, torch.cat(list(memories)))
+
+    def next_words(self, asked: Sequence[tuple[int, AskNextWords]]) -> list[list[list[NextWord]]]:
+        prefixes = [(image, prefix, request.count)
+                    for image, request in asked for prefix in request.prefixes]  # fmt: skip
+        if not prefixes:
+            return [[] for _ in asked]
+        # Without the end token, because the text continues.
+        tokens = [own[:-1] for own in self._captioner.tokens([prefix for _, prefix, _ in prefixes])]
+        paths = self.session.read(
+            [(image, own) for (image, _, _), own in zip(prefixes, tokens, strict=True)]
+        )
+        log_p = self.session.log_probabilities([int(path[-1]) for path in paths])
+        so_far = self.session.log_likelihoods(paths)
+        most = max(self._captioner.looked_at(count) for _, _, count in prefixes)
+        likeliest = log_p.topk(min(most, log_p.shape[1]))
+        words = iter(
+            self._captioner.whole_words(
+                Beginning(tuple(own), before), values, indices, not prefix, count
+            )
+            for (_, prefix, count), own, before, values, indices in zip(
+                prefixes, tokens, so_far,
+                likeliest.values.tolist(), likeliest.indices.tolist(), strict=True,
+            )
+        )  # fmt: skip
+        return [[next(words) for _ in request.prefixes] for _, request in asked]
+
+    def log_likelihoods(self, asked: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
+        sequences = iter(self._captioner.tokens([c for _, a in asked for c in a.captions]))
+        return self._read([(image, [next(sequences) for _ in a.captions]) for image, a in asked])
+
+    def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
+        tokens = iter(self._captioner.tokens([c for _, a in asked for c in a.captions]))
+        sequences = [[next(tokens) for _ in a.captions] for _, a in asked]
+        return search_likeliest(asked, sequences, self._read, _STRIDE)
+
+    def describe(
+        self, images: Sequence[int], prefix: str = "", max_new_tokens: int = 30
+    ) -> list[str]:
+        captioner = self._captioner
+        if not captioner.searches_plainly:
+            plain = TreeDecoding(captioner, self._memories)
+            return plain.describe(images, prefix, max_new_tokens)
+        prompt = captioner.tokens([prefix])[0][:-1]
+        # The last token is not read by the decoder, so it may lie one beyond the context.
+        longest = min(len(prompt) + max_new_tokens, self.session.tower.context + 1)
+        return captioner.texts(
+            beam_search(images, prompt, captioner.end, longest, BEAMS, self._after)
+        )
+
+    def steps(self, asked: Sequence[tuple[int, Sequence[int]]]) -> list[torch.Tensor]:
+        paths = self.session.read(asked)
+        slots = [int(slot) for path in paths for slot in path]
+        return list(self.session.log_probabilities(slots).split([len(path) for path in paths]))
+
+    def _after(self, asked: Sequence[tuple[int, Sequence[int]]]) -> torch.Tensor:
+        return self.session.log_probabilities([int(p[-1]) for p in self.session.read(asked)])
+
+    def _read(self, asked: AskedSequences) -> list[list[float]]:
+        """Log-likelihoods; the last token of a sequence is not read, only predicted."""
+        flat = [(image, sequence) for image, sequences in asked for sequence in sequences]
+        paths = self.session.read([(image, sequence[:-1]) for image, sequence in flat])
+        values = iter(
+            self.session.log_likelihoods(paths, [sequence[-1] for _, sequence in flat])
+        )  # fmt: skip
+        return [[next(values) for _ in sequences] for _, sequences in asked]

@@ -1,0 +1,159 @@
+"""BLIP's packed decoder says what transformers' decoder says, for many images at once."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from backend.engine.captions import Caption
+from backend.engine.correction.captioner import Captioner, load_captioner
+from backend.engine.correction.decoding import AskLikeliest, AskLikelihoods, AskNextWords
+from backend.engine.correction.judge import proposals_of
+from backend.engine.correction.packed_decoding import PackedDecoding
+from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.detection.types import SuspectWord
+from backend.engine.trajectories.trajectory import Trajectory
+from backend.lab.bench.plain_captioner import PlainDecoding, plain
+from backend.settings import EMBEDDED_CAPTIONER
+from tests.checkpoints import drawn_pairs, random_captioner
+
+TRAININGS = EMBEDDED_CAPTIONER.parent
+EMBEDDED = [
+    EMBEDDED_CAPTIONER,
+    *(TRAININGS / f"seed-{seed}" / EMBEDDED_CAPTIONER.name for seed in (1, 2)),
+]
+
+
+def _random(seed: int) -> Callable[[Path], Path]:
+    return lambda folder: random_captioner(folder, seed)
+
+
+@pytest.fixture(scope="module", params=[*EMBEDDED, _random(0), _random(1)])
+def captioner(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Captioner:
+    if isinstance(request.param, Path):
+        return load_captioner(str(request.param))
+    return load_captioner(str(request.param(tmp_path_factory.mktemp("captioner"))))
+
+
+PAIRS = drawn_pairs(5, seed=7)
+#: About images of PAIRS, not in their order; some begin alike, one is empty.
+ASKED = [(0, "A red dog."), (2, "A red boat by the sea"), (0, "A red dog on a mat"), (1, ""),
+         (4, "Two cats under a very big tree in the snow beside a house"), (2, "A red boat")]  # fmt: skip
+
+
+def test_every_step_is_that_of_transformers(captioner: Captioner) -> None:
+    """In rounds, so that later ones find prefixes of earlier ones."""
+    memories = captioner.encode([image for image, _ in PAIRS])
+    packed, slow = captioner.decoding(memories), PlainDecoding(plain(captioner), memories)
+    assert isinstance(packed, PackedDecoding)
+    tokens = [(image, own) for image, own in zip(
+        [image for image, _ in ASKED], captioner.tokens([text for _, text in ASKED]), strict=True
+    )]  # fmt: skip
+    for asked in ([(i, own[:3]) for i, own in tokens[:2]], tokens[:4], tokens[::-1]):
+        for fast, expected in zip(packed.steps(asked), slow.steps(asked), strict=True):
+            torch.testing.assert_close(fast, expected, atol=1e-4, rtol=0)
+    distinct = {(image, tuple(own[:n])) for image, own in tokens for n in range(1, len(own) + 1)}
+    assert packed.session.computed == len(distinct), "no prefix is computed twice"
+
+
+def test_answers_are_those_of_the_plain_way(captioner: Captioner) -> None:
+    memories = captioner.encode([image for image, _ in PAIRS])
+    packed, slow = captioner.decoding(memories), PlainDecoding(plain(captioner), memories)
+    words = [(0, AskNextWords(["A", "A red", ""], 9)), (3, AskNextWords(["Two cats"], 40))]
+    fast_words, slow_words = packed.next_words(words), slow.next_words(words)
+    for fast, expected in zip(fast_words, slow_words, strict=True):
+        for of_prefix, expected_of_prefix in zip(fast, expected, strict=True):
+            assert [w.word for w in of_prefix] == [w.word for w in expected_of_prefix]
+            assert [w.log_p for w in of_prefix] == pytest.approx(
+                [w.log_p for w in expected_of_prefix], abs=1e-4
+            )
+    texts = [(image, AskLikelihoods([text, f"{text} today"])) for image, text in ASKED]
+    np.testing.assert_allclose(
+        packed.log_likelihoods(texts), slow.log_likelihoods(texts), atol=5e-4
+    )
+    likeliest = [
+        (
+            image,
+            AskLikeliest(
+                [f"{prefix} {w.word} by the sea" for w in words_after],
+                [w.beginning for w in words_after],
+                5,
+            ),
+        )
+        for image, prefix, words_after in (
+            (0, "A red", slow_words[0][1]),
+            (3, "Two cats", slow_words[1][0]),
+        )
+    ]
+    for fast_best, best in zip(packed.likeliest(likeliest), slow.likeliest(likeliest), strict=True):
+        assert [i for i, _ in fast_best] == [i for i, _ in best]
+
+
+@pytest.mark.parametrize("prefix", ["", "A red"])
+def test_beam_search_finds_what_generate_finds(captioner: Captioner, prefix: str) -> None:
+    memories = captioner.encode([image for image, _ in drawn_pairs(12, seed=11)])
+    prompt = captioner.tokens([prefix])[0][:-1]
+    for longest in (30, 6):
+        together = captioner.describe_all(memories, prefix, longest)
+        alone = [
+            captioner.texts(captioner.generated(memory, torch.tensor([prompt]), longest))[0]
+            for memory in memories
+        ]
+        assert together == alone
+
+
+def test_a_configured_generation_is_left_to_transformers(
+    captioner: Captioner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memories = captioner.encode([PAIRS[0][0]])
+    assert captioner.searches_plainly
+    monkeypatch.setattr(captioner.model.text_decoder.generation_config, "min_length", 12)
+    assert not captioner.searches_plainly
+    (described,) = captioner.describe_all(memories)
+    assert len(captioner.tokens([described])[0]) >= 12
+
+
+def _context(number: int, suspects: int) -> CorrectionContext:
+    image, text = PAIRS[number]
+    caption = Caption.parse(text)
+    count = len(caption)
+    trajectory = Trajectory(
+        caption,
+        np.linspace(0.9, 0.2, count + 1).astype(np.float32),
+        np.ones(count + 1, np.float32),
+        tuple(range(count)),
+        np.zeros(count, np.float32),
+    )
+    spans = caption.spans[1 : 1 + 2 * suspects : 2]
+    return CorrectionContext(image, None, trajectory, tuple(SuspectWord(*s, 0.9) for s in spans))
+
+
+def test_all_pairs_together_get_the_proposals_of_each_alone(captioner: Captioner) -> None:
+    """With one, two and three suspect words."""
+    contexts = [_context(number, 1 + number % 3) for number in range(len(PAIRS))]
+    together = proposals_of(contexts, captioner)
+    for context, proposals in zip(contexts, together, strict=True):
+        assert list(proposals.items()) == list(proposals_of([context], plain(captioner))[0].items())
+    assert sum(map(len, together)) > 12 * len(PAIRS) / 2
+    assert all("described anew" in proposals.values() for proposals in together)
+
+
+def test_an_image_is_encoded_once(captioner: Captioner, monkeypatch: pytest.MonkeyPatch) -> None:
+    from backend.engine.correction import judge
+
+    (context,) = judge.seen([_context(0, 1)], captioner)
+    encoded: list[int] = []
+    plain_encode = Captioner.encode
+
+    def counted(self: Captioner, images: list[object]) -> list[torch.Tensor]:
+        encoded.append(len(images))
+        return plain_encode(self, images)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Captioner, "encode", counted)
+    proposals_of([context], captioner)
+    assert judge.seen([context], captioner) == [context]
+    assert sum(encoded) == 0
