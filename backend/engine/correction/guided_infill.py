@@ -84,5 +84,5 @@ def _proposed(
     return [propose(context, captioner) if captioner is not None else [] for context in contexts]
 
 
-#: Refilled captions are more informative than shortened or new ones, so all of them compete.
+#: Refilled captions are more informative than shortened or new ones, so several are offered.
 PROPOSER = Proposer("guided infill", _proposed, all_compete=True)
