@@ -28,7 +28,7 @@ def labelled(world: World) -> LabelledPairs:
 
 
 def test_a_dataset_is_ranked_without_its_labels() -> None:
-    """Each size is a cold start on that many pairs; the labels change the figures, not the ranks."""
+    """Each size is a cold start on that many pairs; labels only judge the result."""
     world = World(130, wrong_share=0.3, seed=3)
     pairs = labelled(world)
     asked: list[tuple[int, str]] = []
