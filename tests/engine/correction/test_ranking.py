@@ -36,7 +36,7 @@ def test_an_edit_goes_before_another_caption_that_matches_a_little_better() -> N
 
 
 def test_where_an_edit_helps_little_another_caption_goes_first() -> None:
-    assert first((0.9, ANEW), (0.35, EDIT)) == ANEW
+    assert first((0.9, ANEW), (0.25, EDIT)) == ANEW
 
 
 def test_among_edits_of_the_same_words_the_score_decides() -> None:
