@@ -123,6 +123,10 @@ def evaluate(
         bool, typer.Option(help="Also the learning curve over 50 to 3,000 labelled pairs, 20 "
                                 "splits each.")
     ] = False,
+    cold_start: Annotated[
+        bool, typer.Option(help="Also the detector that is trained without labels, on 120, 600 and "
+                                "3,000 pairs. Slow: it scores up to 2,000 injected errors each.")
+    ] = False,
     vlm: VLM = None,
     vlm_url: VLM_URL = None,
     vlm_mode: Annotated[
@@ -245,8 +249,8 @@ def evaluate(
             noises=_noises(what, noise), seeds=seeds, first_seed=first_seed,
             pairs=pairs, detector=detector or "best", compare=compare, corrections=corrections,
             correctors=correctors, times=times, word_weights=word_weights,
-            learning_curve=learning_curve, trained_on=trained_on or (), device=device,
-            precision=precision, cache=cache,
+            learning_curve=learning_curve, cold_start=cold_start, trained_on=trained_on or (),
+            device=device, precision=precision, cache=cache,
         )  # fmt: skip
         for target in (markdown, page):
             if target is not None and not target.absolute().parent.is_dir():

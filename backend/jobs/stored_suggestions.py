@@ -8,6 +8,9 @@ from backend.engine.correction.ranking import ranked
 from backend.engine.correction.suggestion import Suggestion
 from db.queries.suggestions import NewSuggestion, SuggestionRow
 
+#: Key in a correction's provenance: its place among the captions of its proposer.
+_PLACE = "place"
+
 
 def to_save(
     pair_id: int,
@@ -16,6 +19,9 @@ def to_save(
     provenance: dict[str, Any] | None = None,
     kind: str = "correction",
 ) -> NewSuggestion:
+    """`provenance`: what a proposer says of its caption; for others its place in their order."""
+    if provenance is None:
+        provenance = {_PLACE: suggestion.place}
     return NewSuggestion(
         pair_id, suggestion.proposer, suggestion.caption, suggestion.s_before,
         suggestion.s_after, suggestion.p_before, suggestion.p_after, run_id,
@@ -32,4 +38,11 @@ def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[Suggest
     return ranked(
         list(once.values()), Caption.parse(caption), s_before,
         text_of=lambda suggestion: suggestion.caption, s_of=lambda suggestion: suggestion.s_after,
+        preference_of=_preference_of,
     )  # fmt: skip
+
+
+def _preference_of(suggestion: SuggestionRow) -> tuple[str, int] | None:
+    """None for suggestions of a language model, and of versions that did not store the place."""
+    place = (suggestion.provenance or {}).get(_PLACE)
+    return (suggestion.proposer, place) if isinstance(place, int) else None

@@ -78,5 +78,5 @@ def prefix_before(caption: Caption, position: int, filled: dict[int, str]) -> st
     return pieces.replace(filled) if len(pieces) else ""
 
 
-#: Refilled captions are more informative than shortened or new ones, so all of them compete.
+#: Refilled captions are more informative than shortened or new ones, so several are offered.
 PROPOSER = Proposer("guided infill", propose, all_compete=True)

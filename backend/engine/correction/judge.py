@@ -1,5 +1,6 @@
 """Score proposals, drop those that do not improve, rank the rest."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -141,8 +142,8 @@ def judge_all(
 ) -> list[list[Suggestion]]:
     """Score the proposals (caption -> proposer) of each case against its image and keep the best.
 
-    All captions of a proposer with `Proposer.all_compete` compete; of any other proposer only the
-    first that improves is kept. `keep`: also keep captions that do not improve, ranked last (a
+    Of a proposer with `Proposer.all_compete` the first captions that improve are kept, of any other
+    only the first one. `keep`: also keep captions that do not improve, ranked last (a
     model was asked for them, and a curator may know better). If the caption is a sentence,
     proposals that are not are ranked below those that are. `judged`: see `suggest_all`; the order
     does not depend on probabilities.
@@ -176,6 +177,7 @@ def judge_all(
               for _, caption in best]  # fmt: skip
     after = iter(_probabilities(scorer, session, first, probability_of, exploring, listened_to))
     alike = iter(_similarities(scorer, session, chosen))
+    places = [_places(proposals) for _, proposals in asked]
     return [
         [
             Suggestion(
@@ -183,10 +185,11 @@ def judge_all(
                 context.p_error,
                 next(after) if judged is None or place < judged else None,
                 next(alike),
+                place_of[caption],
             )
             for place, (s, caption) in enumerate(best)
         ]
-        for (context, proposals), best in zip(asked, kept, strict=True)
+        for (context, proposals), best, place_of in zip(asked, kept, places, strict=True)
     ]  # fmt: skip
 
 
@@ -202,9 +205,11 @@ def _best(
     better = sorted(
         (pair for pair in scored if keep or pair[0] > s_before + SMALLEST_GAIN), reverse=True
     )
+    places = _places(proposals)
     kept = ranked(
         _varied(better, proposals, count), context.caption, s_before,
         text_of=lambda pair: pair[1], s_of=lambda pair: pair[0],
+        preference_of=lambda pair: (proposals[pair[1]], places[pair[1]]),
     )  # fmt: skip
     if is_sentence(context.caption.text):
         kept = sorted(kept, key=lambda pair: not is_sentence(pair[1]))
@@ -249,20 +254,30 @@ def _similarities(
     return [float(a @ b) for a, b in zip(old, new, strict=True)]
 
 
+def _places(proposals: Mapping[str, str]) -> dict[str, int]:
+    """Each caption's place among those of its proposer, 0 for the preferred one."""
+    so_far: Counter[str] = Counter()
+    places = {}
+    for caption, proposer in proposals.items():
+        places[caption] = so_far[proposer]
+        so_far[proposer] += 1
+    return places
+
+
 def _varied(
     scored: Sequence[tuple[float, str]], proposals: Mapping[str, str], count: int
 ) -> list[tuple[float, str]]:
-    """At most `count`, highest s first: all captions of proposers that compete with all of theirs,
-    and the first of each other proposer."""
+    """At most `count` of the scored captions, highest s first: the first of each proposer, and more
+    of those that may have several, as far as there is room."""
+    s_of = {caption: s for s, caption in scored}
     competing = {proposer.name for proposer in PROPOSERS if proposer.all_compete}
-    several = [pair for pair in scored if proposals[pair[1]] in competing]
-    single = []
-    for proposer in dict.fromkeys(proposals.values()):
-        if proposer in competing:
+    several, single = [], {}
+    for caption, proposer in proposals.items():
+        if caption not in s_of:
             continue
-        s_of = {caption: s for s, caption in scored if proposals[caption] == proposer}
-        first = next((caption for caption in proposals if caption in s_of), None)
-        if first is not None:
-            single.append((s_of[first], first))
+        if proposer in competing:
+            several.append((s_of[caption], caption))
+        else:
+            single.setdefault(proposer, (s_of[caption], caption))
     room = max(1, count - len(single)) if several else 0
-    return sorted([*several[:room], *single], reverse=True)[:count]
+    return sorted([*several[:room], *single.values()], reverse=True)[:count]

@@ -56,7 +56,8 @@ class CorrectionContext:
 class Suggestion:
     """A corrected caption; `s_*` in the scorer's units (higher is better), `p_*` probabilities of
     error (lower is better), None without a trained detector; `similarity` to the caption that it
-    corrects, the cosine c of the scorer's text embeddings."""
+    corrects, the cosine c of the scorer's text embeddings; `place` among the captions of its
+    proposer, 0 for the preferred one."""
 
     caption: str
     proposer: str
@@ -65,6 +66,7 @@ class Suggestion:
     p_before: float | None = None
     p_after: float | None = None
     similarity: float | None = None
+    place: int = 0
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,8 @@ class Proposer:
 
     name: str  #: stored with each suggestion, and shown
     propose: Callable[[CorrectionContext], Proposing]
-    #: Whether all of its captions compete; otherwise only the first that improves is kept.
+    #: Whether several of its captions may be kept, in its order; otherwise only the first that
+    #: improves.
     all_compete: bool = False
     #: Whether it needs a captioner.
     asks: bool = True

@@ -2,8 +2,9 @@
 
 Grids are the paper's (TRACED A.4): XGBoost over depth, learning rate and trees, CART over depth.
 The nine signs (`families.NineSigns`) are the default: more features or trees are chosen only if
-their cross-validated AUC is higher by more than a quarter of its standard error, so that small
-samples select simple models. s_0 alone takes part as well: if a single score is already right 97
+their cross-validated AUC is higher by more than a quarter of its standard error, and never with
+fewer than FEWEST_FOR_MORE labels: there the lead of the best of many candidates is mostly luck
+(BENCHMARKS.md, "Few labels"). s_0 alone takes part as well: if a single score is already right 97
 times in 100, boosting from scratch can lose to it. Folds never separate pairs of one image.
 
 If the labels are injected noise, models see only features whose sign is known from theory and are
@@ -60,6 +61,8 @@ CART_DEPTHS = (1, 5, 10, None)
 SHARES = (0.25, 0.5, 0.75, 1.0)
 #: Lead over the nine signs that other families need, as a fraction of the AUC's standard error.
 _MARGIN = 0.25
+#: With fewer true labels only the nine signs and s_0 alone are candidates.
+FEWEST_FOR_MORE = 300
 _FORMAT = 1
 _BEND = 0.8
 
@@ -193,7 +196,10 @@ def choose(
     """
     if detector == "paper":
         return choose_as_published(features, labels, weights, folds, PAPERS_OWN, tick)
-    tried = _tried(features, labels, weights, folds, families_of(detector, labelled), tick)
+    families = families_of(detector, labelled)
+    if detector == "best" and labelled and len(labels) < FEWEST_FOR_MORE:
+        families = _signs_family()
+    tried = _tried(features, labels, weights, folds, families, tick)
     alone = tried.alone
     best = tried.best or tried.signs or alone
     if tried.signs is not None and tried.best is not None:

@@ -38,12 +38,14 @@ from backend.lab.evaluation.scored import (
     gradients_of,
     interventions_of,
     prepare,
+    score_captions,
     trajectories_of,
     with_captioner,
     word_weights_of,
 )
 from backend.lab.evaluation.times import Times, measure_times
 from backend.lab.evaluation.transfer import Transfer, transfer
+from backend.lab.evaluation.unlabelled import Unlabelled, without_labels
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.progress import Progress, no_progress
 from backend.settings import MODELS
@@ -103,6 +105,7 @@ class EvaluationReport:
     times: list[Times] = field(default_factory=list)
     learnt: list[Learnt] = field(default_factory=list)
     transfers: list[Transfer] = field(default_factory=list)
+    unlabelled: list[Unlabelled] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -115,7 +118,8 @@ class Plan:
       one together with embedded scorers; "none": no captioner.
     * `word_weights`: "default", or "fitted" on corrupted copies of the training half.
     * `trained_on`: also judge each noise by detectors trained on these noises.
-    * `learning_curve`: also measure results by the number of labelled pairs.
+    * `learning_curve`: also measure results by the number of labelled pairs; `cold_start`: also
+      without labels, by the number of pairs.
     * `detector`: one of DETECTORS; `compare`: also evaluate each detector family, and ablations.
     * `corrections`: number of wrong pairs per run that are corrected and judged, also by
       `correctors`; `times`: number of pairs timed with and without trajectories.
@@ -139,6 +143,7 @@ class Plan:
     times: int = 0
     word_weights: str = "default"
     learning_curve: bool = False
+    cold_start: bool = False
     trained_on: Sequence[str] = ()
     device: str | None = None
     precision: str | None = None
@@ -191,6 +196,7 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
     times: list[Times] = []
     learnt: list[Learnt] = []
     transfers: list[Transfer] = []
+    unlabelled: list[Unlabelled] = []
     for name in plan.scorers:
         loaded: dict[Path, Scorer] = {}
         for exploring in plan.explorers:
@@ -203,9 +209,10 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
                         loaded = {folder: load(plan, name, folder)}
                     run = plan, name, loaded[folder], exploring, noise, seed
                     transfers += _transfers(*run)
-                    figures, curve = _run(*run)
+                    figures, curve, started = _run(*run)
                     results.append(figures)
                     learnt += curve
+                    unlabelled += started
             if plan.times:
                 progress(len(results), total, f"{name}, {exploring.name}, times")
                 scorer = loaded[plan.folder_of(plan.seed_numbers()[-1])]
@@ -215,7 +222,7 @@ def evaluate(plan: Plan, progress: Progress = no_progress) -> EvaluationReport:
     progress(total, total, "Evaluated")
     return EvaluationReport(
         plan.dataset, plan.pairs, plan.detector, results, summarise(results), times, learnt,
-        transfers,
+        transfers, unlabelled,
     )  # fmt: skip
 
 
@@ -262,7 +269,7 @@ def _scored(
 
 def _run(
     plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
-) -> tuple[Figures, list[Learnt]]:
+) -> tuple[Figures, list[Learnt], list[Unlabelled]]:
     pairs, trajectories = _scored(plan, name, scorer, exploring, noise, seed)
     test = test_half(pairs, seed)
     what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}
@@ -298,7 +305,14 @@ def _run(
         if plan.learning_curve
         else []
     )
-    return figures, curve
+    started = []
+    if plan.cold_start:
+        score = score_captions(
+            plan.cache, {**what, "copies": "cold start"}, scorer, captioner, exploring, pairs
+        )
+        run = name, exploring.name, noise, seed
+        started = without_labels(pairs, trajectories, score, *run, plan.detector)
+    return figures, curve, started
 
 
 def captioner_of(plan: Plan, seed: int) -> Captioner | None:

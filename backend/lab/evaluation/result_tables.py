@@ -34,6 +34,7 @@ def markdown(report: EvaluationReport) -> str:
          _transferred(report)),
         ("Corrections of wrong captions", _CORRECTED, _corrected(report)),
         ("By how many labelled pairs what is learnt", _LEARNT, _learnt(report)),
+        ("Without labels, by the number of pairs", _UNLABELLED, _unlabelled(report)),
     ):  # fmt: skip
         if rows:
             parts.append(f"**{title}**\n\n{_table(head, rows)}")
@@ -255,6 +256,22 @@ def _learnt(report: EvaluationReport) -> Rows:
             f"{point.calibration_error:.3f}", str(point.splits),
         ]
         for point in report.learnt
+    ]  # fmt: skip
+
+
+_UNLABELLED = ["scorer", "noise", "seed", "pairs", "injected errors", "detector", "AUC",
+               "s_0 alone", "calibration error", "share wrong", "estimated"]  # fmt: skip
+
+
+def _unlabelled(report: EvaluationReport) -> Rows:
+    return [
+        [
+            at.scorer, at.noise, str(at.seed), str(at.pairs), str(at.noisy_copies), at.detector,
+            f"{at.auc:.3f}", f"{at.auc_single_score:.3f}", f"{at.calibration_error:.3f}",
+            f"{at.share_wrong:.2f}",
+            "–" if at.estimated_share_wrong is None else f"{at.estimated_share_wrong:.2f}",
+        ]
+        for at in report.unlabelled
     ]  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from PIL import Image
 
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner import Captioner
+from backend.engine.detection.cold_start import ScoreCaptions
 from backend.engine.detection.localisation import WordWeights
 from backend.engine.detection.word_weights import Spans, fit_word_weights
 from backend.engine.expectation import Expectation, expectations
@@ -135,14 +136,33 @@ def word_weights_of(
         if noisy is not None
     ]
     changed: list[Spans] = [noisy.changed for _, noisy in made]
-    copies = LabelledPairs(
-        [noisy.text for _, noisy in made], [noisy.original for _, noisy in made],
-        np.ones(len(made), np.bool_), [frozenset()] * len(made), [""] * len(made),
-        [pairs.groups[row] for row, _ in made], lambda index: pairs.picture(made[index][0]),
-    )  # fmt: skip
     key = {**what, "copies": "fine_grained"}
-    trajectories = trajectories_of(cache, key, scorer, exploring, copies)
-    return fit_word_weights(with_captioner(cache, key, captioner, trajectories, copies), changed)
+    score = score_captions(cache, key, scorer, captioner, exploring, pairs)
+    return fit_word_weights(score([(row, noisy.text) for row, noisy in made]), changed)
+
+
+def score_captions(
+    cache: Path,
+    what: dict[str, Any],
+    scorer: Scorer,
+    captioner: Captioner | None,
+    exploring: Exploring,
+    pairs: LabelledPairs,
+) -> ScoreCaptions:
+    """A function for the trajectories of other captions on the images of these pairs, by row."""
+
+    def score(requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
+        rows, texts = [row for row, _ in requests], [text for _, text in requests]
+        asked = LabelledPairs(
+            texts, texts, np.ones(len(texts), np.bool_), [frozenset()] * len(texts),
+            [""] * len(texts), [pairs.groups[row] for row in rows],
+            lambda index: pairs.picture(rows[index]),
+        )  # fmt: skip
+        key = {**what, "rows": rows}
+        trajectories = trajectories_of(cache, key, scorer, exploring, asked)
+        return with_captioner(cache, key, captioner, trajectories, asked)
+
+    return score
 
 
 def gradients_of(

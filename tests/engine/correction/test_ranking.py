@@ -1,9 +1,15 @@
 """Which correction is offered first: what gains most for the words that it costs."""
 
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 import pytest
 
 from backend.engine.captions import Caption
+from backend.engine.correction.judge import judge
 from backend.engine.correction.ranking import ranked, share_lost, words_changed
+from tests.engine.correction.contexts import context
 
 WRONG = Caption.parse("A red dog on a beach by the sea.")
 EDIT = "A brown dog on a beach by the sea."
@@ -30,7 +36,7 @@ def test_an_edit_goes_before_another_caption_that_matches_a_little_better() -> N
 
 
 def test_where_an_edit_helps_little_another_caption_goes_first() -> None:
-    assert first((0.9, ANEW), (0.35, EDIT)) == ANEW
+    assert first((0.9, ANEW), (0.25, EDIT)) == ANEW
 
 
 def test_among_edits_of_the_same_words_the_score_decides() -> None:
@@ -51,3 +57,43 @@ def test_the_share_of_words_lost() -> None:
     assert share_lost(WRONG, WRONG.text) == 0
     assert share_lost(WRONG, EDIT.upper()) == pytest.approx(1 / 9)
     assert share_lost(WRONG, "") == 1
+
+
+def test_captions_of_one_proposer_share_their_places_by_its_own_order() -> None:
+    black, brown = EDIT.replace("brown", "black"), EDIT
+    made = [(0.9, black, 1), (0.85, ANEW, None), (0.5, brown, 0), (0.1, EDIT.upper(), 2)]
+    in_order = ranked(
+        made,
+        WRONG,
+        0.2,
+        text_of=lambda entry: entry[1],
+        s_of=lambda entry: entry[0],
+        preference_of=lambda entry: None if entry[2] is None else ("guided infill", entry[2]),
+    )
+    assert [text for _, text, _ in in_order] == [brown, black, ANEW, EDIT.upper()]
+
+
+class Scores:
+    """A scorer that knows the score of each caption."""
+
+    def __init__(self, **scores: float) -> None:
+        self.scores = {text.replace("_", " "): s for text, s in scores.items()}
+
+    def score(self, requests: Sequence[tuple[None, Sequence[str]]]) -> list[np.ndarray]:
+        return [np.array([self.scores[text] for text in texts]) for _, texts in requests]
+
+    def text_embeddings(self, captions: Sequence[str]) -> np.ndarray:
+        return np.ones((len(captions), 1), np.float32)
+
+
+def test_the_captioner_says_which_word_is_right_and_the_score_which_captions_improve() -> None:
+    scorer: Any = Scores(A_tan_dog=0.4, A_brown_dog=0.6, A_black_dog=0.9, A_big_dog=0.8, A_cat=0.7)
+    likeliest_first = ["A tan dog", "A brown dog", "A black dog", "A big dog"]
+    proposals = dict.fromkeys(likeliest_first, "guided infill")
+    case = context("A red dog")  # its score is 0.5
+    (best,) = judge(scorer, case, proposals, count=1)
+    assert (best.caption, best.place, best.s_after) == ("A brown dog", 1, 0.6)
+    offered = judge(scorer, case, {"A cat": "unguided captioner", **proposals})
+    assert {suggestion.caption for suggestion in offered} == {"A brown dog", "A black dog", "A cat"}
+    infill = [s.caption for s in offered if s.proposer == "guided infill"]
+    assert infill == ["A brown dog", "A black dog"]

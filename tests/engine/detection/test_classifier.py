@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from backend.engine.detection.classifier import (
+    FEWEST_FOR_MORE,
     Calibration,
     Classifier,
     calibrate,
@@ -138,6 +139,20 @@ def test_the_winner_beats_s_0_where_there_is_more_to_learn() -> None:
         assert chosen.auc > chosen.auc_of["s_0 alone"] + 0.02
         tried = {"xgboost on s_0", "logistic", "ensemble"} if labelled else {"cart", "xgboost"}
         assert tried | {"s_0 alone", "nine signs"} == set(chosen.auc_of)
+
+
+def test_few_labels_choose_between_simple_models() -> None:
+    """Among many candidates the best of a few labels is best by luck."""
+    for count, others in ((FEWEST_FOR_MORE - 1, set()), (FEWEST_FOR_MORE, {"logistic"})):
+        features, labels = table(count)
+        folds, weights = fold_of(list(range(count))), np.ones(count)
+        tried = choose(features, labels, weights, folds, labelled=True).auc_of.keys()
+        assert tried >= {"s_0 alone", "nine signs"} | others
+        assert ("logistic" in tried) == bool(others)
+        named = choose(features, labels, weights, folds, labelled=True, detector="logistic")
+        assert named.model.kind == "logistic"
+    injected = choose(*table(100), np.ones(100), fold_of(list(range(100))))
+    assert "cart" in injected.auc_of
 
 
 def test_s_0_alone_wins_where_it_is_all_there_is() -> None:

@@ -128,6 +128,27 @@ def test_changed_words_are_hit_and_others_are_not() -> None:
     assert missed.by_score[OURS].top1 < 0.05
 
 
+@pytest.mark.parametrize(
+    ("suspect", "by_word", "by_phrase"), [("brown", 1, 1), ("dog", 0, 1), ("tree", 0, 0)]
+)
+def test_a_word_of_the_changed_words_phrase_is_a_hit_by_phrase(
+    suspect: str, by_word: int, by_phrase: int
+) -> None:
+    text = "A brown dog near a green tree in the park."
+    words = Caption.parse(text).words
+    made = trajectory(text, [-0.3 if word == suspect else 0.1 for word in words], 0.4)
+    pairs = LabelledPairs(
+        [text] * 2, [text] * 2, np.array([True, True]), [frozenset({1})] * 2, ["colour"] * 2,
+        [0, 1], lambda row: Image.new("RGB", (1, 1)),
+    )  # fmt: skip
+    hits = localisation(pairs, [made, made], np.array([True, False]))
+    assert hits is not None
+    rates = hits.by_score[OURS]
+    assert (rates.top1, rates.phrase_top1) == (by_word, by_phrase)
+    assert hits.by_kind["colour"][OURS] == rates
+    assert hits.by_score["chance"].top1 < hits.by_score["chance"].phrase_top1 < 0.5
+
+
 def test_asked_again_nothing_is_scored(
     cache: Path, trajectories: list[Trajectory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
