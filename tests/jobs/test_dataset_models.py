@@ -251,7 +251,7 @@ def test_an_edit_of_a_picture_that_the_model_does_not_know_is_not_scored(pairs: 
     workspace = opened(pairs)
     dataset = workspace.find_or_import(str(photographs(pairs / "photographs")))
     first = workspace.review.queue_page(_all(dataset)).rows[0].pair_id
-    with pytest.raises(UnknownPictures, match=r"'\d+\.png' is nothing that the") as refused:
+    with pytest.raises(UnknownPictures, match=r"'\d+\.png' is unlike anything that the") as refused:
         workspace.review.check_caption(first, "A dog")
     assert "--" not in explain(refused.value, "page")
     scenes = workspace.find_or_import(str(pairs / "pairs"))

@@ -80,7 +80,7 @@ def test_nobody_has_decided_anything_yet(tmp_path: Path) -> None:
     image_folder(tmp_path / "p", [{"file_name": "a.png", "caption": "A dog"}], ("a.png",))
     opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     opened.jobs.import_dataset(tmp_path / "p")
-    with pytest.raises(SettingsError, match="no verdict by 'Ada': nobody has given one yet"):
+    with pytest.raises(SettingsError, match="no verdict by 'Ada': none has been given yet"):
         opened.review.filter_of(1, {"decided_by": "Ada"})
     opened.store.close()
 
