@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.errors import DatasetError, SettingsError, TrainingError
+from backend.errors import DatasetError, NotScored, SettingsError
 from backend.lab.evaluation.specificity import evaluate_dataset
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.settings import MODELS, load_settings
@@ -43,7 +43,7 @@ def workspace(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         )
     )
     dataset = made.find_or_import(str(folder))
-    with pytest.raises(TrainingError, match="not scored yet"):
+    with pytest.raises(NotScored, match="not scored yet"):
         made.bags(dataset, [3], state / "bags")
     made.jobs.score(dataset, suggestions=False)
     yield made
