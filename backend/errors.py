@@ -4,6 +4,7 @@
     ├── DatasetError             a dataset cannot be read or written at all
     │   ├── DatasetNotFound      the path, or the name in the store, does not exist
     │   └── DatasetFormatError   the file is there, but is not what it claims to be
+    ├── NotScored                a dataset lacks the scores that something else is based on
     ├── ImageError               one picture cannot be read (the pair is skipped and reported)
     ├── UnsafePath               a path leaves the dataset's root
     ├── ModelUnavailable         a model cannot be loaded: name, directory or file is wrong
@@ -51,6 +52,11 @@ class DatasetNotFound(DatasetError):
 
 class DatasetFormatError(DatasetError):
     title = "This file is not in a supported format"
+
+
+class NotScored(TracedError):
+    title = "Scores are missing"
+    exit_status = 3
 
 
 class ImageError(TracedError):

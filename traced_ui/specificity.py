@@ -9,7 +9,7 @@ import math
 from markupsafe import Markup
 
 from backend.review.views import PairView, SpecificityView, SuggestionView
-from traced_ui.differences import difference
+from traced_ui.differences import readable
 from traced_ui.markup import percent
 from traced_ui.templates import render
 
@@ -45,6 +45,7 @@ def line(view: PairView) -> Markup | None:
         notes=notes,
         better=retrieval.better,
         shown=SHOWN,
+        may_enrich=view.may_enrich,
     )
 
 
@@ -58,7 +59,7 @@ def enrichments(view: PairView) -> Markup | None:
     if not view.enrichments:
         return None
     suggestions = [
-        (suggestion, difference(view.caption, suggestion.caption), _facts(suggestion))
+        (suggestion, readable(view.caption, suggestion.caption), _facts(suggestion))
         for suggestion in view.enrichments[:3]
     ]
     return render("review/enrichments.html", suggestions=suggestions)

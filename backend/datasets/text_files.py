@@ -19,8 +19,8 @@ from typing import IO
 
 from charset_normalizer import from_bytes
 
-from backend.datasets.regular_files import open_regular
-from backend.errors import DatasetFormatError
+from backend.datasets.regular_files import open_regular, read_regular
+from backend.errors import DatasetError, DatasetFormatError
 
 #: Maximum bytes of one line: a caption has up to 20,000 characters, other columns may have more.
 LONGEST_LINE = 32_000_000
@@ -69,6 +69,18 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         raise DatasetFormatError(f"'{path.name}' cannot be opened: {reason}.") from problem
     with file:
         yield file
+
+
+def text_of(path: Path) -> str:
+    """The text of a file beside a dataset, such as a list of ids, in UTF-8. Raises DatasetError."""
+    try:
+        return read_regular(path, MOST_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError as problem:
+        raise DatasetError(f"{path} is no text in UTF-8.") from problem
+    except OSError as problem:
+        raise DatasetError(f"{path} cannot be read: {problem.strerror or problem}.") from problem
+    except ValueError as problem:
+        raise DatasetError(f"{path} is too large: {problem}.") from problem
 
 
 def encoding_of(

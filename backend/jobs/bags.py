@@ -14,6 +14,7 @@ import numpy as np
 from jinja2 import Environment
 
 from backend.datasets.formulas import no_formula
+from backend.datasets.text_files import text_of
 from backend.engine.specificity.bags import (
     LARGEST,
     SMALLEST,
@@ -60,6 +61,7 @@ def make_bags(
     Raises SettingsError for an invalid size or if there are no stored vectors, DatasetError
     for an exclusion file that names none of the bags, ExportError if nothing can be written.
     """
+    struck = _struck(strike)
     vectors = picture_vectors(store, engine, dataset_id)
     pictures = _pictures(store, dataset_id)
     names = list(pictures)
@@ -77,19 +79,17 @@ def make_bags(
             raise SettingsError(
                 f"A bag of {size} needs {size} different pictures; there are {len(names)}."
             )
+    ids = [pictures[name].id for name in names]
+    if unknown := sorted(struck.difference(ids)):
+        raise DatasetError(f"{strike}: the dataset has no picture '{unknown[0]}'.")
     seen = unit(vectors.of([pictures[name].pair for name in names]))
     means = _means(engine, [pictures[name] for name in names], progress)
     m = multimodal(seen, means)
-    struck = _struck(strike)
-    ids = [pictures[name].id for name in names]
     made: dict[int, list[Bag]] = {}
     for size in sizes:
         every = curated_bags(candidate_bags(m, seen, size))
         made[size] = [bag for bag in every if ids[bag.members[0]] not in struck]
     kept = {ids[bag.members[0]] for bags in made.values() for bag in bags}
-    known = set(ids)
-    if unknown := sorted(struck - known):
-        raise DatasetError(f"{strike}: the dataset has no picture '{unknown[0]}'.")
     try:
         out.mkdir(parents=True, exist_ok=True)
         for size, bags in made.items():
@@ -133,10 +133,7 @@ def _means(engine: Engine, pictures: Sequence[_Picture], progress: Progress) -> 
 def _struck(path: Path | None) -> set[str]:
     if path is None:
         return set()
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise DatasetError(f"{path} cannot be read: {problem}.") from problem
+    lines = text_of(path).split("\n")
     return {line.strip() for line in lines if line.strip() and not line.startswith("#")}
 
 

@@ -14,7 +14,7 @@ from backend.engine.correction import boosting
 from backend.engine.correction.boosting import Boost, Booster, Guarded
 from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.language_models import ChatEndpoint, ChatModel
-from backend.errors import BudgetSpent, SettingsError
+from backend.errors import BudgetSpent, NotScored, SettingsError
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.picture_doubts import WRONG_FROM, PictureDoubts
 from backend.jobs.reports import BoostDryRun, BoostReport, DryRunQuestion
@@ -49,7 +49,7 @@ def boost(
 
     `calibrate`: first fit the guard's rule to people's captions, unless that has been done.
     Stops early, and reports it, if the budget is spent. Raises ModelUnavailable if a model is
-    unreachable and SettingsError if specificity has not been measured; finished work is kept.
+    unreachable and NotScored if specificity has not been measured; finished work is kept.
     """
     work = BoostWork(store, engine, filter.dataset_id, booster)
     if calibrate:
@@ -143,7 +143,7 @@ class BoostWork:
         self.dataset_id = dataset_id
         with store.reading() as session:
             if not specificity_queries.is_measured(session, dataset_id):
-                raise SettingsError(
+                raise NotScored(
                     "Specificity has not been measured yet. Run: python app.py score NAME "
                     "--specificity"
                 )

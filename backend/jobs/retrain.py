@@ -53,8 +53,8 @@ def train_candidate(
 ) -> TrainReport:
     """Train on all verdicts that say right or wrong, and on injected noise.
 
-    Raises TrainingError if the dataset is not scored with this session's model, or if there are
-    too few verdicts; the message says what is missing.
+    Raises NotScored if the dataset is not scored with this session's model, and TrainingError if
+    there are too few verdicts; the message says what is missing.
     """
     run = scored_by_this_model(store, engine, dataset_id)
     prepare_scorer(store, engine, dataset_id, progress)

@@ -1,8 +1,9 @@
 """The demo dataset with all computed results, so that it is available at the first start.
 
 `make demo` scores it and packs database and vectors into an archive, which the first `serve`
-unpacks instead of scoring for minutes. The archive is machine-independent: folders and the database
-name are set on unpacking. `tests/jobs/test_scored_demo.py` recomputes a sample.
+unpacks instead of scoring for minutes. The archive is machine-independent: folders (also that of
+the model) and the database's name are set on unpacking. `tests/jobs/test_scored_demo.py` recomputes
+a sample.
 """
 
 import os
@@ -18,6 +19,7 @@ from backend.store import Store
 from db import open_store
 from db.queries import datasets as dataset_queries
 from db.queries import jobs as job_queries
+from db.queries import runs as run_queries
 from db.queries import settings as setting_queries
 
 ARCHIVE = ASSETS / "demo-scored.tar.xz"
@@ -55,6 +57,8 @@ def unpack(settings: Settings) -> bool:
             setting_queries.forget_all(session)
             (dataset,) = dataset_queries.list_datasets(session)
             dataset_queries.move_dataset(session, dataset.id, source=str(DEMO), root=str(DEMO))
+            # Else the scores would be those of another model, and be computed again.
+            run_queries.move_model(session, dataset.id, settings.model)
         identity = store.identity
         store.close()
         vectors = settings.data_directory / "search" / identity

@@ -51,26 +51,27 @@ def measure_specificity(
 ) -> SpecificityReport:
     """Specificity of every caption whose picture has a vector.
 
-    Raises TrainingError if the dataset is not scored by this session's model, SettingsError if its
+    Raises NotScored if the dataset is not scored by this session's model, SettingsError if its
     scorer stores no vectors.
     """
     judge = Judge(store, engine, dataset_id, pool)
+    run = _run(judge)
     with store.reading() as session:
         total = pair_queries.counts(session, dataset_id).total
-        seen = queries.summary(session, judge.run.id)[0]
-    for batch in judge.waiting():
-        rows = judge.measured(batch)
+        seen = queries.summary(session, run.id)[0]
+    for batch in _waiting(store, dataset_id, run.id):
+        rows = judge.measured(batch, run.id)
         with store.writing() as session:
             queries.save_retrievals(session, rows)
         memory.give_back()
         seen += len(batch)
         progress(min(seen, total), total, "Specificity")
     with store.writing() as session:
-        run_queries.finish_run(session, judge.run.id)
+        run_queries.finish_run(session, run.id)
     with store.reading() as session:
-        measured, retrieved, likeness, most = queries.summary(session, judge.run.id)
+        measured, retrieved, likeness, most = queries.summary(session, run.id)
     return SpecificityReport(
-        dataset_id, judge.run.id, total, measured, retrieved, most, likeness,
+        dataset_id, run.id, total, measured, retrieved, most, likeness,
         likeness is not None and likeness < EASY, judge.pool_size, judge.pictures, judge.by,
     )  # fmt: skip
 
@@ -78,7 +79,7 @@ def measure_specificity(
 def picture_vectors(store: Store, engine: Engine, dataset_id: int) -> StoredVectors:
     """The vectors of a dataset's pictures by this session's model.
 
-    Raises TrainingError if the dataset is not scored by it, SettingsError if it stores no vectors.
+    Raises NotScored if the dataset is not scored by it, SettingsError if it stores no vectors.
     """
     scored = scored_by_this_model(store, engine, dataset_id)
     if engine.scorer.info.compares_pairs:
@@ -95,6 +96,44 @@ def texts_of(engine: Engine, captions: Sequence[str]) -> NDArray[np.float32]:
         return unit(engine.scorer.text_embeddings(captions))
 
 
+def _run(judge: "Judge") -> RunRow:
+    """The run with exactly the judge's parameters: an existing one, or a new one, which clears the
+    values of others."""
+    info = judge.engine.scorer.info
+    what: dict[str, Any] = {
+        "kind": KIND,
+        "dataset_id": judge.dataset_id,
+        "scorer_kind": info.kind,
+        "model": info.model,
+        "revision": info.revision,
+        "explorer": "none",
+        "parameters": {
+            "neighbours": NEIGHBOURS,
+            "scale": round(judge.scale, 4),
+            "pool": judge.pool_size,
+            "pictures": judge.pictures,
+            "by": judge.by,
+        },
+    }
+    with judge.store.writing() as session:
+        run = run_queries.find_run(session, **what)
+        run = run or run_queries.start_run(session, **what, code_version=VERSION)
+        queries.keep_only(session, judge.dataset_id, run.id)
+    return run
+
+
+def _waiting(store: Store, dataset_id: int, run_id: int) -> Iterator[list[Caption]]:
+    """Batches of pairs that the run has not measured yet."""
+    after = 0
+    while True:
+        with store.reading() as session:
+            batch = queries.unmeasured(session, dataset_id, run_id, after, BATCH)
+        if not batch:
+            return
+        yield batch
+        after = batch[-1].pair_id
+
+
 @dataclass(frozen=True)
 class _Pool:
     """The pictures searched for neighbours: a pair of each, its name, its unit vector [n, d]."""
@@ -105,7 +144,7 @@ class _Pool:
 
 
 class Judge:
-    """Compares all captions of one dataset with the picture pool."""
+    """Compares captions of one dataset with the picture pool; writes nothing."""
 
     def __init__(self, store: Store, engine: Engine, dataset_id: int, pool: int = POOL) -> None:
         self.store, self.engine, self.dataset_id = store, engine, dataset_id
@@ -116,36 +155,10 @@ class Judge:
         self.by = info.auxiliary or info.kind
         with store.reading() as session:
             self.pictures = queries.count_pictures(session, dataset_id)
-        self.run = self._run()
 
     @property
     def pool_size(self) -> int:
         return len(self._pool.pairs)
-
-    def _run(self) -> RunRow:
-        """The run with exactly these parameters: an existing one, or a new one, which clears the
-        values of others."""
-        info = self.engine.scorer.info
-        what: dict[str, Any] = {
-            "kind": KIND,
-            "dataset_id": self.dataset_id,
-            "scorer_kind": info.kind,
-            "model": info.model,
-            "revision": info.revision,
-            "explorer": "none",
-            "parameters": {
-                "neighbours": NEIGHBOURS,
-                "scale": round(self.scale, 4),
-                "pool": self.pool_size,
-                "pictures": self.pictures,
-                "by": self.by,
-            },
-        }
-        with self.store.writing() as session:
-            run = run_queries.find_run(session, **what)
-            run = run or run_queries.start_run(session, **what, code_version=VERSION)
-            queries.keep_only(session, self.dataset_id, run.id)
-        return run
 
     @cached_property
     def _pool(self) -> _Pool:
@@ -165,19 +178,8 @@ class Judge:
         index.add(self._pool.vectors)
         return index
 
-    def waiting(self) -> Iterator[list[Caption]]:
-        """Batches of pairs that the run has not measured yet."""
-        after = 0
-        while True:
-            with self.store.reading() as session:
-                batch = queries.unmeasured(session, self.dataset_id, self.run.id, after, BATCH)
-            if not batch:
-                return
-            yield batch
-            after = batch[-1].pair_id
-
-    def measured(self, batch: Sequence[Caption]) -> list[RetrievalRow]:
-        """The rows of those pairs whose picture has a vector."""
+    def measured(self, batch: Sequence[Caption], run_id: int) -> list[RetrievalRow]:
+        """The rows, in the name of a run, of those pairs whose picture has a vector."""
         has_vector = self._vectors.has([caption.pair_id for caption in batch])
         batch = [caption for caption, kept in zip(batch, has_vector, strict=True) if kept]
         if not batch:
@@ -193,7 +195,7 @@ class Judge:
             likeness = float(cosines.mean()) if len(cosines) else 0.0
             rows.append(
                 RetrievalRow(
-                    caption.pair_id, self.run.id, result.specificity, result.rank, result.of,
+                    caption.pair_id, run_id, result.specificity, result.rank, result.of,
                     likeness, better,
                 )
             )  # fmt: skip

@@ -10,6 +10,7 @@ ends with the same weights.
 
 import hashlib
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -136,7 +137,12 @@ def train_captioner(
     _check_amount(recipe, cleaned)
     start = _new_policy(recipe, recipe.seed, engine)  # fails before anything is computed
     work = out / "training"
-    work.mkdir(parents=True, exist_ok=True)
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise SettingsError(
+            f"{out} cannot be written: {problem.strerror or problem}. Choose another folder."
+        ) from problem
     pictures = _seen_by_judge(root, sorted({name for name, _ in raw}), engine, progress)
     held = {name for name in pictures.names if _is_held_out(name, recipe)}
     rows = [row for row, name in enumerate(pictures.names) if name in held]
@@ -192,8 +198,17 @@ def _check(recipe: CaptionerRecipe) -> None:
         )
     if not 0 < recipe.held_out < 1:
         raise SettingsError(f"The share of held-out pictures is {recipe.held_out}, not in (0, 1).")
-    if recipe.epochs <= 0 or recipe.batch < 1 or recipe.lora_rank < 0:
-        raise SettingsError("Epochs, batch and rank of LoRA cannot be negative or 0 epochs.")
+    for what, number in (
+        ("number of epochs", recipe.epochs),
+        ("number of captions per step", recipe.batch),
+        ("learning rate", recipe.learning_rate),
+        ("learning rate of self-retrieval", recipe.retrieval_rate),
+    ):
+        if number is not None and not 0 < number < math.inf:
+            raise SettingsError(f"The {what} is {number}, not a number above 0.")
+    for what, number in (("weight of CIDEr-D", recipe.cider), ("rank of LoRA", recipe.lora_rank)):
+        if not 0 <= number < math.inf:
+            raise SettingsError(f"The {what} is {number}, not a number from 0 on.")
 
 
 def _check_judge(recipe: CaptionerRecipe, judge: Scorer) -> list[str]:

@@ -104,6 +104,7 @@ def view_of(
         phrases_note=_phrases_note(pair.caption, phrases_run),
         specificity=_specificity(retrieval, measured),
         may_ask=_may_ask(corrector, corrections),
+        may_enrich=retrieval is not None and bool(_may_ask(corrector, richer)),
         enrichments=tuple(shown(pair.caption, row, row.id, row.provenance) for row in richer),
         enriches=pair.enriches and not blind,
         reasons=_reasons(trajectory, classifier),
@@ -192,10 +193,10 @@ def image_path(store: Store, pair_id: int) -> ImageFile:
     return locate(Path(dataset.root), pair.image_path)
 
 
-def _may_ask(corrector: str | None, corrections: Sequence[SuggestionRow]) -> str:
-    """The session's corrector, unless it has already made a suggestion."""
+def _may_ask(corrector: str | None, made: Sequence[SuggestionRow]) -> str:
+    """The session's corrector, unless it has already made one of these suggestions."""
     name = Path(corrector or "").name
-    return "" if any(row.proposer.startswith(name[:40]) for row in corrections if name) else name
+    return "" if any(row.proposer.startswith(name[:40]) for row in made if name) else name
 
 
 def _image_size(dataset: DatasetRow, relative: str) -> tuple[int, int] | None:

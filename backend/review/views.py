@@ -168,6 +168,8 @@ class PairView:
     specificity: SpecificityView | None = None
     #: The vision-language model available for correcting this pair; "": none.
     may_ask: str = ""
+    #: Whether it is available for richer captions of this pair.
+    may_enrich: bool = False
     #: Suggested richer captions: the caption is correct but could say more.
     enrichments: tuple[SuggestionView, ...] = ()
     #: Whether the current verdict enriches a caption that was correct.

@@ -108,6 +108,11 @@ def record_observed(session: Session, run_id: int, **observed: Any) -> RunRow:
     return get_run(session, run_id)
 
 
+def move_model(session: Session, dataset_id: int, model: str) -> None:
+    """Record that the model of all of a dataset's runs has moved, for example to another folder."""
+    session.execute(update(Run).where(Run.dataset_id == dataset_id).values(model=model))
+
+
 def finish_run(session: Session, run_id: int, status: str = "done") -> RunRow:
     """End a run as 'done' or 'failed', or set it 'running' again."""
     ended = None if status == "running" else now()

@@ -2,12 +2,14 @@
 
 import csv
 import json
+import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from backend.errors import DatasetError, SettingsError, TrainingError
+from backend.errors import DatasetError, NotScored, SettingsError
 from backend.lab.evaluation.specificity import evaluate_dataset
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.settings import MODELS, load_settings
@@ -43,7 +45,7 @@ def workspace(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         )
     )
     dataset = made.find_or_import(str(folder))
-    with pytest.raises(TrainingError, match="not scored yet"):
+    with pytest.raises(NotScored, match="not scored yet"):
         made.bags(dataset, [3], state / "bags")
     made.jobs.score(dataset, suggestions=False)
     yield made
@@ -135,3 +137,63 @@ def test_what_makes_no_sense_is_named(workspace: Workspace, folder: Path, tmp_pa
     captions.write_text('{"id": "p1", "caption": " "}\n')
     with pytest.raises(DatasetError, match="line 1: the caption is empty"):
         evaluate_dataset(folder, None, MODEL, "clip", [3], captions=captions)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("", r"no caption of a picture here \(0 of others\)"),
+        ('{"id": "x", "caption": "A dog."}', r"no caption of a picture here \(1 of others\)"),
+        ("[1]", "line 1: expected"),
+        ("[" * 100_000, "line 1: expected"),
+        ('{"id": "p1", "caption": "A \\ud800 dog."}', "line 1: the caption cannot be read"),
+        (b"\xff\xff", "no text in UTF-8"),
+    ],
+)
+def test_a_file_of_captions_is_refused_before_a_picture_is_seen(
+    folder: Path, tmp_path: Path, content: str | bytes, message: str
+) -> None:
+    captions = tmp_path / "captions.jsonl"
+    captions.write_bytes(content if isinstance(content, bytes) else content.encode())
+    seen: list[str] = []
+    with pytest.raises(DatasetError, match=message):
+        evaluate_dataset(
+            folder, None, MODEL, "clip", [3], captions=captions,
+            progress=lambda done, total, stage: seen.append(stage),
+        )  # fmt: skip
+    assert seen == []
+
+
+def test_a_caption_may_hold_any_other_line_separator(folder: Path, tmp_path: Path) -> None:
+    bags = tmp_path / "bags.json"
+    bags.write_text(json.dumps([["p0", "p1", "p2"]]))
+    captions = tmp_path / "captions.jsonl"
+    rows = [{"id": f"p{i}", "caption": "A dog\u2028and\x85a cat."} for i in range(3)]
+    lines = [json.dumps(row, ensure_ascii=False) + "\r\n" for row in rows]
+    captions.write_text("".join(lines), encoding="utf-8")
+    report = evaluate_dataset(folder, None, MODEL, "clip", [3], bags=bags, captions=captions)
+    (asked,) = [
+        row.recall.captions
+        for row in report.rows
+        if row.captions == "captions.jsonl" and row.size == 3
+    ]
+    assert asked == 3
+
+
+def test_rows_that_cannot_be_read_are_counted(folder: Path, tmp_path: Path) -> None:
+    broken = tmp_path / "pairs"
+    shutil.copytree(folder, broken)
+    (broken / "5.png").write_bytes(b"no picture")
+    notes = evaluate_dataset(broken, None, MODEL, "clip", [3]).notes
+    assert any(note.startswith("1 rows cannot be read, left out: ") for note in notes)
+
+
+@pytest.mark.timeout(60)
+def test_only_regular_files_are_read(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    os.mkfifo(fifo)
+    with pytest.raises(DatasetError, match="not a regular file"):
+        workspace.bags(1, [3], tmp_path / "out", fifo)
+    for options in ({"captions": fifo}, {"bags": fifo}):
+        with pytest.raises(DatasetError, match="not a regular file"):
+            evaluate_dataset(folder, None, MODEL, "clip", [3], **options)

@@ -7,20 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import delete, update
+from sqlalchemy import delete, select, update
 from typer.testing import CliRunner, Result
 
 from backend.engine.correction import boosting
 from backend.engine.correction.boosting import Booster
 from backend.engine.language_models import Budget
-from backend.errors import SettingsError
+from backend.errors import NotScored, SettingsError
+from backend.jobs.specificity import KIND
 from backend.lab.scenes.bags import scene_bags
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.lab.scenes.renderer import render
 from backend.review.queue_form import cleaned, from_fields
 from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
-from db.models import CorrectionAttempt, Pair
+from db.models import CorrectionAttempt, Pair, Run
 from db.queries import pairs as pair_queries
 from db.queries import suggestions as suggestion_queries
 from db.queries.probabilities import p_error_of
@@ -51,7 +52,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     dataset = workspace.find_or_import(str(base / "pairs"))
     workspace.jobs.score(dataset, suggestions=False)
     named = opened(base / "state", corrector="vlm", corrector_url="http://127.0.0.1:9/v1")
-    with pytest.raises(SettingsError, match="--specificity"):
+    with pytest.raises(NotScored, match="--specificity"):
         named.jobs.boost(everything(), named.jobs.booster(["blend"]))
     named.store.close()
     workspace.jobs.measure_specificity(dataset)
@@ -210,6 +211,23 @@ def test_a_dry_run_sends_nothing_and_what_makes_no_sense_is_named(state: Path) -
     with pytest.raises(SettingsError, match="--vlm NAME"):
         without_models.jobs.booster(["blend"])
     without_models.store.close()
+
+
+def test_asking_for_richer_captions_takes_nothing_measured_away(state: Path) -> None:
+    # As after the program has moved to another folder, or pictures were added to the dataset.
+    with chat_server(rule) as served:
+        workspace = opened(state, corrector="vlm", corrector_url=served.url)
+        with workspace.store.writing() as session:
+            session.execute(update(Run).where(Run.kind == KIND).values(model="/elsewhere/clip"))
+            measured = select(Pair.id, Pair.specificity).order_by(Pair.id)
+            before = session.execute(measured).all()
+        assert any(specificity is not None for _, specificity in before)
+        booster = workspace.jobs.booster(["blend"])
+        workspace.jobs.boost_dry_run(everything(), booster)
+        assert workspace.jobs.boost(everything(), booster, limit=2).looked_at == 2
+        with workspace.store.reading() as session:
+            assert session.execute(measured).all() == before
+        workspace.store.close()
 
 
 def invoked(state: Path, *arguments: str, **environment: str) -> Result:

@@ -12,6 +12,7 @@ from backend.datasets.images import load_image
 from backend.engine.captions import Caption
 from backend.engine.trajectories.driver import run_trajectories
 from backend.jobs import scored_demo
+from backend.jobs.score_dataset import what_run
 from backend.jobs.stored_trajectories import exploring_of
 from backend.review.queue_form import START, from_fields
 from backend.settings import Settings, load_settings
@@ -48,6 +49,20 @@ def test_nothing_is_left_to_compute(workspace: Workspace) -> None:
     assert first.suggestions
     assert first.image_size is not None
     assert workspace.review.search(dataset_id, "a dog", "")
+
+
+def test_it_was_scored_by_the_model_of_this_installation(workspace: Workspace) -> None:
+    (dataset,) = workspace.datasets()
+    with workspace.store.reading() as session:
+        scored = run_queries.latest_run(session, dataset.id, "score")
+        found = run_queries.find_run(session, **what_run(workspace.engine, dataset.id))
+        specificity = run_queries.latest_run(session, dataset.id, "specificity")
+    assert scored is not None
+    assert found is not None
+    assert found.id == scored.id
+    # Measuring again finds everything measured.
+    assert specificity is not None
+    assert workspace.jobs.measure_specificity(dataset.id).run_id == specificity.id
 
 
 def test_a_sample_computed_again_gives_the_same(workspace: Workspace) -> None:

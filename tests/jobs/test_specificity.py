@@ -12,7 +12,7 @@ from backend.datasets import images
 from backend.engine.scoring.logit_scale import logit_scale_of
 from backend.engine.specificity.bags import NEAR_DUPLICATE
 from backend.engine.specificity.retrieval import NEIGHBOURS
-from backend.errors import SettingsError, TrainingError
+from backend.errors import NotScored, SettingsError
 from backend.jobs import specificity as job
 from backend.jobs.reports import ExportChoice
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
@@ -219,7 +219,7 @@ def test_what_has_not_been_measured_is_said(workspace: Workspace, tmp_path: Path
 def test_another_model_than_the_scoring_one_is_refused(scored: Path, tmp_path: Path) -> None:
     shutil.copytree(scored / "state", tmp_path / "state")
     other = opened(tmp_path / "state", kind="blip-itm", model=str(EMBEDDED_SCORER))
-    with pytest.raises(TrainingError, match="was scored with clip"):
+    with pytest.raises(NotScored, match="was scored with clip"):
         other.jobs.measure_specificity(1)
     other.store.close()
 

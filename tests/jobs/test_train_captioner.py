@@ -221,6 +221,13 @@ def test_too_little_is_refused_with_the_number(
         ({"side": "both"}, "request self-retrieval"),
         ({"side": "left", "self_retrieval": True}, "no side 'left' to train; use language, vision"),
         ({"held_out": 1.0}, "held-out"),
+        ({"epochs": float("nan")}, "number of epochs is nan"),
+        ({"epochs": float("inf")}, "number of epochs is inf"),
+        ({"batch": 0}, "captions per step is 0"),
+        ({"learning_rate": -1.0}, "learning rate is -1.0"),
+        ({"retrieval_rate": float("nan"), "self_retrieval": True}, "of self-retrieval is nan"),
+        ({"cider": float("inf"), "self_retrieval": True}, "weight of CIDEr-D is inf"),
+        ({"lora_rank": -1}, "rank of LoRA is -1"),
         ({"clip": str(MODELS / "scenes-clip"), "self_retrieval": True}, "judge"),
     ],
 )  # fmt: skip
@@ -229,6 +236,15 @@ def test_options_that_do_not_go_together_are_refused(
 ) -> None:
     with pytest.raises(SettingsError, match=message):
         trained(workspace, tmp_path, recipe_of(parts, **changed))
+
+
+def test_a_folder_that_cannot_be_written_is_named(
+    workspace: Workspace, parts: tuple[str, str], tmp_path: Path
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(SettingsError, match=r"file cannot be written: Not a directory"):
+        trained(workspace, file, recipe_of(parts))
 
 
 def test_unknown_models_are_named(

@@ -6,13 +6,17 @@ import pytest
 
 from backend.engine.correction import boosting
 from backend.jobs.reports import BoostReport
+from backend.review.pair import view_of
 from backend.workspace import QueueFilter, Workspace
+from db.queries import runs as run_queries
 from db.queries import suggestions as suggestion_queries
+from db.queries.specificity import RetrievalRow, save_retrievals
 from db.queries.suggestions import NewSuggestion
 from tests.traced_ui.test_read_ahead import Reader
 from traced_ui.api import Actions
 from traced_ui.notebook import NotebookDataset, pair_html
 from traced_ui.review_actions import ReviewActions, drawn_pair
+from traced_ui.specificity import line
 
 
 def suggest(workspace: Workspace, pair_id: int) -> dict[str, int]:
@@ -118,6 +122,24 @@ def test_an_enrichment_accepted_in_a_post_is_no_error(page: Reader) -> None:
     assert "<li " in other["returned"]
     assert "✎ enriched" in other["returned"]
     assert page.view(order[0]).decision is None
+
+
+def test_a_button_asks_too_while_there_is_something_to_ask(page: Reader) -> None:
+    workspace, first = page.actions.workspace, page.session.pair_id
+    assert first is not None
+    assert 'data-action="richer"' not in str(line(workspace.review.open_pair(first)) or "")
+    with workspace.store.writing() as session:
+        run = run_queries.start_run(
+            session, kind="specificity", dataset_id=1, scorer_kind="clip", model="m", revision="1",
+            explorer="none", code_version="0.1",
+            parameters={"neighbours": 20, "scale": 1.0, "pool": 3, "pictures": 3, "by": "clip"},
+        )  # fmt: skip
+        save_retrievals(session, [RetrievalRow(first, run.id, -1.0, 2, 3, 0.6, ())])
+    asking = view_of(workspace.store, first, corrector="folder/longer")
+    assert 'data-action="richer"' in str(line(asking))
+    assert not view_of(workspace.store, first).may_enrich  # no model to ask
+    suggest(workspace, first)
+    assert not view_of(workspace.store, first, corrector="folder/longer").may_enrich
 
 
 def test_r_asks_for_the_pair_on_the_page_and_says_why_there_is_nothing(

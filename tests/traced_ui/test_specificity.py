@@ -15,6 +15,7 @@ FOUND = SpecificityView(-1.1712, 3, 21, (17, 4), False, 400, 400, "clip")
 class View:
     def __init__(self, specificity: SpecificityView | None) -> None:
         self.specificity = specificity
+        self.may_enrich = False
 
 
 def html(result: SpecificityView | None) -> str:
@@ -56,6 +57,11 @@ def test_richer_captions_stand_apart_from_corrections() -> None:
     assert "ICC 0.50 → 0.75" in message
     assert "the model reads 32 of 41 words" in message
     assert "<b>" not in message.replace("<kbd>", "")
+    assert "<ins>red" in message
+    # A description from scratch is no edit of the caption: two interleaved texts are unreadable.
+    afresh = replace(suggestion, caption="On a bench at the lake, two men in red.")
+    view = SimpleNamespace(caption="A dog", enrichments=(afresh,))
+    assert "On a bench at the lake, two men in red." in str(enrichments(view))
     none: Any = SimpleNamespace(caption="A dog", enrichments=())
     assert enrichments(none) is None
 

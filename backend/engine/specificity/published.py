@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from backend.datasets.text_files import text_of
 from backend.errors import DatasetError
 
 Ids = tuple[tuple[str, ...], ...]
@@ -27,9 +28,7 @@ def write_bags(path: Path, bags: Sequence[Sequence[str]]) -> None:
 def read_bags(path: Path) -> Ids:
     """The bags of a file. Raises DatasetError, naming the bag, if the file is invalid."""
     try:
-        bags = json.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as problem:
-        raise DatasetError(f"{path} cannot be read: {problem.strerror or problem}.") from problem
+        bags = json.loads(text_of(path))
     except (ValueError, RecursionError) as problem:
         raise DatasetError(f"{path} is not valid JSON: {problem}.") from problem
     if not isinstance(bags, list) or not all(isinstance(bag, list) for bag in bags):

@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.stats import spearmanr
 
+from backend.datasets.cells import text_problem
 from backend.datasets.containers import relative_name
 from backend.datasets.images import load_image
 from backend.datasets.reading import SourcePair, read_dataset
+from backend.datasets.text_files import text_of
 from backend.engine import memory
 from backend.engine.captions import Caption
 from backend.engine.correction.captioner import load_captioner
@@ -298,8 +300,8 @@ def evaluate_dataset(
     `pairs`: maximum number of pictures, sampled with the seed; ignored if `bags` are given. Raises
     DatasetError, SettingsError.
     """
-    sources = [pair for pair in read_dataset(path, image_root=image_root)
-               if isinstance(pair, SourcePair)]  # fmt: skip
+    reader = read_dataset(path, image_root=image_root)
+    sources = list(reader)
     by_picture: dict[str, list[SourcePair]] = {}
     for pair in sources:
         by_picture.setdefault(str(pair.image_path), []).append(pair)
@@ -307,15 +309,21 @@ def evaluate_dataset(
     if pairs is not None and len(names) > pairs and bags is None:
         names = sorted(random.Random(seed).sample(names, pairs))
     _check_sizes(sizes, len(names))
+    known = {identity: row for row, name in enumerate(names) for identity in _ids(by_picture[name])}
+    # What cannot be read is reported before the pictures are seen.
+    given = _given_bags(bags, sizes, known) if bags is not None else None
+    theirs, unknown = _read_captions(captions, known) if captions is not None else ([], 0)
     scorer = load_scorer(model, kind, device)
     files = [by_picture[name][0].image_path for name in names]
     pictures = _pictures(
         scorer, (load_image(file) for file in files), len(names),
         lambda done: progress(done, len(names), "Seeing the pictures"),
     )  # fmt: skip
-    known = {identity: row for row, name in enumerate(names) for identity in _ids(by_picture[name])}
     human = [(row, pair.caption) for row, name in enumerate(names) for pair in by_picture[name]]
     notes = [f"judged by {scorer.info.auxiliary or scorer.info.kind} {scorer.info.model}"]
+    if reader.problems:
+        first = reader.problems[0]
+        notes.append(f"{len(reader.problems)} rows cannot be read, left out: {first.message}")
     sets: dict[str, list[tuple[int, str]]] = {"the dataset": human}
     for name in captioners:  # one at a time, so that they need not fit into memory together
         captioner = load_captioner(name, scorer.info.device)
@@ -324,15 +332,17 @@ def evaluate_dataset(
             sets[name].append((row, captioner.describe(load_image(file))))
             progress(row + 1, len(files), f"Captions by {Path(name).name}")
     if captions is not None:
-        sets[captions.name], left_out = _read_captions(captions, known)
-        if left_out:
-            notes.append(f"{captions.name}: {left_out} rows are of no picture here, left out")
+        sets[captions.name] = theirs
+        if unknown:
+            notes.append(f"{captions.name}: {unknown} rows are of no picture here, left out")
     texts = {name: _texts(scorer, [text for _, text in of]) for name, of in sets.items()}
     cut = sum(scorer.reader.words_read(text) < len(Caption.parse(text)) for of in sets.values()
               for _, text in of)  # fmt: skip
     if cut:
         notes.append(f"{cut} captions are truncated by the model; their ends do not count")
-    chosen = _bags_of(bags, sizes, known, pictures, texts["the dataset"], human)
+    chosen = given
+    if chosen is None:
+        chosen = _mined_bags(sizes, pictures, texts["the dataset"], human)
     rows = []
     for name, of in sets.items():
         owners = np.array([row for row, _ in of], np.int64)
@@ -358,21 +368,23 @@ def _ids(sources: Sequence[SourcePair]) -> set[str]:
     return ids | {name, stem} | ({str(int(digits))} if digits.isdecimal() else set())
 
 
-def _bags_of(
-    given: Path | None,
-    sizes: Sequence[int],
-    known: dict[str, int],
-    pictures: Floats,
-    texts: Floats,
-    human: Sequence[tuple[int, str]],
-) -> list[tuple[int, list[tuple[int, ...]]]]:
-    if given is not None:
-        files = [given] if given.is_file() else [given / file_name(size) for size in sizes]
-        files = [file for file in files if file.exists()]
+_SizedBags = list[tuple[int, list[tuple[int, ...]]]]
+
+
+def _given_bags(given: Path, sizes: Sequence[int], known: dict[str, int]) -> _SizedBags:
+    """Raises DatasetError for a file that cannot be read or names unknown pictures."""
+    files = [given]
+    if given.is_dir():
+        files = [file for size in sizes if (file := given / file_name(size)).exists()]
         if not files:
             raise DatasetError(f"{given} holds none of {', '.join(map(file_name, sizes))}.")
-        read = [rows_of(file, read_bags(file), known) for file in files]
-        return [(len(bags[0]) if bags else 0, bags) for bags in read]
+    read = [rows_of(file, read_bags(file), known) for file in files]
+    return [(len(bags[0]) if bags else 0, bags) for bags in read]
+
+
+def _mined_bags(
+    sizes: Sequence[int], pictures: Floats, texts: Floats, human: Sequence[tuple[int, str]]
+) -> _SizedBags:
     mean = np.zeros((len(pictures), texts.shape[1]), np.float32)
     np.add.at(mean, [row for row, _ in human], texts)
     m = multimodal(pictures, mean)
@@ -384,28 +396,30 @@ def _bags_of(
 
 def _read_captions(path: Path, known: dict[str, int]) -> tuple[list[tuple[int, str]], int]:
     """(row, caption) of a JSONL file with id and caption per line, and the number of lines whose
-    picture is unknown. Raises DatasetError naming the line that cannot be read."""
+    picture is unknown. Raises DatasetError naming the line that cannot be read, or if no line is of
+    a known picture."""
     captions, left_out = [], 0
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as problem:
-        raise DatasetError(f"{path} cannot be read: {problem}.") from problem
-    for number, line in enumerate(lines, 1):
+    # A caption may hold other characters that str.splitlines takes for the end of a line.
+    for number, line in enumerate(text_of(path).split("\n"), 1):
         if not line.strip():
             continue
         try:
             value = json.loads(line)
             identity, caption = str(value["id"]), value["caption"]
-        except (ValueError, KeyError, TypeError) as problem:
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DatasetError(
                 f'{path}, line {number}: expected {{"id": …, "caption": …}}.'
-            ) from problem
+            ) from error
         if not isinstance(caption, str) or not caption.strip():
             raise DatasetError(f"{path}, line {number}: the caption is empty or no text.")
+        if problem := text_problem(caption):
+            raise DatasetError(f"{path}, line {number}: the caption cannot be read: {problem}.")
         if identity in known:
             captions.append((known[identity], caption))
         else:
             left_out += 1
+    if not captions:
+        raise DatasetError(f"{path} has no caption of a picture here ({left_out} of others).")
     return captions, left_out
 
 
