@@ -31,7 +31,8 @@ _BY_KIND = (OURS, INTERVENTION, PRIOR, CHANCE)
 class HitRates:
     """Means over `pairs` captions. `top1`: how often a changed word has the highest score; `top3`:
     one of the three highest; `auc`: of changed against other words within a caption;
-    `phrase_top1`, `phrase_top3`: the same if any word of a changed word's phrase counts."""
+    `phrase_top1`, `phrase_top3`: the same if any word of a changed word's phrase counts
+    (`whole_phrases`)."""
 
     top1: float
     top3: float
@@ -117,11 +118,30 @@ def _in_its_phrase(caption: str, truth: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Mask of the changed words and all words that share a phrase with one."""
     spans = Caption.parse(caption).spans[: len(truth)]
     mask = truth.copy()
-    for phrase in phrases_of(caption):
-        inside = np.array([a < phrase.end and phrase.start < b for a, b in spans], np.bool_)
+    for start, end in whole_phrases(caption):
+        inside = np.array([a < end and start < b for a, b in spans], np.bool_)
         if (inside & truth).any():
             mask |= inside
     return mask
+
+
+def whole_phrases(caption: str) -> list[tuple[int, int]]:
+    """Character ranges of the phrases, an object together with the attributes right before it.
+
+    >>> text = "Two small dogs next to a red fire hydrant."
+    >>> [text[start:end] for start, end in whole_phrases(text)]
+    ['Two small dogs', 'next to', 'red fire hydrant']
+    """
+    ranges: list[tuple[int, int]] = []
+    is_open = False  # whether the last range ends with an attribute
+    for phrase in phrases_of(caption):
+        between = caption[ranges[-1][1] : phrase.start] if is_open else ""
+        if is_open and phrase.kind != "relation" and not between.strip(" ,"):
+            ranges[-1] = ranges[-1][0], phrase.end
+        else:
+            ranges.append((phrase.start, phrase.end))
+        is_open = phrase.kind == "attribute"
+    return ranges
 
 
 def _surprise(trajectory: Trajectory) -> WordScores:
