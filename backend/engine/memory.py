@@ -14,10 +14,10 @@ from typing import Any
 
 _MIB = 2**20
 #: Allocations from this size on are mapped separately and unmapped when freed. glibc's default
-#: threshold is dynamic and rises up to this, which is its maximum.
-OWN_PAGES = 32 * _MIB
+#: threshold is dynamic and rises up to 32 MiB, with which the peak is a quarter higher.
+OWN_PAGES = 8 * _MIB
 #: Free memory at the end of a heap that is kept until `give_back`.
-KEPT = 128 * _MIB
+KEPT = 64 * _MIB
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 

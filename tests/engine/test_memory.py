@@ -68,21 +68,21 @@ import numpy as np
 from backend.engine import memory
 
 memory.keep_little()
-np.ones(1_500_000)
+np.ones(500_000)
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 for _ in range(50):
-    np.ones(1_500_000)
+    np.ones(500_000)
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
 
 
 @only_linux
 def test_a_batch_keeps_what_it_uses_again() -> None:
-    """Each of the 2,900 pages of an array would have to be cleared by the kernel again."""
+    """Each of the 977 pages of an array would have to be cleared by the kernel again."""
     done = subprocess.run(
         [sys.executable, "-c", WITHIN_A_BATCH], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert int(done.stdout) < 2_900
+    assert int(done.stdout) < 2 * 977
 
 
 def test_every_batch_gives_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

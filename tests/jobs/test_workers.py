@@ -1,5 +1,6 @@
 """Several processes on one machine: the same numbers as one, and none is left over."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -216,8 +217,9 @@ if __name__ == "__main__":
 
 
 def write_and_sleep(engine: Engine, batch: Sequence[Question], opened: Opened) -> None:
-    Path("pid.part").write_text(str(os.getpid()))
-    Path("pid.part").rename("pid")
+    if multiprocessing.parent_process() is not None:
+        Path("pid.part").write_text(str(os.getpid()))
+        Path("pid.part").rename("pid")
     time.sleep(600)
 
 
