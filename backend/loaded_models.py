@@ -136,6 +136,14 @@ class Engine:
         return load_scorer(settings.model, settings.kind, settings.device, settings.precision)
 
     @property
+    def parameters(self) -> int | None:
+        """The scorer's number of parameters; None if it runs in a separate process (LAVIS)."""
+        model = getattr(self.scorer, "model", None)
+        if self._parameters is None and model is not None:
+            self._parameters = sum(weight.numel() for weight in model.parameters())
+        return self._parameters
+
+    @property
     def exploring(self) -> Exploring:
         """How trajectories are computed in this session."""
         return self.settings.exploring
@@ -271,15 +279,12 @@ class Engine:
     def _share_cores(self) -> None:
         """Set torch's number of threads for the calling thread's next computation: torch keeps it
         per thread, and it depends on the load of other programs."""
-        model = getattr(self.scorer, "model", None)  # LAVIS runs in a separate process
-        if model is None or self.scorer.info.device != "cpu":
+        if self.scorer.info.device != "cpu" or (parameters := self.parameters) is None:
             return
         import torch
 
-        if self._parameters is None:
-            self._parameters = sum(weight.numel() for weight in model.parameters())
         wanted = threads.threads_for(
-            self._parameters,
+            parameters,
             threads.cores(),
             threads.others_load(torch.get_num_threads()),
             os.environ.get("OMP_NUM_THREADS"),

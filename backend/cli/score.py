@@ -25,10 +25,10 @@ from backend.jobs.reports import ScoreResult
 from backend.settings import load_settings
 
 if TYPE_CHECKING:
-    from backend.jobs.device_workers import Devices
     from backend.jobs.estimate import Estimate
     from backend.jobs.ray_cluster import Cluster
     from backend.jobs.reports import SpecificityReport, SupportReport, TrainReport
+    from backend.jobs.workers import Devices
 
 
 def score(
@@ -115,8 +115,10 @@ def score(
     ] = "local",
     devices: Annotated[
         str | None,
-        typer.Option(help="Compute trajectories on several GPUs of this machine, each with its "
-                          "own copy of the models: all, or a list such as cuda:0,cuda:1."),
+        typer.Option(help="The processes of this machine that compute, each with its own copy of "
+                     "the models: auto (with a small model, one per idle core where that pays), "
+                     "cpu (this process alone), cpu,cpu (two processes), all (one per GPU), or a "
+                     "list such as cuda:0,cuda:1. Default: auto."),
     ] = None,
     ray_address: Annotated[
         str | None,
@@ -314,8 +316,8 @@ def _cluster(
     address: str | None,
     workers: int | None,
     folder: Path | None,
-) -> "Cluster | Devices | None":
-    """The cluster or devices for computing trajectories; None: in this process."""
+) -> "Cluster | Devices":
+    """The cluster, devices or processes for computing trajectories."""
     if engine not in ("local", "ray"):
         raise SettingsError(f"There is no engine '{engine}'; use local or ray.")
     if engine == "ray":
@@ -324,10 +326,11 @@ def _cluster(
         if devices is not None:
             raise SettingsError("--devices is for --engine local; Ray assigns devices itself.")
         return Cluster(address, workers, folder.expanduser().resolve() if folder else None)
-    if devices is None:
-        return None
+    from backend.jobs.workers import AUTOMATIC, Devices
+
+    if devices in (None, "auto"):
+        return AUTOMATIC
     from backend.engine.scoring.loading import choose_devices
-    from backend.jobs.device_workers import Devices
 
     return Devices(choose_devices(devices))
 

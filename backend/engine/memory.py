@@ -3,16 +3,22 @@
 Batches allocate and free large arrays of varying sizes, in several threads. glibc retains freed
 memory in fragments that do not fit the next batch's sizes: without this module, scoring 13,500
 pairs grew to 2.5 GB, most of it unused. Other C libraries do not need this.
+
+Within a batch memory is kept: the kernel clears every page that is returned and mapped again, and
+doing that for each array took a fifth of the processor's time (BENCHMARKS.md, "Memory").
 """
 
 import ctypes
 import sys
 from typing import Any
 
+_MIB = 2**20
 #: Allocations from this size on are mapped separately and unmapped when freed. glibc's default
-#: threshold is dynamic and rises up to 32 MiB.
-OWN_PAGES = 2**20
-_M_MMAP_THRESHOLD = -3  # malloc.h
+#: threshold is dynamic and rises up to 32 MiB, with which the peak is a quarter higher.
+OWN_PAGES = 8 * _MIB
+#: Free memory at the end of a heap that is kept until `give_back`.
+KEPT = 64 * _MIB
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
 def _function(name: str) -> Any:
@@ -27,9 +33,10 @@ _mallopt, _malloc_trim = _function("mallopt"), _function("malloc_trim")
 
 
 def keep_little() -> None:
-    """Fix the mmap threshold for the whole process; call before any computation."""
+    """Fix the thresholds for the whole process; call before any computation."""
     if _mallopt is not None:
         _mallopt(_M_MMAP_THRESHOLD, OWN_PAGES)
+        _mallopt(_M_TRIM_THRESHOLD, KEPT)
 
 
 def give_back() -> None:

@@ -46,6 +46,11 @@ def others_load(own_threads: int) -> float:
         return 0.0
 
 
+def idle_cores() -> int:
+    """The number of cores that this process may use and others leave idle, its own included."""
+    return max(1, cores() - round(others_load(1)))
+
+
 def threads_for(parameters: int, available: int, load: float, chosen: str | None = None) -> int:
     """The number of threads for one model's matrix products.
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from pathlib import Path
 
 import numpy as np
 from sqlalchemy.orm import Session
@@ -11,6 +10,7 @@ from sqlalchemy.orm import Session
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import captioner_of, cold_start
 from backend.engine.detection.localisation import VISIBLE
+from backend.engine.detection.types import reads_later_steps
 from backend.engine.expectation import listening
 from backend.engine.noise.word_kinds import kind_of
 from backend.engine.statistics.disagreement import rank_disagreement
@@ -26,7 +26,7 @@ from backend.jobs.stored_trajectories import (
     scored_pairs,
     to_row,
 )
-from backend.loaded_models import Engine
+from backend.jobs.workers import Workers
 from backend.progress import Progress
 from backend.store import Store
 from db.queries import classifiers as classifier_queries
@@ -46,25 +46,22 @@ _RENEWED_AT_ONCE = 100
 _Suspects = tuple[tuple[int, int, float], ...]
 
 
-def detect(
-    store: Store, engine: Engine, run: RunRow, root: Path, progress: Progress
-) -> dict[str, object]:
+def detect(store: Store, workers: Workers, run: RunRow, progress: Progress) -> dict[str, object]:
     """Compute the missing probabilities of error and suspect words; returns the classifier's
     report.
 
     A dataset without a classifier gets one by cold start. Pairs added later are judged by the
-    classifier in use: one that a curator has adopted is never replaced without being asked. Where
-    only the first step of some trajectories is known, the detector reads nothing beyond it.
+    classifier in use: one that a curator has adopted is never replaced without being asked.
     """
-    dataset_id = run.dataset_id or 0
+    dataset_id, detector = run.dataset_id or 0, workers.engine.settings.detector
     with store.reading() as session:
         active = classifier_queries.active(session, dataset_id)
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         judged = active is not None and trajectory_queries.is_all_judged(session, run.id)
-        whole = not trajectory_queries.has_first_steps(session, run.id)
+        lacks_steps = trajectory_queries.has_first_steps(session, run.id)
     if not drawn:
         return {}
-    fits = active is None or whole or not _is_outgrown(store, active)
+    fits = active is None or not lacks_steps or not _is_outgrown(store, active)
     if active is not None and fits and (judged or active.report.get("run") == run.id):
         report = dict(active.report)
     else:
@@ -72,8 +69,10 @@ def detect(
         pairs, trajectories = scored_pairs(store, run, drawn)
         trajectories = listening(trajectories, captioner_of(trajectories))
         keyed = [(pair.id, pair.image_path) for pair in pairs]
+        second_opinion = bool(workers.engine.scorer.info.auxiliary)
+        whole = reads_later_steps(detector, second_opinion) and not lacks_steps
         exploring = replace(exploring_of(run), whole=whole)
-        cache = TrajectoryCache(store, run.id, engine, root, keyed, exploring)
+        cache = TrajectoryCache(store, run.id, workers, keyed, exploring, progress)
         result = cold_start(
             [pair.caption for pair in pairs],
             trajectories,
@@ -81,7 +80,7 @@ def detect(
             groups=[pair.image_path for pair in pairs],
             maximum_pairs=COLD_START_PAIRS,
             progress=progress,
-            detector=engine.settings.detector,
+            detector=detector,
             whole=whole,
         )
         report = {**result.report, "run": run.id, "verdicts": 0}

@@ -22,7 +22,7 @@ from backend.engine.correction import judge
 from backend.engine.correction.suggestion import CorrectionContext
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import ColdStart, cold_start
-from backend.engine.detection.types import detector_for
+from backend.engine.detection.types import detector_for, reads_later_steps
 from backend.engine.embeddings import MEANING_WIDTH
 from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.depth import Depth
@@ -173,7 +173,8 @@ def estimate(
         chosen = random.Random(0).sample(left, min(PAIRS, len(left)))
         pairs = pair_queries.pairs_of(session, chosen)
     detector = detector_for(engine.settings.detector, depth.is_whole)
-    whole = depth.is_whole and not first_steps
+    second_opinion = bool(engine.scorer.info.auxiliary)
+    whole = reads_later_steps(detector, second_opinion) and depth.is_whole and not first_steps
     if not anyway:
         check_pictures(store, engine, dataset_id, run_id)
     if not pairs:

@@ -4,20 +4,19 @@ One forward pass per caption, stored with the trajectories and committed batch b
 kill loses at most one batch. Without a captioner nothing is done, and earlier results are kept.
 """
 
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from PIL import Image
 
-from backend.jobs.image_batches import open_ahead
+from backend.engine.expectation import Expectation
 from backend.jobs.scoring_stages import CAPTIONER
 from backend.jobs.stored_expectations import to_row
+from backend.jobs.workers import Opened, Question, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress
 from backend.store import Store
 from db.queries import expectations as queries
 from db.queries import pairs as pair_queries
-from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 
 #: Pairs read and committed together.
@@ -25,35 +24,37 @@ BATCH = 96
 
 
 def remember_expectations(
-    store: Store, engine: Engine, run: RunRow, root: Path, total: int, progress: Progress
+    store: Store, workers: Workers, run: RunRow, total: int, progress: Progress
 ) -> int:
     """Compute the expectations that this captioner lacks under this run; returns how many."""
-    captioner = engine.captioner
+    captioner = workers.engine.captioner
     if captioner is None:
         return 0
     with store.reading() as session:
         unread = queries.count_unexpected(session, run.id, captioner.identity)
     before = max(0, total - unread)
     done = 0
-    for batch, opened in open_ahead(root, _waiting(store, run, captioner.identity)):
-        readable = [p for p in batch if isinstance(opened[p.image_path], Image.Image)]
-        asked = [(opened[pair.image_path], pair.caption) for pair in readable]
-        computed = engine.expectations(asked)  # type: ignore[arg-type]  # pictures, as just checked
+    for _, computed in workers.map(_read, _waiting(store, run, captioner.identity)):
+        rows = {pair_id: to_row(expectation) for pair_id, expectation in computed.items()}
         with store.writing() as session:
-            queries.save_expectations(
-                session,
-                run.id,
-                {
-                    pair.id: to_row(expectation)
-                    for pair, expectation in zip(readable, computed, strict=True)
-                },
-            )
-        done += len(readable)
+            queries.save_expectations(session, run.id, rows)
+        done += len(rows)
         progress(min(before + done, total), total, CAPTIONER.name)
     return done
 
 
-def _waiting(store: Store, run: RunRow, captioner: str) -> Iterator[list[PairRow]]:
+def _read(engine: Engine, batch: Sequence[Question], opened: Opened) -> dict[int, Expectation]:
+    """Expectations by pair, of pairs whose picture can be read."""
+    readable = [
+        (pair.pair_id, image, pair.caption)
+        for pair in batch
+        if isinstance(image := opened[pair.image_path], Image.Image)
+    ]
+    computed = engine.expectations([(image, caption) for _, image, caption in readable])
+    return dict(zip((pair_id for pair_id, *_ in readable), computed, strict=True))
+
+
+def _waiting(store: Store, run: RunRow, captioner: str) -> Iterator[list[Question]]:
     after = 0
     while True:
         with store.reading() as session:
@@ -63,4 +64,4 @@ def _waiting(store: Store, run: RunRow, captioner: str) -> Iterator[list[PairRow
             return
         after = ids[-1]
         if batch:
-            yield batch
+            yield [Question(pair.id, pair.image_path, pair.caption) for pair in batch]

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from PIL import Image
 
@@ -13,8 +14,14 @@ from backend.datasets.images import load_image
 from backend.engine.scoring.protocol import ImageState
 from backend.errors import ImageError, UnsafePath
 from backend.loaded_models import Engine
-from db.queries.pairs import PairRow
 
+
+class HasImage(Protocol):
+    @property
+    def image_path(self) -> str: ...
+
+
+Q = TypeVar("Q", bound=HasImage)
 #: Pictures decoded together; more would only cost memory.
 _WORKERS = 4
 
@@ -30,14 +37,14 @@ def open_picture(root: Path, name: str) -> Image.Image | str:
 
 
 def open_ahead(
-    root: Path, batches: Iterable[Sequence[PairRow]]
-) -> Iterator[tuple[Sequence[PairRow], dict[str, Image.Image | str]]]:
+    root: Path, batches: Iterable[Sequence[Q]]
+) -> Iterator[tuple[Sequence[Q], dict[str, Image.Image | str]]]:
     """(pairs, their pictures by name), batch by batch.
 
     While a batch is processed, the pictures of the next one are decoded, so the model never waits.
     """
     with DaemonPool(_WORKERS) as pool:
-        waiting: deque[tuple[Sequence[PairRow], dict[str, Future[Image.Image | str]]]] = deque()
+        waiting: deque[tuple[Sequence[Q], dict[str, Future[Image.Image | str]]]] = deque()
         for batch in batches:
             names = dict.fromkeys(pair.image_path for pair in batch)
             waiting.append((batch, {n: pool.submit(open_picture, root, n) for n in names}))
@@ -48,8 +55,8 @@ def open_ahead(
 
 
 def _opened(
-    batch: Sequence[PairRow], futures: dict[str, Future[Image.Image | str]]
-) -> tuple[Sequence[PairRow], dict[str, Image.Image | str]]:
+    batch: Sequence[Q], futures: dict[str, Future[Image.Image | str]]
+) -> tuple[Sequence[Q], dict[str, Image.Image | str]]:
     return batch, {name: result_of(future) for name, future in futures.items()}
 
 

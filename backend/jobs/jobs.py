@@ -31,7 +31,6 @@ from backend.jobs import (
     support,
 )
 from backend.jobs.dataset_models import DatasetEngines
-from backend.jobs.device_workers import Devices
 from backend.jobs.estimate import Estimate
 from backend.jobs.model_manager import Models
 from backend.jobs.ray_cluster import Cluster
@@ -48,6 +47,7 @@ from backend.jobs.reports import (
     TwoStage,
 )
 from backend.jobs.runner import JobRunner
+from backend.jobs.workers import AUTOMATIC, Devices
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.settings import Settings
@@ -319,7 +319,9 @@ class Jobs:
     ) -> int:
         works = {
             "import": lambda progress: self._import_job(progress, **arguments),
-            "score": lambda progress: self.score(dataset_id or 0, progress, **arguments),
+            "score": lambda progress: self.score(
+                dataset_id or 0, progress, cluster=AUTOMATIC, **arguments
+            ),
             "support": lambda progress: self.measure_support(dataset_id or 0, progress),
             "specificity": lambda progress: self.measure_specificity(dataset_id or 0, progress),
             "quality": lambda progress: self.measure_pictures(dataset_id or 0, progress),

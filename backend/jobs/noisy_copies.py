@@ -5,18 +5,24 @@ captions in a batch. Each batch is committed: after a kill the same command resu
 reuses what the cold start has computed.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
+
+from PIL import Image
 
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError
-from backend.jobs.image_batches import encode_images, open_picture
+from backend.jobs.image_batches import encode_opened
+from backend.jobs.scoring_stages import COPIES
 from backend.jobs.stored_expectations import to_row as expectation_row
 from backend.jobs.stored_trajectories import to_row, to_trajectory
+from backend.jobs.workers import Opened, Workers
 from backend.loaded_models import Engine
+from backend.progress import Progress, no_progress
 from backend.store import Store
 from db.queries import copy_trajectories as copy_queries
 from db.queries import expectations as expectation_queries
@@ -26,6 +32,23 @@ from db.queries.copy_trajectories import Copy
 BATCH = 48
 
 
+class _Asked(NamedTuple):
+    """A copy of which the trajectory, the captioner's expectation or both are missing."""
+
+    copy: Copy
+    image_path: str
+    lacks_trajectory: bool
+    lacks_expectation: bool
+
+
+@dataclass(frozen=True)
+class _Made:
+    """What was missing of a batch of copies; no expectations without a captioner."""
+
+    trajectories: dict[Copy, Trajectory]
+    expectations: dict[Copy, Expectation]
+
+
 class TrajectoryCache:
     """Scores captions against the images of pairs, addressed by position; results are stored."""
 
@@ -33,17 +56,17 @@ class TrajectoryCache:
         self,
         store: Store,
         run_id: int,
-        engine: Engine,
-        root: Path,
+        workers: Workers,
         pairs: Sequence[tuple[int, str]],
         exploring: Exploring,
+        progress: Progress = no_progress,
     ) -> None:
         """`pairs`: (id, image path); `run_id`: the run that computed their trajectories;
         `exploring`: how it did, or with `whole` False if first steps are enough."""
         self._store, self._run_id = store, run_id
         self._exploring = exploring
-        self._engine = engine
-        self._root = root
+        self._workers = workers
+        self._progress = progress
         self._keys = [key for key, _ in pairs]
         self._names = [name for _, name in pairs]
 
@@ -53,73 +76,97 @@ class TrajectoryCache:
         Raises ImageError, with the image's name, if one has become unreadable since the pairs were
         scored.
         """
-        trajectories: list[Trajectory] = []
+        copies = [(self._keys[at], text) for at, text in requests]
+        known: dict[Copy, Trajectory] = {}
+        task = partial(score_copies, exploring=self._exploring)
+        self._progress(0, len(requests), COPIES.name)
+        lacking = self._lacking(requests, copies, known)
+        for _, made in self._workers.map(task, lacking):
+            known |= made.trajectories
+            for copy, expectation in made.expectations.items():
+                known[copy] = replace(known[copy], expectation=expectation)
+            self._save(made)
+            self._progress(sum(copy in known for copy in copies), len(requests), COPIES.name)
+        return [known[copy] for copy in copies]
+
+    def _lacking(
+        self,
+        requests: Sequence[tuple[int, str]],
+        copies: Sequence[Copy],
+        known: dict[Copy, Trajectory],
+    ) -> Iterator[list[_Asked]]:
+        """Batches of what the store does not have; what it has is added to `known`."""
+        captioner = self._workers.engine.captioner
+        seen: set[Copy] = set()
         for first in range(0, len(requests), BATCH):
-            batch = [(self._keys[at], text, at) for at, text in requests[first : first + BATCH]]
-            copies = [(key, text) for key, text, _ in batch]
+            positions = {
+                copy: at
+                for copy, (at, _) in zip(
+                    copies[first : first + BATCH], requests[first : first + BATCH], strict=True
+                )
+                if copy not in seen
+            }
+            seen |= positions.keys()
             with self._store.reading() as session:
-                kept = copy_queries.copies_of(session, self._run_id, copies)
-            known = {
+                kept = copy_queries.copies_of(session, self._run_id, list(positions))
+            known |= {
                 copy: to_trajectory(copy[1], row)
                 for copy, row in kept.items()
                 if row.whole or not self._exploring.whole
             }
-            missing = {(key, text): at for key, text, at in batch if (key, text) not in known}
-            known |= self._computed(missing)
-            known |= self._read({(key, text): at for key, text, at in batch}, known)
-            trajectories += [known[copy] for copy in copies]
-        return trajectories
+            asked = [
+                _Asked(
+                    copy,
+                    self._names[at],
+                    copy not in known,
+                    captioner is not None
+                    and (copy not in known or _reader_of(known[copy]) != captioner.identity),
+                )
+                for copy, at in positions.items()
+            ]
+            batch = [copy for copy in asked if copy.lacks_trajectory or copy.lacks_expectation]
+            if batch:
+                yield batch
 
-    def _computed(self, missing: Mapping[Copy, int]) -> dict[Copy, Trajectory]:
-        """Compute and store trajectories of copies that the store does not have; `missing` maps
-        each copy to the position of its pair."""
-        if not missing:
-            return {}
-        copies = list(missing)
-        names = [self._names[position] for position in missing.values()]
-        states, problems = encode_images(self._engine, self._root, names)
-        if problems:
-            name, message = next(iter(problems.items()))
-            raise ImageError(f"{name}: {message}")
-        computed = self._engine.trajectories(
-            [(states[name], text) for name, (_, text) in zip(names, copies, strict=True)],
-            [key for key, _ in copies],
-            self._exploring,
-        )
-        rows = [
-            to_row(key, trajectory) for (key, _), trajectory in zip(copies, computed, strict=True)
-        ]
-        with self._store.writing() as session:
-            copy_queries.save_copies(session, self._run_id, [text for _, text in copies], rows)
-        return dict(zip(copies, computed, strict=True))
-
-    def _read(
-        self, positions: Mapping[Copy, int], known: Mapping[Copy, Trajectory]
-    ) -> dict[Copy, Trajectory]:
-        """Compute and store the missing expectations of this session's captioner. The copies need
-        those of the same captioner as the dataset's own captions."""
-        captioner = self._engine.captioner
-        if captioner is None:
-            return {}
-        unread = [
-            copy for copy in positions if _reader_of(known[copy].expectation) != captioner.identity
-        ]
-        names = {copy: self._names[positions[copy]] for copy in unread}
-        opened = {name: open_picture(self._root, name) for name in dict.fromkeys(names.values())}
-        if broken := [(n, reason) for n, reason in opened.items() if isinstance(reason, str)]:
-            raise ImageError(f"{broken[0][0]}: {broken[0][1]}")
-        computed = self._engine.expectations([(opened[names[copy]], copy[1]) for copy in unread])  # type: ignore[misc]  # pictures, as just checked
-        rows = {
+    def _save(self, made: _Made) -> None:
+        texts = [text for _, text in made.trajectories]
+        rows = [to_row(key, trajectory) for (key, _), trajectory in made.trajectories.items()]
+        read = {
             (key, copy_queries.digest(text)): expectation_row(expectation, alternatives=False)
-            for (key, text), expectation in zip(unread, computed, strict=True)
+            for (key, text), expectation in made.expectations.items()
         }
         with self._store.writing() as session:
-            expectation_queries.save_copy_expectations(session, self._run_id, rows)
-        return {
-            copy: replace(known[copy], expectation=expectation)
-            for copy, expectation in zip(unread, computed, strict=True)
-        }
+            copy_queries.save_copies(session, self._run_id, texts, rows)
+            expectation_queries.save_copy_expectations(session, self._run_id, read)
 
 
-def _reader_of(expectation: Expectation | None) -> str:
-    return expectation.captioner if expectation is not None else ""
+def score_copies(
+    engine: Engine, batch: Sequence[_Asked], opened: Opened, exploring: Exploring
+) -> _Made:
+    """Compute what is missing of these copies. They need the expectations of the same captioner as
+    the dataset's own captions. Raises ImageError."""
+    for name, image in opened.items():
+        if isinstance(image, str):
+            raise ImageError(f"{name}: {image}")
+    lacking = [asked for asked in batch if asked.lacks_trajectory]
+    names = dict.fromkeys(asked.image_path for asked in lacking)
+    states, _ = encode_opened(engine, {name: opened[name] for name in names})
+    trajectories = engine.trajectories(
+        [(states[asked.image_path], asked.copy[1]) for asked in lacking],
+        [asked.copy[0] for asked in lacking],
+        exploring,
+    )
+    unread = [
+        (asked.copy, image)
+        for asked in batch
+        if asked.lacks_expectation and isinstance(image := opened[asked.image_path], Image.Image)
+    ]
+    expectations = engine.expectations([(image, text) for (_, text), image in unread])
+    return _Made(
+        {asked.copy: made for asked, made in zip(lacking, trajectories, strict=True)},
+        {copy: read for (copy, _), read in zip(unread, expectations, strict=True)},
+    )
+
+
+def _reader_of(trajectory: Trajectory) -> str:
+    return trajectory.expectation.captioner if trajectory.expectation is not None else ""

@@ -13,6 +13,7 @@ from sqlalchemy.orm import Session
 
 from backend.engine.detection.cold_start import captioner_of
 from backend.engine.detection.retraining import Retrained, compare, retrain
+from backend.engine.detection.types import reads_later_steps
 from backend.engine.expectation import listening
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
@@ -26,6 +27,7 @@ from backend.jobs.reports import TrainReport
 from backend.jobs.scoring_stages import COLD_START_PAIRS
 from backend.jobs.session_run import scored_by_this_model
 from backend.jobs.stored_trajectories import exploring_of, scored_pairs
+from backend.jobs.workers import Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -62,9 +64,12 @@ def train_candidate(
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
-        whole = not trajectory_queries.has_first_steps(session, run.id)
+        lacks_steps = trajectory_queries.has_first_steps(session, run.id)
+    second_opinion = bool(engine.scorer.info.auxiliary)
+    whole = reads_later_steps(engine.settings.detector, second_opinion) and not lacks_steps
+    workers = Workers(engine, root)
     # Scored without a captioner or with another one: compute the missing evidence for training.
-    remember_expectations(store, engine, run, root, len(drawn), progress)
+    remember_expectations(store, workers, run, len(drawn), progress)
     pairs, trajectories = _decided_by_people(*scored_pairs(store, run, sorted({*drawn, *decided})))
     trajectories = listening(trajectories, captioner_of(trajectories))
     labels = [LABELS.get(pair.judgement or "") for pair in pairs]
@@ -77,10 +82,10 @@ def train_candidate(
         TrajectoryCache(
             store,
             run.id,
-            engine,
-            root,
+            workers,
             [(p.id, p.image_path) for p in pairs],
             replace(exploring_of(run), whole=whole),
+            progress,
         ).score,
         groups=[pair.image_path for pair in pairs],
         maximum_pairs=COLD_START_PAIRS,

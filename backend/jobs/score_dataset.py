@@ -8,23 +8,23 @@ import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from backend.engine.detection.types import detector_for
+from backend.engine.detection.types import detector_for, reads_later_steps
 from backend.engine.familiarity import Familiarity
+from backend.engine.scoring.protocol import FloatArray
 from backend.engine.trajectories.depth import Depth
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.dataset_models import depth_for, remember
 from backend.jobs.dataset_pairs import prepare_scorer
 from backend.jobs.detect import detect, measure_disagreement
-from backend.jobs.device_workers import Devices, trajectories_by_devices
 from backend.jobs.expectations import remember_expectations
-from backend.jobs.image_batches import open_ahead
 from backend.jobs.known_pictures import (
     UNKNOWN,
     check_pictures,
@@ -54,6 +54,7 @@ from backend.jobs.scoring_stages import (
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
 from backend.jobs.suggest import SUGGEST_AT_MOST, USUAL_SHARE, likely_wrong, suggest_likely
 from backend.jobs.vectors import image_file, remember_images, remember_meanings
+from backend.jobs.workers import Devices, Opened, Question, Workers, on_idle_cores
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -89,10 +90,10 @@ def score_dataset(
 ) -> ScoreReport:
     """Run all stages on the pairs that still need them.
 
-    `cluster`: where to compute trajectories (machines, or devices of this one), None: in this
-    process; `anyway`: also score pictures of a kind that the model does not know (remembered with
-    the dataset); otherwise a few of them are left out, and a dataset with many is refused. Raises
-    ModelUnavailable, UnknownPictures, NotFound.
+    `cluster`: where to compute: trajectories on machines, or everything that takes long in several
+    processes of this one; None: in this process; `anyway`: also score pictures of a kind that the
+    model does not know (remembered with the dataset); otherwise a few of them are left out, and a
+    dataset with many is refused. Raises ModelUnavailable, UnknownPictures, NotFound.
     """
     started = time.monotonic()
     captioner = engine.captioner  # noqa: F841  (fail now, not in an hour, if it is missing)
@@ -114,35 +115,43 @@ def score_dataset(
     known = familiarity_for(store, engine, dataset_id, anyway)
     units = units_left(store, engine, dataset_id, run.id, suggestions, depth)
     folder, models = engine.settings.data_directory, models_of(engine, depth)
-    plan = Plan(units, kept_costs(folder, models), copies_alike=cluster is None)
+    copies_whole = depth.is_whole and reads_later_steps(
+        engine.settings.detector, bool(engine.scorer.info.auxiliary)
+    )
+    copies_alike = not isinstance(cluster, Cluster) and copies_whole == depth.is_whole
+    plan = Plan(units, kept_costs(folder, models), copies_alike)
     progress = plan.reporting(progress)
     exploring = replace(exploring_of(run), whole=depth.is_whole)
     before = _begin(store, run, total, progress)
-    waiting = _unscored(store, run, _at_once(engine, cluster))
-    work = _Work(TRAJECTORIES, exploring, waiting, total, before, known)
-    done = _trajectories(store, engine, run, root, work, cluster, progress)
-    _list_left_out(store, run, done.left_out)
-    completed = 0
-    if depth.is_whole:
-        completed = _complete(store, engine, run, root, COMPLETION, [{}], cluster, progress)
-    _concreteness(store, engine, dataset_id, total, progress)
-    remember_meanings(store, engine, dataset_id, total, progress)
-    remember_expectations(store, engine, run, root, total, progress)
-    report = detect(store, engine, run, root, progress)
-    selections: list[dict[str, Any]] = []
-    if not depth.is_whole:
-        selections.append({"top": depth.top(total)})
-    if depth.above is not None:
-        selections.append({"above": depth.above})
-    if suggestions:  # corrections are proposed from whole trajectories
-        selections.append({"among": likely_wrong(store, dataset_id)})
-    completed += _complete(store, engine, run, root, WHOLE, selections, cluster, progress)
-    suggested = suggest_likely(store, engine, run, root, progress) if suggestions else 0
+    devices, machines = (None, cluster) if isinstance(cluster, Cluster) else (cluster, None)
+    if devices is not None and devices.automatic:
+        devices = on_idle_cores(engine, units[TRAJECTORIES] + units[COPIES])
+    with Workers(engine, root, devices) as workers:
+        waiting = _unscored(store, run, _at_once(workers))
+        work = _Work(TRAJECTORIES, exploring, waiting, total, before, known)
+        done = _trajectories(store, run, work, workers, machines, progress)
+        _list_left_out(store, run, done.left_out)
+        completed = 0
+        if depth.is_whole:
+            completed = _complete(store, run, COMPLETION, [{}], workers, machines, progress)
+        _concreteness(store, engine, dataset_id, total, progress)
+        remember_meanings(store, engine, dataset_id, total, progress)
+        remember_expectations(store, workers, run, total, progress)
+        report = detect(store, workers, run, progress)
+        selections: list[dict[str, Any]] = []
+        if not depth.is_whole:
+            selections.append({"top": depth.top(total)})
+        if depth.above is not None:
+            selections.append({"above": depth.above})
+        if suggestions:  # corrections are proposed from whole trajectories
+            selections.append({"among": likely_wrong(store, dataset_id)})
+        completed += _complete(store, run, WHOLE, selections, workers, machines, progress)
+        suggested = suggest_likely(store, workers, run, progress) if suggestions else 0
     with store.writing() as session:
         run_queries.finish_run(session, run.id)
     measure_disagreement(store, dataset_id)
     measured = plan.measured
-    if cluster is not None:
+    if machines is not None:
         measured.pop(TRAJECTORIES, None)  # other machines' time
     keep_costs(folder, models, measured)
     with store.reading() as session:
@@ -268,51 +277,78 @@ class _Work:
     has_vectors: bool = False
 
 
+@dataclass(frozen=True)
+class _Scored:
+    """What is computed of a batch: trajectories of the pairs `ids` and their images' vectors
+    [pairs, d], None if they are not wanted or the scorer has none; and the pictures that could not
+    be read or that the model does not know, with the reason."""
+
+    ids: list[int]
+    vectors: FloatArray | None
+    trajectories: list[Trajectory]
+    broken: dict[str, str]
+    unknown: dict[str, str]
+
+
+def _score(
+    engine: Engine,
+    batch: Sequence[Question],
+    opened: Opened,
+    exploring: Exploring,
+    known: Familiarity | None,
+    has_vectors: bool,
+) -> _Scored:
+    """The task of `_trajectories`; arguments as in `_Work`."""
+    states, broken, unknown = encode_known(engine, opened, known)
+    readable = [pair for pair in batch if pair.image_path in states]
+    seen = [states[pair.image_path] for pair in readable]
+    vectors = None if has_vectors else engine.image_embeddings(seen)
+    ids = [pair.pair_id for pair in readable]
+    captions = [pair.caption for pair in readable]
+    trajectories = engine.trajectories(list(zip(seen, captions, strict=True)), ids, exploring)
+    return _Scored(ids, vectors, trajectories, broken, unknown)
+
+
 def _trajectories(
     store: Store,
-    engine: Engine,
     run: RunRow,
-    root: Path,
     work: _Work,
-    cluster: Cluster | Devices | None,
+    workers: Workers,
+    machines: Cluster | None,
     progress: Progress,
 ) -> _Done:
-    """Compute and store trajectories of these pairs. `cluster`: where, None: in this process."""
-    if cluster is not None:
-        return _by_cluster(store, engine, run, root, work, cluster, progress)
+    """Compute and store trajectories of these pairs; `machines`: on these instead."""
+    if machines is not None:
+        return _by_cluster(store, run, work, workers, machines, progress)
     done = _Done()
     reported = _left_out_before(store, run)
-    vectors = image_file(store, engine, run)
-    for batch, opened in open_ahead(root, work.batches):
-        states, broken, unknown = encode_known(engine, opened, work.known)
-        readable = [pair for pair in batch if pair.image_path in states]
-        if not work.has_vectors:
-            seen = engine.image_embeddings([states[pair.image_path] for pair in readable])
-            remember_images(vectors, [pair.id for pair in readable], seen)
-        trajectories = engine.trajectories(
-            [(states[pair.image_path], pair.caption) for pair in readable],
-            [pair.id for pair in readable],
-            work.exploring,
-        )
-        _save(store, run, [p.id for p in readable], trajectories, broken, unknown, reported)
-        done.scored += len(readable)
-        done.unreadable += sum(pair.image_path in broken for pair in batch)
-        done.unknown += sum(pair.image_path in unknown for pair in batch)
-        done.left_out |= unknown
+    vectors = image_file(store, workers.engine, run)
+    task = partial(_score, exploring=work.exploring, known=work.known, has_vectors=work.has_vectors)
+    batches = (
+        [Question(pair.id, pair.image_path, pair.caption) for pair in batch]
+        for batch in work.batches
+    )
+    for batch, made in workers.map(task, batches):
+        remember_images(vectors, made.ids, made.vectors)
+        _save(store, run, made.ids, made.trajectories, made.broken, made.unknown, reported)
+        done.scored += len(made.ids)
+        done.unreadable += sum(pair.image_path in made.broken for pair in batch)
+        done.unknown += sum(pair.image_path in made.unknown for pair in batch)
+        done.left_out |= made.unknown
         progress(work.before + done.pairs, work.total, work.stage.name)
     return done
 
 
 def _by_cluster(
     store: Store,
-    engine: Engine,
     run: RunRow,
-    root: Path,
     work: _Work,
-    cluster: Cluster | Devices,
+    workers: Workers,
+    cluster: Cluster,
     progress: Progress,
 ) -> _Done:
-    """Like `_trajectories`, computed by Ray workers or by one process per device."""
+    """Like `_trajectories`, computed by Ray workers."""
+    engine, root = workers.engine, workers.root
     done = _Done()
     reported = _left_out_before(store, run)
     vectors = image_file(store, engine, run)
@@ -320,14 +356,11 @@ def _by_cluster(
         [(pair.id, pair.image_path, pair.caption) for pair in batch] for batch in work.batches
     )
     recognises = work.known is not None
-    if isinstance(cluster, Devices):
-        parts = trajectories_by_devices(engine, cluster, root, work.exploring, batches, recognises)
-    else:
-        folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
-        waiting = chain.from_iterable(batches)
-        parts = trajectories_by_ray(
-            engine, cluster, folder / f"run-{run.id}", root, work.exploring, waiting, recognises
-        )
+    folder = cluster.folder or engine.settings.data_directory / "ray" / store.identity
+    waiting = chain.from_iterable(batches)
+    parts = trajectories_by_ray(
+        engine, cluster, folder / f"run-{run.id}", root, work.exploring, waiting, recognises
+    )
     for part in parts:
         readable = [row for row in part if row["problem"] is None]
         others = [row for row in part if row["problem"] is not None]
@@ -359,12 +392,11 @@ def _begin(store: Store, run: RunRow, total: int, progress: Progress) -> int:
 
 def _complete(
     store: Store,
-    engine: Engine,
     run: RunRow,
-    root: Path,
     stage: Stage,
     selections: Sequence[Mapping[str, Any]],
-    cluster: Cluster | Devices | None,
+    workers: Workers,
+    machines: Cluster | None,
     progress: Progress,
 ) -> int:
     """Make the first steps of all selected pairs whole; returns how many. Each selection: arguments
@@ -378,12 +410,12 @@ def _complete(
             )
         }
     ordered = sorted(lacking, key=lambda row: (row[1], row[0]))
-    ids, ends = _cut(ordered, _at_once(engine, cluster))
+    ids, ends = _cut(ordered, _at_once(workers))
     if not ids:
         return 0
     batches = _read(store, ids, ends)
     work = _Work(stage, exploring_of(run), batches, len(ids), has_vectors=True)
-    return _trajectories(store, engine, run, root, work, cluster, progress).scored
+    return _trajectories(store, run, work, workers, machines, progress).scored
 
 
 def _save(
@@ -428,10 +460,9 @@ def _list_left_out(store: Store, run: RunRow, left_out: Mapping[str, str]) -> No
             dataset_queries.add_problems(session, dataset_id, problems)
 
 
-def _at_once(engine: Engine, cluster: Cluster | Devices | None) -> int:
+def _at_once(workers: Workers) -> int:
     """Pairs in a batch."""
-    device = cluster.names[0] if isinstance(cluster, Devices) else engine.scorer.info.device
-    return BATCH if device.startswith("cpu") else BATCH_ON_ACCELERATOR
+    return BATCH if workers.device.startswith("cpu") else BATCH_ON_ACCELERATOR
 
 
 def _unscored(store: Store, run: RunRow, size: int) -> Iterator[list[PairRow]]:

@@ -1,21 +1,19 @@
 """Stage of scoring: corrections for the pairs most likely to be wrong, and for one pair."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from hashlib import blake2b
-from pathlib import Path
+from typing import NamedTuple
 
 from PIL import Image
 
-from backend.datasets.containers import locate
-from backend.datasets.images import load_image
 from backend.engine import memory
 from backend.engine.correction import judge
-from backend.engine.correction.suggestion import CorrectionContext
+from backend.engine.correction.suggestion import CorrectionContext, Suggestion
 from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.types import SuspectWord
 from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.errors import ImageError, UnsafePath
 from backend.jobs.classifiers import (
     as_far_as_read,
     classifier_in_use,
@@ -25,7 +23,8 @@ from backend.jobs.classifiers import (
 )
 from backend.jobs.scoring_stages import CORRECTIONS
 from backend.jobs.stored_suggestions import to_save
-from backend.jobs.stored_trajectories import exploring_of, to_trajectory
+from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, scored_pairs
+from backend.jobs.workers import Opened, Workers
 from backend.loaded_models import Engine
 from backend.progress import Progress
 from backend.store import Store
@@ -56,67 +55,99 @@ def likely_wrong(store: Store, dataset_id: int) -> list[int]:
     return [pair.id for pair in likely]
 
 
-def suggest_likely(
-    store: Store, engine: Engine, run: RunRow, root: Path, progress: Progress
-) -> int:
+class _Suspected(NamedTuple):
+    """A pair that looks wrong and has no corrections yet."""
+
+    pair_id: int
+    image_path: str
+    trajectory: Trajectory
+    suspects: tuple[SuspectWord, ...]
+    p_error: float | None
+
+
+def suggest_likely(store: Store, workers: Workers, run: RunRow, progress: Progress) -> int:
     """Corrections for the pairs most likely to be wrong that have none yet."""
     dataset_id = run.dataset_id or 0
     classifier = classifier_in_use(store, dataset_id)
     with store.reading() as session:
         likely = pair_queries.most_likely_wrong(session, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
     # Only if needed, because it loads the captioner.
-    proposer = _prepared_by(engine, classifier) if likely else ""
-    suggested = 0
-    for done in range(0, len(likely), TOGETHER):
+    proposer = _prepared_by(workers.engine, classifier) if likely else ""
+    waiting = [
+        pair
+        for first in range(0, len(likely), AT_ONCE)
+        for pair in _waiting(store, run, likely[first : first + AT_ONCE], proposer)
+    ]
+    done, suggested = len(likely) - len(waiting), 0
+    progress(done, len(likely), CORRECTIONS.name)
+    task = partial(_suggest_together, classifier=classifier, exploring=exploring_of(run))
+    for batch, suggestions in workers.map(task, _suspected(store, run, waiting, classifier)):
+        suggested += _save(store, run.id, suggestions, proposer)
+        done += len(batch)
         progress(done, len(likely), CORRECTIONS.name)
-        contexts = _contexts(
-            store, engine, run, root, likely[done : done + TOGETHER], classifier, proposer,
-        )  # fmt: skip
-        suggested += _suggest(
-            store, engine, run.id, contexts, classifier, exploring_of(run), proposer, JUDGED_AHEAD
-        )
     progress(len(likely), len(likely), CORRECTIONS.name)
     return suggested
 
 
-def _contexts(
-    store: Store,
-    engine: Engine,
-    run: RunRow,
-    root: Path,
-    pairs: Sequence[PairRow],
-    classifier: Classifier | None,
-    proposer: str,
-) -> dict[int, CorrectionContext]:
-    """Contexts by pair, of pairs that have a trajectory, a readable image and no suggestions yet,
-    and for which `proposer` has not already failed to find any."""
+def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str) -> list[PairRow]:
+    """Those of the pairs that have a trajectory and no suggestions yet, and for which `proposer`
+    has not already failed to find any."""
+    ids = [pair.id for pair in pairs]
     with store.reading() as session:
-        known = suggestion_queries.attempted(session, [pair.id for pair in pairs], proposer, run.id)
-        stored = trajectory_queries.trajectories_of(session, run.id, [pair.id for pair in pairs])
-        waiting = [
+        known = suggestion_queries.attempted(session, ids, proposer, run.id)
+        stored = trajectory_queries.trajectories_of(session, run.id, ids)
+        return [
             pair for pair in pairs
             if pair.id in stored
             and pair.id not in known
             and not suggestion_queries.list_suggestions(session, pair.id, run.id)
         ]  # fmt: skip
-    images: dict[int, Image.Image] = {}
-    for pair in waiting:
-        try:
-            images[pair.id] = load_image(locate(root, pair.image_path))
-        except (ImageError, UnsafePath, OSError):
-            continue
-    with engine.lock:
-        encoded = dict(zip(images, engine.encode(list(images.values())), strict=True))
-    contexts = {}
-    for pair in waiting:
-        if pair.id in images:
-            trajectory = to_trajectory(pair.caption, stored[pair.id])
-            suspects = suspects_by(classifier, trajectory, pair.p_error)
-            state = engine.scorer.of_pair(encoded[pair.id], pair.id)
-            contexts[pair.id] = CorrectionContext(
-                images[pair.id], state, trajectory, suspects, pair.p_error
+
+
+def _suspected(
+    store: Store, run: RunRow, pairs: Sequence[PairRow], classifier: Classifier | None
+) -> Iterator[list[_Suspected]]:
+    """Batches of these pairs."""
+    for first in range(0, len(pairs), TOGETHER):
+        batch, trajectories = scored_pairs(
+            store, run, [pair.id for pair in pairs[first : first + TOGETHER]]
+        )
+        yield [
+            _Suspected(
+                pair.id,
+                pair.image_path,
+                trajectory,
+                suspects_by(classifier, trajectory, pair.p_error),
+                pair.p_error,
             )
-    return contexts
+            for pair, trajectory in zip(batch, trajectories, strict=True)
+        ]
+
+
+def _suggest_together(
+    engine: Engine,
+    batch: Sequence[_Suspected],
+    opened: Opened,
+    classifier: Classifier | None,
+    exploring: Exploring,
+) -> dict[int, list[Suggestion]]:
+    """Suggestions by pair, of pairs whose picture can be read."""
+    readable = [
+        (pair, image) for pair in batch if isinstance(image := opened[pair.image_path], Image.Image)
+    ]
+    with engine.lock:
+        states = engine.encode([image for _, image in readable])
+        contexts = {
+            pair.pair_id: CorrectionContext(
+                image,
+                engine.scorer.of_pair(state, pair.pair_id),
+                pair.trajectory,
+                pair.suspects,
+                pair.p_error,
+            )
+            for (pair, image), state in zip(readable, states, strict=True)
+        }
+        return _suggest(engine, contexts, classifier, exploring, JUDGED_AHEAD)
 
 
 def suggest_for(
@@ -135,24 +166,19 @@ def suggest_for(
     with engine.lock:
         state = engine.scorer.of_pair(engine.encode([image])[0], pair_id)
     context = CorrectionContext(image, state, trajectory, suspects, p_error)
-    return _suggest(store, engine, run_id, {pair_id: context}, classifier, exploring)
+    return _save(store, run_id, _suggest(engine, {pair_id: context}, classifier, exploring))
 
 
 def _suggest(
-    store: Store,
     engine: Engine,
-    run_id: int | None,
     contexts: Mapping[int, CorrectionContext],
     classifier: Classifier | None,
     exploring: Exploring | None,
-    proposer: str = "",
     judged: int | None = None,
-) -> int:
-    """Compute and store the suggestions of each pair; returns how many. `proposer`: the name
-    under which it is recorded that there is nothing to suggest; "": not recorded. `judged`: as in
-    `judge.suggest_all`."""
+) -> dict[int, list[Suggestion]]:
+    """The suggestions of each pair. `judged`: as in `judge.suggest_all`."""
     if not contexts:
-        return 0
+        return {}
     with engine.lock:
         suggested = judge.suggest_all(
             engine.scorer,
@@ -164,15 +190,26 @@ def _suggest(
             judged=judged,
         )
     memory.give_back()
+    return dict(zip(contexts, suggested, strict=True))
+
+
+def _save(
+    store: Store,
+    run_id: int | None,
+    suggested: Mapping[int, Sequence[Suggestion]],
+    proposer: str = "",
+) -> int:
+    """Store the suggestions of each pair; returns how many. `proposer`: the name under which it is
+    recorded that there is nothing to suggest; "": not recorded."""
     rows = [
         to_save(pair_id, suggestion, run_id)
-        for pair_id, suggestions in zip(contexts, suggested, strict=True)
+        for pair_id, suggestions in suggested.items()
         for suggestion in suggestions
     ]
     with store.writing() as session:
         suggestion_queries.save_suggestions(session, rows)
         if run_id is not None and proposer:
-            for pair_id, suggestions in zip(contexts, suggested, strict=True):
+            for pair_id, suggestions in suggested.items():
                 if not suggestions:
                     suggestion_queries.save_attempt(
                         session, Attempt(pair_id, proposer, run_id, "no better")

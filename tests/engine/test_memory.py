@@ -52,7 +52,37 @@ def test_what_lies_below_something_in_use_is_given_back() -> None:
 
 @only_linux
 def test_a_large_array_goes_back_at_once() -> None:
-    assert let_go(400_000, 50, before="memory.keep_little()") > 120
+    assert let_go(5_000_000, 5, before="memory.keep_little()") > 120
+
+
+@only_linux
+def test_arrays_of_any_size_go_back_after_a_batch() -> None:
+    before, after = "memory.keep_little()", "memory.give_back()"
+    assert let_go(400_000, 50, before=before, after=after) > 120
+
+
+#: Page faults of a batch that uses the same amount of memory again and again.
+WITHIN_A_BATCH = """
+import resource
+import numpy as np
+from backend.engine import memory
+
+memory.keep_little()
+np.ones(500_000)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(50):
+    np.ones(500_000)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@only_linux
+def test_a_batch_keeps_what_it_uses_again() -> None:
+    """Each of the 977 pages of an array would have to be cleared by the kernel again."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHIN_A_BATCH], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) < 2 * 977
 
 
 def test_every_batch_gives_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -237,16 +237,17 @@ class ColdStarting(Scenario):
         import backend.jobs.noisy_copies as noisy_copies
 
         noisy_copies.BATCH = 4  # so that a kill finds more than one moment between commits
-        computed = noisy_copies.TrajectoryCache._computed
+        computed = noisy_copies.score_copies
         before = self._stored(folder)
 
-        def only_new(cache: noisy_copies.TrajectoryCache, missing: Any) -> Any:
+        def only_new(engine: Any, batch: Any, opened: Any, exploring: Any) -> Any:
             known = {(pair, digest) for pair, digest, _ in before}
-            again = [pair for pair, text in missing if (pair, _sha256(text)) in known]
+            copies = [asked.copy for asked in batch if asked.lacks_trajectory]
+            again = [pair for pair, text in copies if (pair, _sha256(text)) in known]
             assert not again, f"copies of pairs {again} are computed again"
-            return computed(cache, missing)
+            return computed(engine, batch, opened, exploring)
 
-        setattr(noisy_copies.TrajectoryCache, "_computed", only_new)  # noqa: B010
+        setattr(noisy_copies, "score_copies", only_new)  # noqa: B010
         opened = workspace(folder)
         opened.jobs.score(opened.find("pairs"), suggestions=False)
 

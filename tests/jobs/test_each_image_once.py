@@ -12,6 +12,7 @@ from PIL import Image
 from backend.engine.familiarity import Familiarity
 from backend.jobs import image_batches, score_dataset
 from backend.jobs.scoring_stages import TRAJECTORIES
+from backend.jobs.workers import Workers
 from backend.progress import no_progress
 from backend.settings import load_settings
 from backend.workspace import Workspace
@@ -61,7 +62,8 @@ def test_each_image_is_decoded_and_encoded_once(
         store = workspace.store
         waiting = score_dataset._unscored(store, run, score_dataset.BATCH)
         work = score_dataset._Work(TRAJECTORIES, engine.exploring, waiting, total, known=known)
-        return score_dataset._trajectories(store, engine, run, folder, work, None, no_progress)
+        workers = Workers(engine, folder)
+        return score_dataset._trajectories(store, run, work, workers, None, no_progress)
 
     scored = compute(known)
     assert (scored.scored, scored.unreadable, scored.unknown) == (total, 0, 0)

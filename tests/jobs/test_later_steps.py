@@ -17,7 +17,7 @@ from backend.engine.trajectories import depth, driver
 from backend.engine.trajectories.exploring import Exploring
 from backend.errors import SettingsError, TrainingError
 from backend.jobs import classifiers as judged_by
-from backend.jobs import score_dataset
+from backend.jobs import noisy_copies, score_dataset
 from backend.jobs.classifiers import as_far_as_read, classifier_in_use
 from backend.jobs.stored_trajectories import exploring_of
 from backend.loaded_models import Engine
@@ -25,7 +25,7 @@ from backend.review import ask_models
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import classifiers, pairs, runs, suggestions, trajectories
-from tests.checkpoints import drawn_folder, random_clip
+from tests.checkpoints import drawn_folder, random_blip, random_clip
 
 COUNT = 24
 
@@ -33,6 +33,11 @@ COUNT = 24
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return random_clip(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return random_blip(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +186,9 @@ def test_what_needs_later_steps_is_not_trained_or_adopted_without_them(
     with pytest.raises(SettingsError, match="needs whole trajectories"):
         score(opened, folder)
     opened.store.close()
-    score(workspace, folder, "all")
+    opened = reopened(tmp_path, model, detector="nine signs")
+    score(opened, folder, "all")
+    opened.store.close()
     with workspace.store.reading() as session:
         (earlier,) = classifiers.list_classifiers(session, 1)
     with workspace.store.writing() as session:  # as if pairs had been added since
@@ -191,6 +198,58 @@ def test_what_needs_later_steps_is_not_trained_or_adopted_without_them(
     if earlier.kind != "s_0 alone":
         with pytest.raises(TrainingError, match="whole trajectories"):
             workspace.jobs.adopt(earlier.id)
+
+
+def copies_are_whole(workspace: Workspace) -> set[bool]:
+    with workspace.store.reading() as session:
+        rows = session.connection().exec_driver_sql("SELECT whole FROM copy_trajectories")
+        return {bool(whole) for (whole,) in rows}
+
+
+@pytest.mark.parametrize(
+    ("scorer", "detector", "whole"),
+    [("blip-itm", "best", False), ("blip-itm", "nine signs", True), ("clip", "best", True)],
+)
+def test_noisy_copies_have_the_steps_that_the_detector_reads(
+    tmp_path: Path, model: Path, blip: Path, folder: Path, scorer: str, detector: str, whole: bool
+) -> None:
+    """Without a second opinion the later steps are worth their time."""
+    opened = reopened(tmp_path, blip if scorer == "blip-itm" else model, detector=detector)
+    report = score(opened, folder, "all")
+    assert all(row.whole for row in stored(opened, report.run_id).values())
+    assert copies_are_whole(opened) == {whole}
+    classifier = classifier_in_use(opened.store, 1)
+    assert classifier is not None
+    assert classifier.first_step is not whole
+    opened.store.close()
+
+
+def test_what_an_earlier_version_has_computed_goes_on_working(
+    tmp_path: Path, blip: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whole copies and a classifier of whole trajectories, as all cold starts had them."""
+    earlier = reopened(tmp_path, blip, detector="nine signs")
+    kind = score(earlier, folder, "all").detector["detector"]
+    ranked = probabilities(earlier)
+    earlier.store.close()
+
+    def computed(*_: object, **__: object) -> None:
+        raise AssertionError("a copy is computed again")
+
+    monkeypatch.setattr(noisy_copies, "score_copies", computed)
+    workspace = reopened(tmp_path, blip)
+    report = score(workspace, folder)
+    assert (report.scored, report.detector["detector"]) == (0, kind)
+    assert probabilities(workspace) == ranked, "the classifier in use stays"
+    for number in range(1, 9):
+        workspace.review.decide(number, 0, "drop" if number % 2 else "correct")
+    candidate = workspace.jobs.train(1)
+    with workspace.store.reading() as session:
+        payload = classifiers.get_payload(session, candidate.classifier_id)
+    assert Classifier.from_bytes(payload).first_step
+    workspace.jobs.adopt(candidate.classifier_id)
+    assert None not in probabilities(workspace)
+    workspace.store.close()
 
 
 def test_an_estimate_tells_first_steps_from_whole_trajectories(

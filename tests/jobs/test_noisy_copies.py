@@ -9,6 +9,7 @@ import backend.jobs.noisy_copies as noisy_copies
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.noisy_copies import TrajectoryCache
 from backend.jobs.stored_trajectories import exploring_of
+from backend.jobs.workers import Workers
 from backend.lab.scenes import demo
 from backend.loaded_models import Engine
 from backend.workspace import Workspace
@@ -58,7 +59,8 @@ def test_what_was_scored_before_a_kill_is_not_scored_again(
             Path(opened.summary(dataset).root) if hasattr(opened.summary(dataset), "root") else None
         )
         assert root is not None
-        return TrajectoryCache(opened.store, run.id, opened.engine, root, keyed, exploring_of(run))
+        workers = Workers(opened.engine, root)
+        return TrajectoryCache(opened.store, run.id, workers, keyed, exploring_of(run))
 
     requests = [(i, f"A copy, number {i}, of: {pair.caption}") for i, pair in enumerate(stored)]
     requests += requests[:2]  # one caption asked for twice

@@ -104,7 +104,7 @@ def cold_start(
     if len(captions) < FEWEST_PAIRS:
         return _too_small(originals, f"only {len(captions)} pairs: ranked by s_0 alone")
     try:
-        copies = make_copies(captions, score, groups, maximum_pairs, seed, progress)
+        copies = make_copies(captions, score, groups, maximum_pairs, seed)
     except TrainingError as problem:
         return _too_small(originals, str(problem))
     used = sorted(set(copies.owners))
@@ -147,7 +147,6 @@ def make_copies(
     groups: Sequence[Hashable],
     maximum_pairs: int,
     seed: int,
-    progress: Ticker | None = None,
 ) -> Copies:
     """Noisy copies of the captions of at most `maximum_pairs` pairs, scored on their images.
 
@@ -168,12 +167,7 @@ def make_copies(
                 changed.append(noisy.changed if noisy.kind == "fine_grained" else ())
     if len(requests) < FEWEST_PAIRS:
         raise TrainingError("hardly any noise can be injected into these captions")
-    scored: list[Trajectory] = []
-    step = 240
-    for first in range(0, len(requests), step):
-        if progress is not None:
-            progress(first, len(requests), "Scoring injected errors")
-        scored += score(requests[first : first + step])
+    scored = score(requests)
     return Copies(
         [owner for owner, _ in requests],
         kinds,

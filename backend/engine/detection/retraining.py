@@ -85,7 +85,7 @@ def retrain(
         trajectories, score = first_steps(trajectories), of_first_steps(score)
     originals = feature_matrix(trajectories)
     groups = list(range(len(captions))) if groups is None else list(groups)
-    copies = make_copies(captions, score, groups, maximum_pairs, seed, progress)
+    copies = make_copies(captions, score, groups, maximum_pairs, seed)
     undecided = [i for i in sorted(set(copies.owners)) if labels[i] is None]
     owners = [*decided, *undecided, *copies.owners]
     features = np.concatenate([originals[decided], originals[undecided], copies.features])

@@ -13,6 +13,18 @@ DETECTORS = (
 FIRST_STEP_DETECTORS = ("s_0 alone", "eight signs")
 
 
+def reads_later_steps(name: str, second_opinion: bool) -> bool:
+    """Whether a detector is trained on the later steps of trajectories where these are known.
+
+    "best" does without if the scorer has a `second_opinion` (`ScorerInfo.auxiliary`): its noisy
+    copies then cost a third. With a single score the later steps are worth it (BENCHMARKS.md, "Cold
+    starts from first steps").
+    """
+    if name == "best":
+        return not second_opinion
+    return name not in FIRST_STEP_DETECTORS
+
+
 def detector_for(name: str, whole: bool) -> str:
     """The detector to train if trajectories are `whole`, or of which only the first step is known.
 

@@ -138,6 +138,7 @@ def main() -> None:
             dataset,
             lambda done, total, message: print(message, done, total, file=sys.stderr),
             suggestions=False,
+            anyway=True,  # of the pictures that the model knows, one in a hundred is not recognised
         )
         workspace.jobs.measure_specificity(dataset)
         out = Path(folder) / "scores.jsonl"

@@ -1,0 +1,240 @@
+"""Several processes on one machine: the same numbers as one, and none is left over."""
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import psutil
+import pytest
+import torch
+
+from backend.cli.score import _cluster
+from backend.engine import threads
+from backend.engine.scoring.loading import choose_devices
+from backend.errors import OutOfMemory, SettingsError
+from backend.jobs import noisy_copies, score_dataset, suggest, workers
+from backend.jobs.workers import AUTOMATIC, Devices, Opened, Question, Workers, on_idle_cores
+from backend.lab.scenes import demo
+from backend.loaded_models import Engine
+from backend.settings import MODELS, load_settings
+from backend.workspace import Workspace
+from db.queries import pairs, runs, suggestions, trajectories
+
+PAIRS = 16
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def opened(state: Path, source: Path) -> Workspace:
+    settings = {"data_directory": str(state), "model": str(MODELS / "scenes-clip")}
+    workspace = Workspace(load_settings(settings, {}))
+    workspace.jobs.import_dataset(source)
+    return workspace
+
+
+def stored(workspace: Workspace) -> list[Any]:
+    """All that scoring has computed, in a form that can be compared exactly."""
+    with workspace.store.reading() as session:
+        run = runs.latest_run(session, 1, "score")
+        assert run is not None
+        ids = [pair.id for pair in pairs.iterate_pairs(session, 1)]
+        known = trajectories.trajectories_of(session, run.id, ids)
+        return [
+            [(p.external_id, p.s_0, p.p_error, p.icc) for p in pairs.iterate_pairs(session, 1)],
+            [
+                (i, row.scores.tobytes(), row.removed, row.first_step_scores.tobytes(), row.whole)
+                for i, row in sorted(known.items())
+            ],
+            [(i, str(known[i].expectation)) for i in sorted(known)],
+            [
+                [(s.caption, s.s_after, s.p_after, s.proposer) for s in listed]
+                for i in ids
+                if (listed := suggestions.list_suggestions(session, i, run.id))
+            ],
+        ]
+
+
+def test_two_processes_store_the_same_numbers_as_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.write(tmp_path / "pairs", PAIRS, 0, 96, seed=6)
+    broken = sorted((tmp_path / "pairs" / "images").iterdir())[5]
+    workspaces = [opened(tmp_path / name, tmp_path / "pairs") for name in ("one", "two")]
+    broken.write_bytes(broken.read_bytes()[:40])
+    monkeypatch.setattr(score_dataset, "BATCH", 3)
+    monkeypatch.setattr(noisy_copies, "BATCH", 8)
+    monkeypatch.setattr(suggest, "TOGETHER", 2)
+    monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
+    elsewhere: dict[str, Future[Any]] = {}
+    submit, here = Workers._submit, Workers._here
+
+    def submitted(self: Workers, task: Any, batch: Sequence[Any]) -> Any:
+        future = submit(self, task, batch)
+        elsewhere.setdefault(name_of(task), future)
+        return future
+
+    def after_the_other(self: Workers, task: Any, batch: Sequence[Any]) -> Any:
+        wait([elsewhere[name_of(task)]])  # the first batch of a stage is computed there
+        return here(self, task, batch)
+
+    monkeypatch.setattr(Workers, "_submit", submitted)
+    monkeypatch.setattr(Workers, "_here", after_the_other)
+    results = []
+    for workspace, devices in zip(workspaces, (None, Devices(("cpu", "cpu"))), strict=True):
+        report = workspace.jobs.score(1, cluster=devices)
+        assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
+        results.append(stored(workspace))
+        workspace.store.close()
+    alone, together = results
+    assert alone[3], "no corrections to compare"
+    assert alone == together
+    assert elsewhere.keys() == {"_score", "_read", "score_copies", "_suggest_together"}
+    assert all(future.exception() is None for future in elsewhere.values())
+
+
+def name_of(task: Any) -> str:
+    return str(getattr(task, "func", task).__name__)
+
+
+def test_devices_are_named_or_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert choose_devices("cpu, cpu") == ("cpu", "cpu")
+    with pytest.raises(SettingsError, match="no device 'tpu'"):
+        choose_devices("cpu,tpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    assert choose_devices("all") == ("cpu",)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert choose_devices("all") == ("cuda:0", "cuda:1")
+    with pytest.raises(SettingsError, match="there are 2 GPUs"):
+        choose_devices("cuda:0,cuda:2")
+
+
+class _Ended:
+    """A pool whose workers are ended by the system."""
+
+    def __init__(self, *_: object) -> None:
+        pass
+
+    def submit(self, *_: object) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_exception(BrokenProcessPool("terminated abruptly"))
+        return future
+
+    def shutdown(self, **_: object) -> None:
+        pass
+
+
+def _named(engine: Engine, batch: Sequence[Question], opened: Opened) -> list[str]:
+    return [question.caption for question in batch]
+
+
+def _batches(count: int) -> list[list[Question]]:
+    return [[Question(number, "1.png", f"dog {number}")] for number in range(count)]
+
+
+def _without_models() -> Any:
+    settings = load_settings({"model": str(MODELS / "scenes-clip")}, {})
+    return SimpleNamespace(settings=settings, scorer=SimpleNamespace(prepared=None))
+
+
+def test_a_process_that_was_asked_for_and_ended_is_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", _Ended)
+    asked_for = Workers(_without_models(), tmp_path, Devices(("cuda:0",)))
+    with pytest.raises(OutOfMemory, match="What is scored is kept"):
+        list(asked_for.map(_named, _batches(1)))
+
+
+def test_the_work_of_a_process_that_nobody_asked_for_is_done_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers, "ProcessPoolExecutor", _Ended)
+    nobody_asked = Devices(("cpu", "cpu", "cpu"), automatic=True)
+    with Workers(_without_models(), tmp_path, nobody_asked) as several:
+        done = [caption for _, made in several.map(_named, _batches(9)) for caption in made]
+    assert sorted(done) == [f"dog {number}" for number in range(9)]
+
+
+def test_idle_cores_are_used_if_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine: Any = SimpleNamespace(
+        parameters=3_500_000, scorer=SimpleNamespace(info=SimpleNamespace(device="cpu"))
+    )
+    monkeypatch.setattr(threads, "cores", lambda: 4)
+    monkeypatch.setattr(threads, "others_load", lambda own: 0.2)
+    free = 64 * workers.MEMORY_OF_A_PROCESS
+    monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
+
+    def processes(captions: int) -> int:
+        devices = on_idle_cores(engine, captions)
+        assert devices.automatic
+        return len(devices.names)
+
+    assert processes(100_000) == 4
+    assert processes(2 * workers.WORTH_A_PROCESS) == 3
+    assert processes(workers.WORTH_A_PROCESS - 1) == 1
+    monkeypatch.setattr(threads, "others_load", lambda own: 2.1)  # two cores are busy
+    assert processes(100_000) == 2
+    free = workers.MEMORY_OF_A_PROCESS // 2
+    assert processes(100_000) == 1
+    free = 64 * workers.MEMORY_OF_A_PROCESS
+    engine.parameters = threads.SMALL  # has threads
+    assert processes(100_000) == 1
+    engine.parameters = None  # LAVIS: in a process of its own
+    assert processes(100_000) == 1
+
+
+def test_one_process_can_be_asked_for() -> None:
+    assert _cluster("local", None, None, None, None) == AUTOMATIC
+    assert _cluster("local", "auto", None, None, None) == AUTOMATIC
+    assert _cluster("local", "cpu", None, None, None) == Devices(("cpu",))
+    assert Workers(_without_models(), ROOT, Devices(("cpu",))).processes == 1
+    assert Workers(_without_models(), ROOT, Devices(("cpu", "cpu"))).processes == 2
+
+
+SLEEPS = """
+import os, sys, time
+from pathlib import Path
+from backend.jobs.workers import Devices, Workers
+from backend.loaded_models import Engine
+from backend.settings import MODELS, load_settings
+from tests.jobs.test_workers import _batches, write_and_sleep
+
+if __name__ == "__main__":
+    settings = load_settings({"model": str(MODELS / "scenes-clip")}, {"TRACED_DATA_DIRECTORY": "."})
+    with Workers(Engine(settings), Path("."), Devices(("cpu", "cpu"))) as workers:
+        list(workers.map(write_and_sleep, _batches(1)))
+"""
+
+
+def write_and_sleep(engine: Engine, batch: Sequence[Question], opened: Opened) -> None:
+    if multiprocessing.parent_process() is not None:
+        Path("pid.part").write_text(str(os.getpid()))
+        Path("pid.part").rename("pid")
+    time.sleep(600)
+
+
+def test_no_process_outlives_one_that_is_killed(tmp_path: Path) -> None:
+    (tmp_path / "sleeps.py").write_text(SLEEPS)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    parent = subprocess.Popen([sys.executable, "sleeps.py"], cwd=tmp_path, env=environment)
+    try:
+        pid = tmp_path / "pid"
+        until = time.monotonic() + 300
+        while not pid.exists() and time.monotonic() < until and parent.poll() is None:
+            time.sleep(0.2)
+        worker = psutil.Process(int(pid.read_text()))
+        assert worker.pid != parent.pid
+    finally:
+        parent.send_signal(signal.SIGKILL)
+        parent.wait()
+    assert not psutil.wait_procs([worker], timeout=30)[1]
