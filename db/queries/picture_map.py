@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import ColumnElement, and_, case, delete, func, insert, select
+from sqlalchemy import ColumnElement, and_, case, delete, insert, select
 from sqlalchemy.orm import Session
 
 from db.models import MapPlace, Pair
@@ -49,12 +49,6 @@ def points(
     )
     for row in rows:
         yield row.tuple()
-
-
-def count_places(session: Session, dataset_id: int) -> int:
-    """The number of pairs on the map."""
-    query = select(func.count()).select_from(MapPlace).join(Pair, Pair.id == MapPlace.pair_id)
-    return session.execute(query.where(Pair.dataset_id == dataset_id)).scalar_one()
 
 
 def is_inside(corners: Corners) -> ColumnElement[bool]:

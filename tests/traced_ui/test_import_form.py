@@ -79,7 +79,7 @@ def test_what_an_upload_says_is_checked(
     name = upload(client, folder_of(tmp_path / "windows"))
     for given, message in (
         ({"encodign": "latin-1"}, "There is no field 'encodign'. There are: name"),
-        ({"id_column": "id", "no_id_column": "yes"}, "“Column with ids” or tick “No column contains"),
+        ({"id_column": "id", "no_id_column": "yes"}, "“Column with ids” or tick “No column"),
         ({"subset": "a\0"}, "“Subset” cannot be used"),
     ):
         refused = client.post(f"/uploads/{name}/import", params=given)
