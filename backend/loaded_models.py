@@ -56,7 +56,7 @@ class ModelShelf:
             if key == newest or sum(size for _, size in self._models.values()) <= self.budget:
                 break
             del self._models[key]
-        memory.give_back()
+        memory.give_back(at_once=True)
 
     def __len__(self) -> int:
         return len(self._models)

@@ -10,6 +10,7 @@ doing that for each array took a fifth of the processor's time (BENCHMARKS.md, "
 
 import ctypes
 import sys
+import time
 from typing import Any
 
 _MIB = 2**20
@@ -18,6 +19,8 @@ _MIB = 2**20
 OWN_PAGES = 8 * _MIB
 #: Free memory at the end of a heap that is kept until `give_back`.
 KEPT = 64 * _MIB
+#: Processor time of this process, in seconds, between two returns of what batches have left over.
+SELDOM = 5.0
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
 
@@ -39,10 +42,17 @@ def keep_little() -> None:
         _mallopt(_M_TRIM_THRESHOLD, KEPT)
 
 
-def give_back() -> None:
-    """Release free memory between allocations in use; call after a batch. Takes milliseconds."""
-    if _malloc_trim is not None:
+#: The process's processor time at the last return.
+_last = float("-inf")
+
+
+def give_back(at_once: bool = False) -> None:
+    """Release free memory between allocations in use; call after a batch. Takes milliseconds, and
+    the next batch as many to get it again: not done after every batch, unless `at_once`."""
+    global _last
+    if _malloc_trim is not None and (at_once or time.process_time() - _last >= SELDOM):
         _malloc_trim(0)
+        _last = time.process_time()
 
 
 def resident() -> int:

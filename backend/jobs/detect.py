@@ -69,8 +69,7 @@ def detect(store: Store, workers: Workers, run: RunRow, progress: Progress) -> d
         pairs, trajectories = scored_pairs(store, run, drawn)
         trajectories = listening(trajectories, captioner_of(trajectories))
         keyed = [(pair.id, pair.image_path) for pair in pairs]
-        second_opinion = bool(workers.engine.scorer.info.auxiliary)
-        whole = reads_later_steps(detector, second_opinion) and not lacks_steps
+        whole = reads_later_steps(detector) and not lacks_steps
         exploring = replace(exploring_of(run), whole=whole)
         cache = TrajectoryCache(store, run.id, workers, keyed, exploring, progress)
         result = cold_start(

@@ -173,8 +173,7 @@ def estimate(
         chosen = random.Random(0).sample(left, min(PAIRS, len(left)))
         pairs = pair_queries.pairs_of(session, chosen)
     detector = detector_for(engine.settings.detector, depth.is_whole)
-    second_opinion = bool(engine.scorer.info.auxiliary)
-    whole = reads_later_steps(detector, second_opinion) and depth.is_whole and not first_steps
+    whole = reads_later_steps(detector) and depth.is_whole and not first_steps
     if not anyway:
         check_pictures(store, engine, dataset_id, run_id)
     if not pairs:

@@ -65,8 +65,7 @@ def train_candidate(
         drawn = trajectory_queries.draw_scored(session, run.id, dataset_id, COLD_START_PAIRS)
         decided = pair_queries.decided_pairs(session, dataset_id, list(LABELS))
         lacks_steps = trajectory_queries.has_first_steps(session, run.id)
-    second_opinion = bool(engine.scorer.info.auxiliary)
-    whole = reads_later_steps(engine.settings.detector, second_opinion) and not lacks_steps
+    whole = reads_later_steps(engine.settings.detector) and not lacks_steps
     workers = Workers(engine, root)
     # Scored without a captioner or with another one: compute the missing evidence for training.
     remember_expectations(store, workers, run, len(drawn), progress)

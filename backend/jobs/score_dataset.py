@@ -115,9 +115,7 @@ def score_dataset(
     known = familiarity_for(store, engine, dataset_id, anyway)
     units = units_left(store, engine, dataset_id, run.id, suggestions, depth)
     folder, models = engine.settings.data_directory, models_of(engine, depth)
-    copies_whole = depth.is_whole and reads_later_steps(
-        engine.settings.detector, bool(engine.scorer.info.auxiliary)
-    )
+    copies_whole = depth.is_whole and reads_later_steps(engine.settings.detector)
     copies_alike = not isinstance(cluster, Cluster) and copies_whole == depth.is_whole
     plan = Plan(units, kept_costs(folder, models), copies_alike)
     progress = plan.reporting(progress)

@@ -60,7 +60,7 @@ def copies_of(pairs: int) -> int:
     """Number of noisy copies that a cold start scores for this many pairs; see `make_copies`.
 
     >>> copies_of(100), copies_of(785), copies_of(1_000_000), copies_of(3)
-    (300, 1570, 2000, 0)
+    (300, 785, 2000, 0)
     """
     used = min(pairs, COLD_START_PAIRS)
     if used < FEWEST_PAIRS:

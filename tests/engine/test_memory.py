@@ -61,6 +61,23 @@ def test_arrays_of_any_size_go_back_after_a_batch() -> None:
     assert let_go(400_000, 50, before=before, after=after) > 120
 
 
+@only_linux
+def test_batches_give_back_seldom_and_models_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    trimmed: list[int] = []
+    now = 100.0
+    monkeypatch.setattr(memory, "_malloc_trim", trimmed.append)
+    monkeypatch.setattr(memory, "_last", float("-inf"))
+    monkeypatch.setattr(memory.time, "process_time", lambda: now)
+    memory.give_back()
+    memory.give_back()
+    assert len(trimmed) == 1
+    memory.give_back(at_once=True)
+    assert len(trimmed) == 2
+    now += memory.SELDOM
+    memory.give_back()
+    assert len(trimmed) == 3
+
+
 #: Page faults of a batch that uses the same amount of memory again and again.
 WITHIN_A_BATCH = """
 import resource
@@ -88,7 +105,7 @@ def test_a_batch_keeps_what_it_uses_again() -> None:
 def test_every_batch_gives_back(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given: list[str] = []
     monkeypatch.setattr(memory, "keep_little", lambda: given.append("before"))
-    monkeypatch.setattr(memory, "give_back", lambda: given.append("after"))
+    monkeypatch.setattr(memory, "give_back", lambda **_: given.append("after"))
     engine = Engine(load_settings({"data_directory": str(tmp_path)}, {}))
     assert given == ["before"]
     (state,) = engine.encode([Image.new("RGB", (96, 96), "red")])

@@ -25,7 +25,7 @@ from backend.review import ask_models
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import classifiers, pairs, runs, suggestions, trajectories
-from tests.checkpoints import drawn_folder, random_blip, random_clip
+from tests.checkpoints import drawn_folder, random_clip
 
 COUNT = 24
 
@@ -33,11 +33,6 @@ COUNT = 24
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return random_clip(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def blip(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return random_blip(tmp_path_factory.mktemp("models"))
 
 
 @pytest.fixture(scope="module")
@@ -206,15 +201,11 @@ def copies_are_whole(workspace: Workspace) -> set[bool]:
         return {bool(whole) for (whole,) in rows}
 
 
-@pytest.mark.parametrize(
-    ("scorer", "detector", "whole"),
-    [("blip-itm", "best", False), ("blip-itm", "nine signs", True), ("clip", "best", True)],
-)
+@pytest.mark.parametrize(("detector", "whole"), [("best", True), ("eight signs", False)])
 def test_noisy_copies_have_the_steps_that_the_detector_reads(
-    tmp_path: Path, model: Path, blip: Path, folder: Path, scorer: str, detector: str, whole: bool
+    tmp_path: Path, model: Path, folder: Path, detector: str, whole: bool
 ) -> None:
-    """Without a second opinion the later steps are worth their time."""
-    opened = reopened(tmp_path, blip if scorer == "blip-itm" else model, detector=detector)
+    opened = reopened(tmp_path, model, detector=detector)
     report = score(opened, folder, "all")
     assert all(row.whole for row in stored(opened, report.run_id).values())
     assert copies_are_whole(opened) == {whole}
@@ -224,11 +215,10 @@ def test_noisy_copies_have_the_steps_that_the_detector_reads(
     opened.store.close()
 
 
-def test_what_an_earlier_version_has_computed_goes_on_working(
-    tmp_path: Path, blip: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_detector_of_first_steps_is_trained_on_whole_copies_that_are_there(
+    tmp_path: Path, model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whole copies and a classifier of whole trajectories, as all cold starts had them."""
-    earlier = reopened(tmp_path, blip, detector="nine signs")
+    earlier = reopened(tmp_path, model, detector="nine signs")
     kind = score(earlier, folder, "all").detector["detector"]
     ranked = probabilities(earlier)
     earlier.store.close()
@@ -237,7 +227,7 @@ def test_what_an_earlier_version_has_computed_goes_on_working(
         raise AssertionError("a copy is computed again")
 
     monkeypatch.setattr(noisy_copies, "score_copies", computed)
-    workspace = reopened(tmp_path, blip)
+    workspace = reopened(tmp_path, model, detector="eight signs")
     report = score(workspace, folder)
     assert (report.scored, report.detector["detector"]) == (0, kind)
     assert probabilities(workspace) == ranked, "the classifier in use stays"

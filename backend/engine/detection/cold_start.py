@@ -51,8 +51,9 @@ ScoreCaptions = Callable[[Sequence[tuple[int, str]]], list[Trajectory]]
 
 #: Minimum number of pairs, and of noisy copies, for training.
 FEWEST_PAIRS = 12
-#: Target number of noisy copies: small datasets get several per caption.
-COPIES_WANTED = 1500
+#: Target number of noisy copies: small datasets get several per caption. More do not rank better
+#: (BENCHMARKS.md, "Cold starts from first steps"), and they take most of a first scoring's time.
+COPIES_WANTED = 600
 _SHARE_QUANTILE = 0.9
 _SMALLEST_SHARE, _LARGEST_SHARE = 0.02, 0.9
 

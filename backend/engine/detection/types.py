@@ -13,15 +13,13 @@ DETECTORS = (
 FIRST_STEP_DETECTORS = ("s_0 alone", "eight signs")
 
 
-def reads_later_steps(name: str, second_opinion: bool) -> bool:
-    """Whether a detector is trained on the later steps of trajectories where these are known.
+def reads_later_steps(name: str) -> bool:
+    """Whether a detector is trained on the later steps of trajectories where these are known. If
+    not, its noisy copies need only their first step, which takes a third of the time.
 
-    "best" does without if the scorer has a `second_opinion` (`ScorerInfo.auxiliary`): its noisy
-    copies then cost a third. With a single score the later steps are worth it (BENCHMARKS.md, "Cold
-    starts from first steps").
+    "best" is: without labels the first step alone ranks the top of the queue worse (BENCHMARKS.md,
+    "Cold starts from first steps").
     """
-    if name == "best":
-        return not second_opinion
     return name not in FIRST_STEP_DETECTORS
 
 
