@@ -1,5 +1,6 @@
 """Stage of scoring: corrections for the pairs most likely to be wrong, and for one pair."""
 
+import time
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from pathlib import Path
@@ -40,8 +41,10 @@ from db.queries.suggestions import Attempt
 SUGGEST_ABOVE = 0.5
 #: Share of a dataset that looks wrong to its detector where nothing is known yet.
 USUAL_SHARE = 0.3
-#: Pairs processed and committed together.
-TOGETHER = 32
+#: Pairs processed and committed together: at least, and at most as long as it takes less than
+#: `_HELD` seconds, because pages that need the models wait meanwhile.
+TOGETHER, MOST_TOGETHER = 8, 32
+_HELD = 2.0
 #: Corrections of a pair whose probability of error is computed ahead: it takes a trajectory each,
 #: and the others get theirs when somebody looks at the pair (`jobs/later_steps.py`).
 JUDGED_AHEAD = 1
@@ -66,17 +69,32 @@ def suggest_likely(
         likely = pair_queries.most_likely_wrong(session, dataset_id, SUGGEST_ABOVE, SUGGEST_AT_MOST)
     # Only if needed, because it loads the captioner.
     proposer = _prepared_by(engine, classifier) if likely else ""
-    suggested = 0
-    for done in range(0, len(likely), TOGETHER):
+    suggested = done = 0
+    together = TOGETHER
+    while done < len(likely):
         progress(done, len(likely), CORRECTIONS.name)
+        begun = time.monotonic()
         contexts = _contexts(
-            store, engine, run, root, likely[done : done + TOGETHER], classifier, proposer,
+            store, engine, run, root, likely[done : done + together], classifier, proposer,
         )  # fmt: skip
         suggested += _suggest(
             store, engine, run.id, contexts, classifier, exploring_of(run), proposer, JUDGED_AHEAD
         )
+        done += together
+        together = _next_size(together, time.monotonic() - begun)
     progress(len(likely), len(likely), CORRECTIONS.name)
     return suggested
+
+
+def _next_size(together: int, seconds: float) -> int:
+    """How many pairs to process together after so many took so long.
+
+    >>> _next_size(8, 0.5), _next_size(32, 0.5), _next_size(16, 1.5), _next_size(32, 3.0)
+    (16, 32, 16, 16)
+    """
+    if seconds > _HELD:
+        return max(TOGETHER, together // 2)
+    return min(MOST_TOGETHER, 2 * together) if seconds < _HELD / 2 else together
 
 
 def _contexts(
