@@ -324,7 +324,7 @@ class VisionToText(Captioner):
     """A `VisionEncoderDecoderModel`: an image encoder followed by a causal language model."""
 
     @property
-    def tower(self) -> None:  # type: ignore[override]
+    def tower(self) -> None:
         """None: each decoder of transformers has a form of its own."""
         return None
 
