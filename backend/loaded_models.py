@@ -144,6 +144,15 @@ class Engine:
         return self._parameters
 
     @property
+    def is_small(self) -> bool:
+        """Whether a second thread, on the CPU, costs the scorer more than it gains."""
+        return (
+            self.parameters is not None
+            and self.parameters < threads.SMALL
+            and self.scorer.info.device == "cpu"
+        )
+
+    @property
     def exploring(self) -> Exploring:
         """How trajectories are computed in this session."""
         return self.settings.exploring

@@ -39,10 +39,11 @@ from db.queries.suggestions import Attempt
 SUGGEST_ABOVE = 0.5
 #: Share of a dataset that looks wrong to its detector where nothing is known yet.
 USUAL_SHARE = 0.3
-#: Pairs processed and committed together.
-TOGETHER = 32
+#: Pairs processed and committed together, and with a small model. Together they take a second or
+#: two, during which pages that need the models wait.
+TOGETHER, TOGETHER_IF_SMALL = 8, 32
 #: Corrections of a pair whose probability of error is computed ahead: it takes a trajectory each,
-#: and the others get theirs when somebody looks at the pair (`jobs/later_steps.py`).
+#: and the others get theirs when the pair is opened (`jobs/later_steps.py`).
 JUDGED_AHEAD = 1
 #: Maximum number of pairs, most likely wrong first; the others get theirs when they are opened.
 SUGGEST_AT_MOST = 1000
@@ -81,7 +82,9 @@ def suggest_likely(store: Store, workers: Workers, run: RunRow, progress: Progre
     done, suggested = len(likely) - len(waiting), 0
     progress(done, len(likely), CORRECTIONS.name)
     task = partial(_suggest_together, classifier=classifier, exploring=exploring_of(run))
-    for batch, suggestions in workers.map(task, _suspected(store, run, waiting, classifier)):
+    size = TOGETHER_IF_SMALL if workers.engine.is_small else TOGETHER
+    batches = _suspected(store, run, waiting, classifier, size)
+    for batch, suggestions in workers.map(task, batches):
         suggested += _save(store, run.id, suggestions, proposer)
         done += len(batch)
         progress(done, len(likely), CORRECTIONS.name)
@@ -105,12 +108,16 @@ def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str)
 
 
 def _suspected(
-    store: Store, run: RunRow, pairs: Sequence[PairRow], classifier: Classifier | None
+    store: Store,
+    run: RunRow,
+    pairs: Sequence[PairRow],
+    classifier: Classifier | None,
+    size: int,
 ) -> Iterator[list[_Suspected]]:
-    """Batches of these pairs."""
-    for first in range(0, len(pairs), TOGETHER):
+    """Batches of these pairs, `size` each."""
+    for first in range(0, len(pairs), size):
         batch, trajectories = scored_pairs(
-            store, run, [pair.id for pair in pairs[first : first + TOGETHER]]
+            store, run, [pair.id for pair in pairs[first : first + size]]
         )
         yield [
             _Suspected(

@@ -73,8 +73,7 @@ AUTOMATIC = Devices(automatic=True)
 
 def on_idle_cores(engine: Engine, captions: int) -> Devices:
     """The processes for a job that has so many captions to score."""
-    parameters = engine.parameters
-    if parameters is None or parameters >= threads.SMALL or engine.scorer.info.device != "cpu":
+    if not engine.is_small:
         return AUTOMATIC
     import psutil
 

@@ -119,8 +119,16 @@ class Captioner:
     @torch.inference_mode()
     def read(self, memories: Sequence[torch.Tensor], captions: Sequence[str]) -> list[TokenReading]:
         """Log-probability of each token of each caption given its own image, in one pass."""
-        if not captions:
-            return []
+        together = self.together
+        return [
+            reading
+            for at in range(0, len(captions), together)
+            for reading in self._read(memories[at : at + together], captions[at : at + together])
+        ]
+
+    def _read(
+        self, memories: Sequence[torch.Tensor], captions: Sequence[str]
+    ) -> list[TokenReading]:
         read = self.tokens_and_spans(captions)
         distinct = {id(memory): memory for memory in memories}
         number = {key: place for place, key in enumerate(distinct)}
@@ -175,9 +183,12 @@ class Captioner:
         self, memories: Sequence[torch.Tensor], prefix: str = "", max_new_tokens: int = 30
     ) -> list[str]:
         """`describe` for a batch of encoded images."""
-        if not memories:
-            return []
-        return self.decoding(memories).describe(range(len(memories)), prefix, max_new_tokens)
+        together = self.together
+        described: list[str] = []
+        for at in range(0, len(memories), together):
+            part = memories[at : at + together]
+            described += self.decoding(part).describe(range(len(part)), prefix, max_new_tokens)
+        return described
 
     def texts(self, sequences: Sequence[Sequence[int]] | torch.Tensor) -> list[str]:
         """What generated tokens say, without special tokens."""
@@ -313,7 +324,7 @@ class VisionToText(Captioner):
     """A `VisionEncoderDecoderModel`: an image encoder followed by a causal language model."""
 
     @property
-    def tower(self) -> None:  # type: ignore[override]
+    def tower(self) -> None:
         """None: each decoder of transformers has a form of its own."""
         return None
 

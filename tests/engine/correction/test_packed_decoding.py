@@ -41,8 +41,14 @@ def captioner(
 
 PAIRS = drawn_pairs(5, seed=7)
 #: About images of PAIRS, not in their order; some begin alike, one is empty.
-ASKED = [(0, "A red dog."), (2, "A red boat by the sea"), (0, "A red dog on a mat"), (1, ""),
-         (4, "Two cats under a very big tree in the snow beside a house"), (2, "A red boat")]  # fmt: skip
+ASKED = [
+    (0, "A red dog."),
+    (2, "A red boat by the sea"),
+    (0, "A red dog on a mat"),
+    (1, ""),
+    (4, "Two cats under a very big tree in the snow beside a house"),
+    (2, "A red boat"),
+]
 
 
 def test_every_step_is_that_of_transformers(captioner: Captioner) -> None:

@@ -32,12 +32,13 @@ class Norm:
 
 @torch.inference_mode(False)
 def affine(*linears: Any, dtype: torch.dtype) -> Affine:
-    """One or more `nn.Linear` with the same input fused into one, outputs concatenated.
+    """One or more `nn.Linear` with the same input fused into one, outputs concatenated. A single
+    one is not copied.
 
     Never inference tensors, even if called in inference mode: autograd must be able to use them.
     """
-    weight = torch.cat([linear.weight.detach() for linear in linears])
-    bias = torch.cat(
+    weight = _joined([linear.weight.detach() for linear in linears])
+    bias = _joined(
         [
             linear.bias.detach()
             if linear.bias is not None
@@ -46,6 +47,12 @@ def affine(*linears: Any, dtype: torch.dtype) -> Affine:
         ]
     )
     return Affine(weight.to(dtype).contiguous(), bias.to(dtype).contiguous())
+
+
+def _joined(tensors: list[torch.Tensor]) -> torch.Tensor:
+    if len(tensors) == 1 and not tensors[0].is_inference():
+        return tensors[0]
+    return torch.cat(tensors)
 
 
 @torch.inference_mode(False)
