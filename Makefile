@@ -20,7 +20,7 @@ run: install
 	$(BIN)/python app.py serve --port $(PORT)
 
 test: install-dev system-packages check
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n auto --maxprocesses 4 \
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n logical --maxprocesses 4 \
 		--dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 coverage: install-dev

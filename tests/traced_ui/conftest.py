@@ -16,3 +16,13 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     opened.jobs.import_dataset(malformed(tmp_path / "pairs"))
     yield opened
     opened.store.close()
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """Such a workspace that no test changes: building the pages takes longer than asking them."""
+    folder = tmp_path_factory.mktemp("served")
+    opened = Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
+    opened.jobs.import_dataset(malformed(folder / "pairs"))
+    yield opened
+    opened.store.close()

@@ -19,6 +19,13 @@ def address(workspace: Workspace) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def client(served: Workspace) -> Iterator[Client]:
+    """For requests that are refused or only read."""
+    with serving(served) as address:
+        yield Client(address, verbose=False)
+
+
 @pytest.fixture
 def guarded(workspace: Workspace) -> Iterator[str]:
     workspace.accounts.add("Ada", PASSWORD)
@@ -58,9 +65,8 @@ def test_a_program_reviews_a_queue(address: str, workspace: Workspace) -> None:
     ],
 )
 def test_what_cannot_be_done_is_reported_without_the_insides(
-    address: str, given: tuple[int, int, str], message: str
+    client: Client, given: tuple[int, int, str], message: str
 ) -> None:
-    client = Client(address, verbose=False)
     with pytest.raises(AppError, match=message) as problem:
         client.predict(*given, api_name="/decide")
     assert "Traceback" not in str(problem.value)
@@ -94,8 +100,7 @@ def test_a_request_may_leave_out_arguments_that_have_defaults(
      "[0.5, null]",
      "[1e999, 1]", f"[1{'0' * 400}, 1]", f"[1, {2**70}]", "[[1], 1]", "[true, 1]", "[" * 5000],
 )  # fmt: skip
-def test_a_crooked_place_is_refused_without_a_word_of_sql(address: str, after: str) -> None:
-    client = Client(address, verbose=False)
+def test_a_crooked_place_is_refused_without_a_word_of_sql(client: Client, after: str) -> None:
     (dataset,) = client.predict(api_name="/datasets")
     with pytest.raises(AppError, match="is not a queue position"):
         client.predict(dataset["name"], after=after, api_name="/queue")
@@ -106,9 +111,8 @@ def test_a_crooked_place_is_refused_without_a_word_of_sql(address: str, after: s
     [({"order": "p_eror"}, "no order 'p_eror'.*p_error"), ({"review": "open"}, "no review 'open'")],
 )
 def test_a_queue_that_does_not_exist_is_refused(
-    address: str, given: dict[str, str], message: str
+    client: Client, given: dict[str, str], message: str
 ) -> None:
-    client = Client(address, verbose=False)
     (dataset,) = client.predict(api_name="/datasets")
     with pytest.raises(AppError, match=message):
         client.predict(dataset["name"], **given, api_name="/queue")

@@ -24,6 +24,14 @@ def address(workspace: Workspace) -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="module")
+def unguessed(served: Workspace) -> Iterator[str]:
+    """For tests that give no wrong password: those are counted for everybody's next test."""
+    served.accounts.add("Ada", PASSWORD)
+    with serving(served, login=True) as address:
+        yield address
+
+
 def log_in(client: httpx.Client | TestClient, password: str = PASSWORD, name: str = "Ada") -> int:
     return client.post("login", data={"username": name, "password": password}).status_code
 
@@ -38,26 +46,26 @@ def guess(address: str, number: int) -> int:
     ['a{b}="x"; ', "broken; ", "päth=ü; ", 'j={"a": [1, 2]}; ', "=; ;; a=b=c; ",
      'open="never closed; '],
 )  # fmt: skip
-def test_cookies_of_other_programs_lock_nobody_out(address: str, neighbours: str) -> None:
-    with httpx.Client(base_url=address, timeout=20) as client:
+def test_cookies_of_other_programs_lock_nobody_out(unguessed: str, neighbours: str) -> None:
+    with httpx.Client(base_url=unguessed, timeout=20) as client:
         assert log_in(client) == 200
         token = client.cookies["traced_login"]
     for cookies in (f"{neighbours}traced_login={token}", f"traced_login={token}; {neighbours}"):
         header = {b"Cookie": cookies.rstrip("; ").encode("latin-1")}
-        assert httpx.get(f"{address}gradio_api/info", headers=header).status_code == 200, cookies
+        assert httpx.get(f"{unguessed}gradio_api/info", headers=header).status_code == 200, cookies
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_a_cookie_of_our_name_that_another_program_has_set(address: str, before: bool) -> None:
+def test_a_cookie_of_our_name_that_another_program_has_set(unguessed: str, before: bool) -> None:
     """For another path: a browser sends both, and which comes first nobody can tell."""
-    with httpx.Client(base_url=address, timeout=20) as client:
+    with httpx.Client(base_url=unguessed, timeout=20) as client:
         assert log_in(client) == 200
         token = client.cookies["traced_login"]
     mine, other = f"traced_login={token}", "traced_login=of somebody else"
     header = {"Cookie": f"{other}; {mine}" if before else f"{mine}; {other}"}
-    assert httpx.get(f"{address}gradio_api/info", headers=header, timeout=20).status_code == 200
-    httpx.post(f"{address}logout", headers=header, timeout=20)
-    assert httpx.get(f"{address}gradio_api/info", headers=header, timeout=20).status_code == 401
+    assert httpx.get(f"{unguessed}gradio_api/info", headers=header, timeout=20).status_code == 200
+    httpx.post(f"{unguessed}logout", headers=header, timeout=20)
+    assert httpx.get(f"{unguessed}gradio_api/info", headers=header, timeout=20).status_code == 401
 
 
 def test_guesses_in_parallel_are_counted_before_they_are_checked(
@@ -98,8 +106,8 @@ def test_a_device_cookie_serves_its_own_name_alone(address: str, workspace: Work
         assert log_in(forged) == 429
 
 
-def test_a_device_cookie_is_no_login(address: str) -> None:
-    with httpx.Client(base_url=address, timeout=20) as client:
+def test_a_device_cookie_is_no_login(unguessed: str) -> None:
+    with httpx.Client(base_url=unguessed, timeout=20) as client:
         assert log_in(client) == 200
         del client.cookies["traced_login"]
         assert client.get("gradio_api/info").status_code == 401

@@ -1,7 +1,6 @@
 """What the server hands out, and what it does not."""
 
 import io
-from collections.abc import Iterator
 
 import pytest
 from fastapi.testclient import TestClient
@@ -9,20 +8,8 @@ from PIL import Image
 
 from backend.datasets.containers import file_of
 from backend.errors import StoreError
-from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
-from tests.datasets.folders import malformed
 from traced_ui.server import create_app
-
-
-@pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A workspace that no test changes: building the pages takes longer than asking them."""
-    folder = tmp_path_factory.mktemp("served")
-    opened = Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
-    opened.jobs.import_dataset(malformed(folder / "pairs"))
-    yield opened
-    opened.store.close()
 
 
 @pytest.fixture(scope="module")
