@@ -29,7 +29,7 @@ from backend.errors import SettingsError
 from backend.settings import MODELS, load_settings
 
 if TYPE_CHECKING:
-    from backend.jobs.reports import BoostDryRun
+    from backend.jobs.reports import BoostDryRun, BoostReport
 
 #: Sizes of bags, as published.
 SIZES = [3, 5, 7]
@@ -149,14 +149,18 @@ def boost(
             report, as_json,
             f"{report.looked_at} pairs: {counted or 'none'}. {report.struck} invented phrases "
             f"removed. {report.requests} questions asked, {report.answers_kept} answered from "
-            f"before. {_calibration(report.calibrated_on)} {report.stopped}".rstrip(),
+            f"before. {_calibration(report)} {report.stopped}".rstrip(),
         )  # fmt: skip
 
 
-def _calibration(phrases: int) -> str:
-    """What the guard's rule is based on."""
-    if phrases:
-        return f"The guard was calibrated on {phrases} phrases of the dataset's captions."
+def _calibration(report: "BoostReport") -> str:
+    """What the guard's rule is based on, if it judged anything."""
+    if not {"offered", "no better", "refused by the guard"}.intersection(report.outcomes):
+        return ""
+    if report.calibrated_on:
+        return (
+            f"The guard was calibrated on {report.calibrated_on} phrases of the dataset's captions."
+        )
     return "Too few captions to calibrate the guard on: it used its default rule."
 
 
