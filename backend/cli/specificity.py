@@ -29,7 +29,7 @@ from backend.errors import SettingsError
 from backend.settings import MODELS, load_settings
 
 if TYPE_CHECKING:
-    from backend.jobs.reports import BoostDryRun
+    from backend.jobs.reports import BoostDryRun, BoostReport
 
 #: Sizes of bags, as published.
 SIZES = [3, 5, 7]
@@ -148,15 +148,18 @@ def boost(
         emit(
             report, as_json,
             f"{report.looked_at} pairs: {counted or 'none'}. {report.struck} invented phrases "
-            f"removed. {requests_summary(report)} {_calibration(report.calibrated_on)} "
-            f"{report.stopped}".rstrip(),
+            f"removed. {requests_summary(report)} {_calibration(report)} {report.stopped}".rstrip(),
         )  # fmt: skip
 
 
-def _calibration(phrases: int) -> str:
-    """The basis of the guard's rule, in a sentence."""
-    if phrases:
-        return f"The guard was calibrated on {phrases} phrases of the dataset's captions."
+def _calibration(report: "BoostReport") -> str:
+    """The basis of the guard's rule, in a sentence; "" if it judged nothing."""
+    if not {"offered", "no better", "refused by the guard"}.intersection(report.outcomes):
+        return ""
+    if report.calibrated_on:
+        return (
+            f"The guard was calibrated on {report.calibrated_on} phrases of the dataset's captions."
+        )
     return "Too few captions to calibrate the guard on: it used its default rule."
 
 

@@ -47,13 +47,14 @@ def boost(
 ) -> BoostReport:
     """Ask for richer captions of every scored pair that matches the filter, in its order.
 
-    `calibrate`: first fit the guard's rule to people's captions, unless that has been done.
+    `calibrate`: fit the guard's rule to people's captions before the first proposal is judged,
+    unless that has been done.
     Stops early, and reports it, if the budget is spent. Raises ModelUnavailable if a model is
     unreachable and NotScored if specificity has not been measured; finished work is kept.
     """
-    work = BoostWork(store, engine, filter.dataset_id, booster)
-    if calibrate:
-        work.doubts.calibrate(work.captions, progress)
+    work = BoostWork(
+        store, engine, filter.dataset_id, booster, calibrating=progress if calibrate else None
+    )
     outcomes: Counter[str] = Counter()
     done, struck, stopped = 0, 0, ""
     with store.reading() as session:
@@ -136,9 +137,18 @@ class Considered:
 
 
 class BoostWork:
-    """State shared by all pairs of one command."""
+    """State shared by all pairs of one command. `calibrating`: the progress of fitting the guard's
+    rule, which is done before the first proposal is judged; None: it is not fitted."""
 
-    def __init__(self, store: Store, engine: Engine, dataset_id: int, booster: Booster) -> None:
+    def __init__(
+        self,
+        store: Store,
+        engine: Engine,
+        dataset_id: int,
+        booster: Booster,
+        calibrating: Progress | None = None,
+    ) -> None:
+        self._calibrating = calibrating
         self.store, self.engine, self.booster = store, engine, booster
         self.dataset_id = dataset_id
         with store.reading() as session:
@@ -224,6 +234,10 @@ class BoostWork:
         sources = self.sources(row)
         captions = [text for _, text in sources]
         made = boosting.make(context.image, captions, self.booster)
+        if made.made and self._calibrating is not None:
+            # Not earlier: it takes a minute, and nobody waits that long for a wrong address.
+            self.doubts.calibrate(self.captions, self._calibrating)
+            self._calibrating = None
         outcome = made.failed[0][1] if made.failed else "nothing to blend"
         why = "; ".join(f"{kind}: {message}" for kind, _, message in made.failed)
         considered = []

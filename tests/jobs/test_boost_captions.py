@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from backend.engine.correction import boosting
 from backend.engine.correction.boosting import Booster
 from backend.engine.language_models import Budget
-from backend.errors import NotScored, SettingsError
+from backend.errors import ModelUnavailable, NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND
 from backend.lab.scenes.bags import scene_bags
@@ -252,6 +252,18 @@ def test_asking_for_richer_captions_takes_nothing_measured_away(state: Path) -> 
         with workspace.store.reading() as session:
             assert session.execute(measured).all() == before
         workspace.store.close()
+
+
+def test_a_wrong_address_is_reported_before_the_guard_is_calibrated(state: Path) -> None:
+    workspace = opened(state, corrector="vlm", corrector_url="http://127.0.0.1:9/v1")
+    stages: list[str] = []
+    with pytest.raises(ModelUnavailable):
+        workspace.jobs.boost(
+            everything(), workspace.jobs.booster(["visual"]),
+            progress=lambda done, total, stage: stages.append(stage),
+        )  # fmt: skip
+    assert "Calibrating the guard" not in stages
+    workspace.store.close()
 
 
 def invoked(state: Path, *arguments: str, **environment: str) -> Result:
