@@ -33,7 +33,7 @@ def test_the_next_batch_is_decoded_while_this_one_is_worked_on(
         return real(root, name)
 
     monkeypatch.setattr(image_batches, "open_picture", noted)
-    walk = open_ahead(tmp_path, batches)  # type: ignore[arg-type]
+    walk = open_ahead(tmp_path, batches)
     pairs, opened = next(walk)
     assert [pair.image_path for pair in pairs] == ["0.png", "1.png"]
     assert all(isinstance(image, Image.Image) for image in opened.values())
@@ -60,7 +60,7 @@ def test_what_cannot_be_opened_comes_as_a_message(tmp_path: Path) -> None:
     picture(tmp_path / "good.png")
     (tmp_path / "text.png").write_text("no picture")
     rows = [Row("good.png"), Row("text.png"), Row("gone.png"), Row("../out.png")]
-    ((_, opened),) = open_ahead(tmp_path, [rows])  # type: ignore[list-item]
+    ((_, opened),) = open_ahead(tmp_path, [rows])
     assert isinstance(opened["good.png"], Image.Image)
     assert all(isinstance(opened[name], str) for name in ("text.png", "gone.png", "../out.png"))
     assert list(open_ahead(tmp_path, [])) == []

@@ -271,7 +271,8 @@ def _varied(
     of those that may have several, as far as there is room."""
     s_of = {caption: s for s, caption in scored}
     competing = {proposer.name for proposer in PROPOSERS if proposer.all_compete}
-    several, single = [], {}
+    several: list[tuple[float, str]] = []
+    single: dict[str, tuple[float, str]] = {}
     for caption, proposer in proposals.items():
         if caption not in s_of:
             continue

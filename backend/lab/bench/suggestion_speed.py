@@ -21,7 +21,7 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.suggest import JUDGED_AHEAD, MOST_TOGETHER
+from backend.jobs.suggest import JUDGED_AHEAD, TOGETHER_IF_SMALL
 from backend.lab.bench.plain_captioner import plain
 from backend.lab.evaluation.labelled import from_scenes
 from backend.progress import Progress, no_progress
@@ -67,8 +67,8 @@ def bench_suggestions(pairs: int, progress: Progress = no_progress) -> Suggestio
         fast: list[list[Suggestion]] = []
         slow: list[list[Suggestion]] = []
         ours = theirs = 0.0
-        for first in range(0, pairs, MOST_TOGETHER):  # alternate: the machine's speed may drift
-            part = cases[first : first + MOST_TOGETHER]
+        for first in range(0, pairs, TOGETHER_IF_SMALL):  # alternate: the machine's speed may drift
+            part = cases[first : first + TOGETHER_IF_SMALL]
             progress(first, pairs, "Suggestions")
             seconds, made = _timed(scorer, part, captioner, len(part), JUDGED_AHEAD)
             ours, fast = ours + seconds, fast + made
