@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from backend.engine.correction import boosting
 from backend.engine.correction.boosting import Booster
 from backend.engine.language_models import Budget
 from backend.errors import SettingsError
+from backend.jobs.reports import BoostReport
 from backend.lab.scenes.bags import scene_bags
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.lab.scenes.renderer import render
@@ -98,23 +100,47 @@ def boosts(workspace: Workspace) -> list[suggestion_queries.SuggestionRow]:
         ]
 
 
-def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(state: Path) -> None:
+@dataclass(frozen=True)
+class Enriched:
+    """What all kinds of enrichments came to, asked for twice. `requests`: by the first and by the
+    second run. Nobody writes into `state`."""
+
+    state: Path
+    reports: tuple[BoostReport, BoostReport]
+    requests: tuple[list[Any], list[Any]]
+
+
+@pytest.fixture(scope="module")
+def enriched(scored: Path, tmp_path_factory: pytest.TempPathFactory) -> Enriched:
+    state = tmp_path_factory.mktemp("enriched") / "state"
+    shutil.copytree(scored / "state", state)
     with chat_server(rule) as served:
         workspace = opened(state, corrector="vlm", corrector_url=served.url)
-        booster = workspace.jobs.booster(["blend", "holistic"])
-        report = workspace.jobs.boost(everything(), booster)
+        booster = workspace.jobs.booster(["blend", "holistic", "visual"])
+        first = workspace.jobs.boost(everything(), booster)
         asked = len(served.asked)
-        assert report.looked_at == 2 * SCENES == sum(report.outcomes.values())
-        assert report.outcomes["offered"] > 3
-        again = workspace.jobs.boost(everything(), booster)
-        assert len(served.asked) == asked
-        assert again.outcomes == {"asked before": 2 * SCENES}
-    assert len({json.dumps(request, sort_keys=True) for request in served.asked}) == asked
+        second = workspace.jobs.boost(everything(), booster)
+    workspace.store.close()
+    return Enriched(state, (first, second), (served.asked[:asked], served.asked[asked:]))
+
+
+def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
+    enriched: Enriched, tmp_path: Path
+) -> None:
+    report, again = enriched.reports
+    assert report.looked_at == 2 * SCENES == sum(report.outcomes.values())
+    assert report.outcomes["offered"] > 3
+    assert again.outcomes == {"asked before": 2 * SCENES}
+    asked, asked_again = enriched.requests
+    assert asked_again == []
+    assert len({json.dumps(request, sort_keys=True) for request in asked}) == len(asked)
+    shutil.copytree(enriched.state, tmp_path / "state")
+    workspace = opened(tmp_path / "state")
     made = boosts(workspace)
     assert made
     for suggestion in made:
         assert suggestion.provenance is not None
-        assert suggestion.provenance["boost"] in ("blend", "holistic")
+        assert suggestion.provenance["boost"] in ("blend", "holistic", "visual")
         view = workspace.review.open_pair(suggestion.pair_id)
         assert suggestion.id not in [s.id for s in view.suggestions]  # a boost is no correction
         before, after = view.enrichments[0].icc or (None, None)
@@ -129,10 +155,8 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(state: Path) -
     workspace.store.close()
 
 
-def test_it_is_kept_what_an_enrichment_was_made_from(state: Path) -> None:
-    with chat_server(rule) as served:
-        workspace = opened(state, corrector="vlm", corrector_url=served.url)
-        workspace.jobs.boost(everything(), workspace.jobs.booster(["blend", "holistic", "visual"]))
+def test_it_is_kept_what_an_enrichment_was_made_from(enriched: Enriched) -> None:
+    workspace = opened(enriched.state)
     with workspace.store.reading() as session:
         pairs = {pair.id: pair for pair in pair_queries.iterate_pairs(session, 1)}
     kinds = set()
@@ -154,10 +178,8 @@ def test_it_is_kept_what_an_enrichment_was_made_from(state: Path) -> None:
     workspace.store.close()
 
 
-def test_the_enrichment_that_adds_most_comes_first(state: Path) -> None:
-    with chat_server(rule) as served:
-        workspace = opened(state, corrector="vlm", corrector_url=served.url)
-        workspace.jobs.boost(everything(), workspace.jobs.booster(["blend", "holistic", "visual"]))
+def test_the_enrichment_that_adds_most_comes_first(enriched: Enriched) -> None:
+    workspace = opened(enriched.state)
     by_pair: dict[int, list[suggestion_queries.SuggestionRow]] = {}
     for suggestion in boosts(workspace):
         made = suggestion.provenance
@@ -193,6 +215,8 @@ def test_the_budget_ends_the_run_and_it_goes_on(state: Path) -> None:
     assert len({json.dumps(request, sort_keys=True) for request in served.asked}) == len(
         served.asked
     )
+    kinds = {(suggestion.provenance or {}).get("boost") for suggestion in boosts(workspace)}
+    assert kinds == {"blend"}
     workspace.store.close()
 
 
