@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 pytest_plugins = [
-    "tests.fixtures.examples", "tests.fixtures.interrupting", "tests.fixtures.processor_times",
-    "tests.fixtures.shared", "tests.fixtures.stores",
+    "tests.fixtures.examples", "tests.fixtures.interrupting", "tests.fixtures.passwords",
+    "tests.fixtures.processor_times", "tests.fixtures.shared", "tests.fixtures.stores",
 ]  # fmt: skip
 
 TESTS = Path(__file__).resolve().parent

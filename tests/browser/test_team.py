@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import PASSWORD, Site, clean, new_page
+from tests.browser.conftest import PASSWORD, Site, clean, new_page, tab_of
 from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_read_ahead import wait_until_ready, wait_until_saved
 
@@ -24,7 +24,7 @@ class People(dict[str, Page]):
     def __missing__(self, name: str) -> Page:
         if name not in self._profiles:
             self._profiles[name] = self._browser.new_context()
-        page = self[name] = self._profiles[name].new_page()
+        page = self[name] = tab_of(self._profiles[name])
         log_in(page, self._site, name)
         return page
 

@@ -1,5 +1,6 @@
 """Cookies and guesses over a real port: what locks an attacker out and not the owner."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -76,6 +77,7 @@ def test_guesses_in_parallel_are_counted_before_they_are_checked(
 
     def counted(password: str, kept: str | None) -> bool:
         checked.append(password)
+        time.sleep(0.1)  # as a real hash: long enough for the others to come in between
         return check(password, kept)
 
     monkeypatch.setattr("backend.accounts.team.is_right", counted)
