@@ -131,7 +131,7 @@ class Workers:
         for batch in batches:
             if len(waiting) >= _AHEAD * len(self._names):
                 if self._takes_part:
-                    yield batch, self._here(task, batch)
+                    yield batch, self._compute(task, batch)
                     yield from self._finished(task, waiting, block=False)
                     continue
                 yield from self._finished(task, waiting)
@@ -143,7 +143,7 @@ class Workers:
                 last = next(reversed(waiting))
                 last.cancel()
                 batch = waiting.pop(last)
-                yield batch, self._here(task, batch)
+                yield batch, self._compute(task, batch)
 
     def _alone(
         self, task: Task[Q, R], batches: Iterable[Sequence[Q]]
@@ -151,7 +151,7 @@ class Workers:
         for batch, opened in open_ahead(self.root, batches):
             yield batch, task(self.engine, batch, opened)
 
-    def _here(self, task: Task[Q, R], batch: Sequence[Q]) -> R:
+    def _compute(self, task: Task[Q, R], batch: Sequence[Q]) -> R:
         return task(self.engine, batch, _opened(self.root, batch))
 
     def _submit(self, task: Task[Q, R], batch: Sequence[Q]) -> "Future[R]":
@@ -178,7 +178,7 @@ class Workers:
                     raise self._for_lack_of_memory(problem) from problem
                 log.warning("A further process ended; the job goes on without: %s", problem)
                 self._names = ()
-                result = self._here(task, batch)
+                result = self._compute(task, batch)
             yield batch, result
 
     def _for_lack_of_memory(self, problem: Exception) -> OutOfMemory:
@@ -218,7 +218,7 @@ def _opened(root: Path, batch: Sequence[HasImage]) -> Opened:
 # ---------------------------------------------------------------------- in the other processes
 
 #: What this process computes with, once it has begun.
-_here: list[tuple[Engine, Path]] = []
+_loaded: list[tuple[Engine, Path]] = []
 
 
 def _begin(
@@ -235,7 +235,7 @@ def _begin(
         os.nice(_NICENESS)
     engine = Engine(replace(settings, device=free.get()))
     engine.scorer.take_over(prepared)
-    _here.append((engine, root))
+    _loaded.append((engine, root))
 
 
 def _end_with(ended: Connection) -> None:
@@ -247,5 +247,5 @@ def _end_with(ended: Connection) -> None:
 
 
 def _work(task: Task[Q, R], batch: Sequence[Q]) -> R:
-    engine, root = _here[0]
+    engine, root = _loaded[0]
     return task(engine, batch, _opened(root, batch))

@@ -113,7 +113,7 @@ def test_a_selection_is_a_view_that_can_be_exported(made: dict[str, str], tmp_pa
     status, printed, err = invoked(made, "select", "pairs", "--dry-run")
     assert status == 0, err
     assert f"{COUNT} undecided pairs: 70 by match, 50 of them by support; 0 decided" in printed
-    assert "Lines: s ≥ 0.31, support ≥ 2." in printed
+    assert "Thresholds: s ≥ 0.31, support ≥ 2." in printed
     assert "Saved" not in printed
     status, _, err = invoked(made, "export", "pairs", str(tmp_path / "x"), "--view", "selected")
     assert status != 0, "a dry run has saved no view"

@@ -327,7 +327,7 @@ def test_captions_within_images(tmp_path: Path) -> None:
     assert sorted("no caption" in p.message for p in reader.problems) == [False, True]
     with pytest.raises(DatasetFormatError, match="--caption-from"):
         read_dataset(tmp_path, caption_from="the cards")
-    with pytest.raises(DatasetFormatError, match="no folder"):
+    with pytest.raises(DatasetFormatError, match="is not a folder"):
         read_dataset(tmp_path / "a.jpg", caption_from="metadata")
 
 

@@ -112,9 +112,9 @@ def test_captions_that_the_model_does_not_read_to_the_end_are_counted(
         folder, None, MODEL, "clip", [3], bags=bags, captions=captions
     ).notes  # fmt: skip
     expected = "2 captions are truncated by the model; their ends do not count"
-    assert [note for note in notes if "longer" in note] == [expected]
+    assert [note for note in notes if "truncated" in note] == [expected]
     notes = evaluate_dataset(folder, None, MODEL, "clip", [3], bags=bags).notes
-    assert not any("longer" in note for note in notes)
+    assert not any("truncated" in note for note in notes)
 
 
 def test_what_makes_no_sense_is_named(workspace: Workspace, folder: Path, tmp_path: Path) -> None:

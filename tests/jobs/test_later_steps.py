@@ -263,9 +263,9 @@ def test_new_captions_are_judged_by_their_first_step_where_no_more_is_read(
     far: list[bool] = []
     explore = driver.run_trajectories
 
-    def run(scorer: Any, asked: Any, exploring: Exploring) -> Any:
+    def run(scorer: Any, asked: Any, exploring: Exploring, **more: Any) -> Any:
         far.append(exploring.whole)
-        return explore(scorer, asked, exploring)
+        return explore(scorer, asked, exploring, **more)
 
     monkeypatch.setattr(judge, "run_trajectories", run)
     monkeypatch.setattr(loaded_models, "run_trajectories", run)

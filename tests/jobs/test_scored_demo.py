@@ -55,11 +55,11 @@ def test_it_was_scored_by_the_model_of_this_installation(workspace: Workspace) -
     (dataset,) = workspace.datasets()
     with workspace.store.reading() as session:
         scored = run_queries.latest_run(session, dataset.id, "score")
-        found = run_queries.find_run(session, **what_run(workspace.engine, dataset.id))
+        run = run_queries.find_run(session, **what_run(workspace.engine, dataset.id))
         specificity = run_queries.latest_run(session, dataset.id, "specificity")
     assert scored is not None
-    assert found is not None
-    assert found.id == scored.id
+    assert run is not None
+    assert run.id == scored.id
     # Measuring again finds everything measured.
     assert specificity is not None
     assert workspace.jobs.measure_specificity(dataset.id).run_id == specificity.id

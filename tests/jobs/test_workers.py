@@ -74,7 +74,7 @@ def test_two_processes_store_the_same_numbers_as_one(
     monkeypatch.setattr(suggest, "TOGETHER_IF_SMALL", 2)
     monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
     elsewhere: dict[str, Future[Any]] = {}
-    submit, here = Workers._submit, Workers._here
+    submit, compute = Workers._submit, Workers._compute
 
     def submitted(self: Workers, task: Any, batch: Sequence[Any]) -> Any:
         future = submit(self, task, batch)
@@ -83,10 +83,10 @@ def test_two_processes_store_the_same_numbers_as_one(
 
     def after_the_other(self: Workers, task: Any, batch: Sequence[Any]) -> Any:
         wait([elsewhere[name_of(task)]])  # the first batch of a stage is computed there
-        return here(self, task, batch)
+        return compute(self, task, batch)
 
     monkeypatch.setattr(Workers, "_submit", submitted)
-    monkeypatch.setattr(Workers, "_here", after_the_other)
+    monkeypatch.setattr(Workers, "_compute", after_the_other)
     results = []
     for workspace, devices in zip(workspaces, (None, Devices(("cpu", "cpu"))), strict=True):
         report = workspace.jobs.score(1, cluster=devices)
@@ -165,12 +165,18 @@ def test_the_work_of_a_process_that_nobody_asked_for_is_done_here(
     assert sorted(done) == [f"dog {number}" for number in range(9)]
 
 
+class _Loaded:
+    """As much of an engine as decides about its processes."""
+
+    parameters: int | None = 3_500_000
+    scorer = SimpleNamespace(info=SimpleNamespace(device="cpu"))
+    is_small = Engine.is_small
+
+
 def test_idle_cores_are_used_if_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
-    engine: Any = SimpleNamespace(
-        parameters=3_500_000, scorer=SimpleNamespace(info=SimpleNamespace(device="cpu"))
-    )
+    engine: Any = _Loaded()
     monkeypatch.setattr(threads, "cores", lambda: 4)
-    monkeypatch.setattr(threads, "others_load", lambda own: 0.2)
+    monkeypatch.setattr(threads, "others_load", lambda threads_of_this: 0.2)
     free = 64 * workers.MEMORY_OF_A_PROCESS
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
 
@@ -182,7 +188,7 @@ def test_idle_cores_are_used_if_that_pays(monkeypatch: pytest.MonkeyPatch) -> No
     assert processes(100_000) == 4
     assert processes(2 * workers.WORTH_A_PROCESS) == 3
     assert processes(workers.WORTH_A_PROCESS - 1) == 1
-    monkeypatch.setattr(threads, "others_load", lambda own: 2.1)  # two cores are busy
+    monkeypatch.setattr(threads, "others_load", lambda threads_of_this: 2.1)  # two cores are busy
     assert processes(100_000) == 2
     free = workers.MEMORY_OF_A_PROCESS // 2
     assert processes(100_000) == 1

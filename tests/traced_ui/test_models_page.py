@@ -51,8 +51,8 @@ def test_each_model_is_offered_with_size_and_time(
     monkeypatch.setattr("backend.jobs.model_manager.probes", lambda folder: {"fast": PROBE})
     listed = choices(workspace, 785)
     assert listed[0] == ("the dataset's own model", "")
-    # 785 pairs and the 1,570 noisy copies that the first detector is trained on.
-    assert listed[1] == ("fast · 605 MB to download · about 24 min for 785 pairs", "fast")
+    # 785 pairs and as many noisy copies that the first detector is trained on.
+    assert listed[1] == ("fast · 605 MB to download · about 16 min for 785 pairs", "fast")
     rough = next(label for label, name in listed if name == "balanced")
     assert re.search(r"813 MB to download · roughly [\d.]+ (min|h) for 785 pairs", rough)
     assert all("pairs" not in label for label, _ in choices(workspace, 0))

@@ -42,25 +42,25 @@ def beam_search(
 ) -> list[list[int]]:
     """The tokens of the best continuation of `prompt` for each image, at most `longest` in all,
     prompt included, with `end` if it ended before."""
-    found = [_Beams([list(prompt)], [0.0]) for _ in images]
+    searches = [_Beams([list(prompt)], [0.0]) for _ in images]
     live = list(range(len(images)))
     for length in range(len(prompt) + 1, longest + 1):
-        asked = [(images[i], tokens) for i in live for tokens in found[i].running]
+        asked = [(images[i], tokens) for i in live for tokens in searches[i].running]
         if not asked:
             break
         log_p = next_log_p(asked)
-        so_far = torch.tensor([found[i].log_p for i in live], device=log_p.device)
+        so_far = torch.tensor([searches[i].log_p for i in live], device=log_p.device)
         vocabulary = log_p.shape[1]
         total = (log_p.view(*so_far.shape, vocabulary) + so_far[:, :, None]).flatten(1)
         likeliest = total.topk(min(2 * beams, total.shape[1]))
         for i, values, places in zip(
             live, likeliest.values.tolist(), likeliest.indices.tolist(), strict=True
         ):
-            _advance(found[i], values, places, vocabulary, end, length == longest, beams,
+            _advance(searches[i], values, places, vocabulary, end, length == longest, beams,
                      length - len(prompt))  # fmt: skip
-        live = [i for i in live if not _is_done(found[i], beams, length - len(prompt))]
+        live = [i for i in live if not _is_done(searches[i], beams, length - len(prompt))]
     return [of_image.finished[0][1] if of_image.finished else of_image.running[0]
-            for of_image in found]  # fmt: skip
+            for of_image in searches]  # fmt: skip
 
 
 def _advance(

@@ -6,9 +6,10 @@ all images together, nothing computed twice).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-import torch
+if TYPE_CHECKING:
+    import torch
 
 #: By more tokens than any caption has.
 WHOLE = 1 << 20
@@ -95,7 +96,7 @@ class Decoding(Protocol):
         """A caption of each image, which begins with `prefix`, by beam search."""
         ...
 
-    def steps(self, asked: Sequence[tuple[int, Sequence[int]]]) -> list[torch.Tensor]:
+    def steps(self, asked: Sequence[tuple[int, Sequence[int]]]) -> "list[torch.Tensor]":
         """For each (image, tokens), log-probabilities of the token after each of them, float32
         [tokens, vocabulary]."""
         ...

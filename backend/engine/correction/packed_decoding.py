@@ -44,9 +44,12 @@ class PackedDecoding:
         if not prefixes:
             return [[] for _ in asked]
         # Without the end token, because the text continues.
-        tokens = [own[:-1] for own in self._captioner.tokens([prefix for _, prefix, _ in prefixes])]
+        tokens = [
+            sequence[:-1]
+            for sequence in self._captioner.tokens([prefix for _, prefix, _ in prefixes])
+        ]
         paths = self.session.read(
-            [(image, own) for (image, _, _), own in zip(prefixes, tokens, strict=True)]
+            [(image, sequence) for (image, _, _), sequence in zip(prefixes, tokens, strict=True)]
         )
         log_p = self.session.log_probabilities([int(path[-1]) for path in paths])
         so_far = self.session.log_likelihoods(paths)
@@ -54,9 +57,9 @@ class PackedDecoding:
         likeliest = log_p.topk(min(most, log_p.shape[1]))
         words = iter(
             self._captioner.whole_words(
-                Beginning(tuple(own), before), values, indices, not prefix, count
+                Beginning(tuple(sequence), before), values, indices, not prefix, count
             )
-            for (_, prefix, count), own, before, values, indices in zip(
+            for (_, prefix, count), sequence, before, values, indices in zip(
                 prefixes, tokens, so_far,
                 likeliest.values.tolist(), likeliest.indices.tolist(), strict=True,
             )

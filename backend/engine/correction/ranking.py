@@ -54,13 +54,14 @@ def ranked(
         return False, -round(worth, _EQUAL), words_changed(caption, text_of(suggestion))
 
     ordered = sorted(suggestions, key=key)
-    own: dict[str, list[tuple[int, int]]] = {}  # by proposer: (place of its own, index)
+    # Of each proposer: (place among its captions, index).
+    listed_by: dict[str, list[tuple[int, int]]] = {}
     for index, suggestion in enumerate(ordered):
         preference = preference_of(suggestion)
         if preference is not None and improves(suggestion):
-            own.setdefault(preference[0], []).append((preference[1], index))
+            listed_by.setdefault(preference[0], []).append((preference[1], index))
     result = list(ordered)
-    for listed in own.values():
+    for listed in listed_by.values():
         places = [index for _, index in listed]
         for place, (_, index) in zip(places, sorted(listed), strict=True):
             result[place] = ordered[index]

@@ -37,7 +37,7 @@ class TreeDecoding:
     def log_likelihoods(self, asked: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
         sequences = self._tokens([request.captions for _, request in asked])
         return self._read(
-            [(image, own) for (image, _), own in zip(asked, sequences, strict=True)]
+            [(image, sequence) for (image, _), sequence in zip(asked, sequences, strict=True)]
         )  # fmt: skip
 
     def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
@@ -110,5 +110,7 @@ class TreeDecoding:
 
     def _tokens(self, captions: Sequence[Sequence[str]]) -> list[list[list[int]]]:
         """Of several lists of captions, in one call of the tokenizer."""
-        tokens = iter(self._captioner.tokens([caption for own in captions for caption in own]))
-        return [[next(tokens) for _ in own] for own in captions]
+        tokens = iter(
+            self._captioner.tokens([caption for of_image in captions for caption in of_image])
+        )
+        return [[next(tokens) for _ in of_image] for of_image in captions]

@@ -111,7 +111,7 @@ def measure_adopting(
     before = [wait for at, wait in given if at < began] or [0.0]
     waits = [wait for at, wait in given if at >= began] or [0.0]
     return Adopting(
-        len(ids), switched[0] if switched else whole, whole, len(waits),
+        len(ids), min([*switched, whole]), whole, len(waits),
         float(np.median(waits)), max(waits), float(np.median(before)), max(before),
         pages.count, pages.mixed(),
     )  # fmt: skip

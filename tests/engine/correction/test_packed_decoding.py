@@ -56,13 +56,17 @@ def test_every_step_is_that_of_transformers(captioner: Captioner) -> None:
     memories = captioner.encode([image for image, _ in PAIRS])
     packed, slow = captioner.decoding(memories), PlainDecoding(plain(captioner), memories)
     assert isinstance(packed, PackedDecoding)
-    tokens = [(image, own) for image, own in zip(
+    tokens = [(image, sequence) for image, sequence in zip(
         [image for image, _ in ASKED], captioner.tokens([text for _, text in ASKED]), strict=True
     )]  # fmt: skip
-    for asked in ([(i, own[:3]) for i, own in tokens[:2]], tokens[:4], tokens[::-1]):
+    for asked in ([(i, sequence[:3]) for i, sequence in tokens[:2]], tokens[:4], tokens[::-1]):
         for fast, expected in zip(packed.steps(asked), slow.steps(asked), strict=True):
             torch.testing.assert_close(fast, expected, atol=1e-4, rtol=0)
-    distinct = {(image, tuple(own[:n])) for image, own in tokens for n in range(1, len(own) + 1)}
+    distinct = {
+        (image, tuple(sequence[:n]))
+        for image, sequence in tokens
+        for n in range(1, len(sequence) + 1)
+    }
     assert packed.session.computed == len(distinct), "no prefix is computed twice"
 
 

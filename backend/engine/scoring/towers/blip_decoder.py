@@ -255,8 +255,8 @@ class DecoderSession:
         rows = np.where(is_row, starts[:, None] + steps, starts[:, None])
         seen = []
         for start, count in zip(starts.tolist(), counts.tolist(), strict=True):
-            own = slots[start : start + count]
-            paths = self.tree.path[own][:, : int(self.tree.depth[own].max()) + 1]
+            inserted = slots[start : start + count]
+            paths = self.tree.path[inserted][:, : int(self.tree.depth[inserted].max()) + 1]
             of_row, columns = np.nonzero(paths >= 0)
             keys, places = np.unique(paths[of_row, columns], return_inverse=True)
             seen.append((keys, of_row, places.reshape(-1)))
