@@ -16,7 +16,7 @@ from backend.engine.correction.decoding import (
     Ranked,
     search_likeliest,
 )
-from backend.engine.correction.tree_decoding import TreeDecoding
+from backend.engine.correction.tree_decoding import TreeDecoding, tokens_of
 from backend.engine.scoring.towers.blip_decoder import BlipDecoder, DecoderSession
 
 if TYPE_CHECKING:
@@ -67,12 +67,13 @@ class PackedDecoding:
         return [[next(words) for _ in request.prefixes] for _, request in asked]
 
     def log_likelihoods(self, asked: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
-        sequences = iter(self._captioner.tokens([c for _, a in asked for c in a.captions]))
-        return self._read([(image, [next(sequences) for _ in a.captions]) for image, a in asked])
+        sequences = tokens_of(self._captioner, [request.captions for _, request in asked])
+        return self._read(
+            [(image, sequence) for (image, _), sequence in zip(asked, sequences, strict=True)]
+        )
 
     def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
-        tokens = iter(self._captioner.tokens([c for _, a in asked for c in a.captions]))
-        sequences = [[next(tokens) for _ in a.captions] for _, a in asked]
+        sequences = tokens_of(self._captioner, [request.captions for _, request in asked])
         return search_likeliest(asked, sequences, self._read, _STRIDE)
 
     def describe(

@@ -35,13 +35,13 @@ class TreeDecoding:
         return [self._next_words(image, request) for image, request in asked]
 
     def log_likelihoods(self, asked: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
-        sequences = self._tokens([request.captions for _, request in asked])
+        sequences = tokens_of(self._captioner, [request.captions for _, request in asked])
         return self._read(
             [(image, sequence) for (image, _), sequence in zip(asked, sequences, strict=True)]
         )  # fmt: skip
 
     def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
-        sequences = self._tokens([request.captions for _, request in asked])
+        sequences = tokens_of(self._captioner, [request.captions for _, request in asked])
         # To their end, because each call reads them from their beginning.
         return search_likeliest(asked, sequences, self._read, WHOLE)
 
@@ -108,9 +108,8 @@ class TreeDecoding:
             values.append([so_far + end for so_far, end in zip(before, ends, strict=True)])
         return values
 
-    def _tokens(self, captions: Sequence[Sequence[str]]) -> list[list[list[int]]]:
-        """Of several lists of captions, in one call of the tokenizer."""
-        tokens = iter(
-            self._captioner.tokens([caption for of_image in captions for caption in of_image])
-        )
-        return [[next(tokens) for _ in of_image] for of_image in captions]
+
+def tokens_of(captioner: "Captioner", captions: Sequence[Sequence[str]]) -> list[list[list[int]]]:
+    """The tokens of several lists of captions, in one call of the tokenizer."""
+    tokens = iter(captioner.tokens([caption for of_image in captions for caption in of_image]))
+    return [[next(tokens) for _ in of_image] for of_image in captions]
