@@ -42,9 +42,12 @@ def test_without_labels_errors_are_found_better_than_by_s_0(world: World, cold: 
 def test_probabilities_know_about_how_much_is_wrong(world: World, cold: ColdStart) -> None:
     few = World(240, wrong_share=0.1, seed=5)
     p_many = cold.p_error.mean()
-    p_few = cold_start(few.captions, few.trajectories, few.score).p_error.mean()
-    assert p_few < p_many
+    other = cold_start(few.captions, few.trajectories, few.score)
+    assert other.p_error.mean() < p_many
     assert abs(p_many - world.wrong.mean()) < 0.2
+    # What is reported is what the pages show: fewer errors, a smaller share.
+    shares = [start.report["estimated_share_wrong"] for start in (other, cold)]
+    assert shares == pytest.approx([other.p_error.mean(), p_many], abs=1e-3)
 
 
 def test_the_classifier_judges_new_captions_and_can_be_stored(cold: ColdStart) -> None:
