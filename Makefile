@@ -14,13 +14,19 @@ export GRADIO_ANALYTICS_ENABLED := False
 export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: run quick test coverage bench check docs lavis install install-dev system-packages models demo screenshots clean
+.PHONY: run quick test tests coverage bench check lint types docs lavis install install-dev system-packages models demo screenshots clean
 
 run: install
 	$(BIN)/python app.py serve --port $(PORT)
 
-test: install-dev system-packages check
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n logical --maxprocesses 4 \
+# The type checker runs beside the tests: it needs one core and two minutes.
+test: install-dev system-packages lint
+	$(MAKE) --jobs 2 types tests
+
+# One process more than cores, at least three: tests of pages wait for a server and a browser.
+WORKERS := $(shell $(PYTHON) -c "import os; print(min(6, max(2, os.cpu_count() or 2) + 1))")
+tests: install-dev
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n $(WORKERS) \
 		--dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 coverage: install-dev
@@ -33,9 +39,13 @@ quick: install-dev
 bench: install
 	$(BIN)/python app.py bench
 
-check: install-dev
+check: lint types
+
+lint: install-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+
+types: install-dev
 	rm -f traced_ui/*.pyi
 	$(BIN)/mypy .
 

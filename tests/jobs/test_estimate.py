@@ -17,18 +17,21 @@ from db.queries import runs as run_queries
 from tests.datasets.folders import image_folder
 from tests.lab.scenes.other_pictures import generated
 
+#: More than an estimate measures.
+PAIRS = 28
+
 
 def opened(folder: Path) -> Workspace:
     return Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
 
 
 def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
-    demo.write(tmp_path / "pairs", 60, 4, 96, seed=3)
+    demo.write(tmp_path / "pairs", PAIRS, 4, 96, seed=3)
     workspace = opened(tmp_path)
     dataset = workspace.find_or_import(str(tmp_path / "pairs"))
     planned = workspace.jobs.estimate(dataset)
-    assert (planned.pairs, planned.measured) == (60, 20)
-    assert planned.copies == copies_of(60) == 180
+    assert (planned.pairs, planned.measured) == (PAIRS, 20)
+    assert planned.copies == copies_of(PAIRS)
     with workspace.store.reading() as session:
         assert run_queries.latest_run(session, dataset, "score") is None  # nothing was stored
     assert planned.suggestions > 0
@@ -38,7 +41,7 @@ def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
     left = [tick for tick in ticks if isinstance(tick, StageMessage)]
     assert left == ticks
     assert all(tick.seconds_left is not None and not tick.is_least for tick in left)
-    usual = round(USUAL_SHARE * 60) / planned.suggestions
+    usual = round(USUAL_SHARE * PAIRS) / planned.suggestions
     others = planned.seconds - planned.suggestions_seconds
     assert left[0].seconds_left == pytest.approx(others + usual * planned.suggestions_seconds)
     assert left[-1].seconds_left == 0

@@ -39,7 +39,7 @@ def test_the_fast_way_goes_where_the_plain_way_goes(
     scorer: DualEncoder, exploring: Exploring
 ) -> None:
     states = encode(scorer, random_pixels(scorer, 2))
-    captions = [Caption.parse(text) for text in make_captions(2, (4, 5))]
+    captions = [Caption.parse(text) for text in make_captions(2, (3, 4))]
     asked = list(zip(states, captions, strict=True))
     plain = ReferenceSession(scorer)  # type: ignore[arg-type]
     slow = dict(run_trajectories(scorer, asked, exploring, session=plain))

@@ -29,6 +29,7 @@ from backend.settings import MODELS
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 from tests.engine.detection.made_trajectories import COLOURS, NOUNS, World, trajectory
+from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
 PLAN = Plan(scorers=("clip",), noises=("fine-grained",), seeds=1, pairs=60, device="cpu")
 

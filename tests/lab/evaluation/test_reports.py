@@ -18,6 +18,7 @@ from backend.lab.evaluation.result_tables import markdown
 from backend.lab.noisy_dataset import add_noise
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
+from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
 PLAN = Plan(scorers=("clip",), noises=("fine-grained",), seeds=1, pairs=60, device="cpu")
 
