@@ -19,6 +19,7 @@ from backend.lab.scenes import demo
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import classifiers, pairs, rankings, runs
+from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
 #: Pairs that are scored at first; the others come later.
 FIRST, ALL = 20, 26
