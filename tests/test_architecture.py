@@ -24,7 +24,8 @@ LEVELS = [
 ]
 #: Modules beside the levels that anybody may import.
 COMMON = {
-    "bound", "bundled", "settings", "store", "errors", "verdicts", "progress", "version",
+    "bound", "bundled", "settings", "store", "errors", "templating", "verdicts", "progress",
+    "version",
 }  # fmt: skip
 #: Inside the engine: as above.
 ENGINE_LEVELS = [
