@@ -300,7 +300,7 @@ def export(
     """Write the cleaned dataset, corrections applied, with a card that says what was removed."""
     from backend.datasets.hub_upload import look_up, push
     from backend.jobs.reports import ExportChoice, TwoStage
-    from backend.review.selection import read_ids
+    from backend.review.pair_selection import read_ids
 
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))

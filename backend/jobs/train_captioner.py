@@ -40,7 +40,7 @@ from backend.engine.specificity.bags import (
     nearest,
     unit,
 )
-from backend.engine.specificity.reference import cider_d, distinct_words, words_of
+from backend.engine.specificity.caption_metrics import cider_d, distinct_words, words_of
 from backend.engine.specificity.retrieval import USUAL_SCALE, recall_among_random, recall_at_1
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError, TrainingError
 from backend.jobs.export_dataset import check_choice, remaining

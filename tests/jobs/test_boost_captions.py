@@ -17,7 +17,7 @@ from backend.engine.language_models import Budget
 from backend.errors import ModelUnavailable, NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND
-from backend.lab.scenes.bags import scene_bags
+from backend.lab.scenes.labelled_bags import scene_bags
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.lab.scenes.renderer import render
 from backend.review.queue_form import cleaned, from_fields

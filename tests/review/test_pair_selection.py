@@ -9,7 +9,7 @@ import pytest
 
 from backend.errors import ExportError, SettingsError
 from backend.jobs.reports import ExportChoice, JobView
-from backend.review.selection import read_ids
+from backend.review.pair_selection import read_ids
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
