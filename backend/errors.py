@@ -109,12 +109,12 @@ class Unreadable(TracedError):
 
 
 class BudgetSpent(TracedError):
-    title = "The budget is spent"
+    title = "The budget is exhausted"
     exit_status = 4
 
 
 class TrainingError(TracedError):
-    title = "This cannot be trained"
+    title = "Training is not possible"
     exit_status = 5
 
 
@@ -144,7 +144,7 @@ class OutOfMemory(TracedError):
 
 
 class PortInUse(TracedError):
-    title = "The app cannot be served there"
+    title = "The app cannot listen there"
     exit_status = 10
 
 

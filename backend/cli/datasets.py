@@ -361,6 +361,6 @@ def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
     existing = f", which has {files} already" if hub.exists else ""
     question = f"Upload {pairs} pairs with their images to {hub.url} ({what}){existing}?"
     if not sys.stdin.isatty():
-        raise SettingsError(f"{question} There is no terminal to answer from: pass --yes.")
+        raise SettingsError(f"{question} Cannot ask without a terminal: pass --yes.")
     if not typer.confirm(question, err=True):
         raise SettingsError("Nothing was written, and nothing uploaded.")

@@ -249,10 +249,11 @@ def _checked_counts(
         )
     counts = count(store, dataset_id, choice)
     if not counts.total and choice.only is not None:
-        raise ExportError(f"These select no pair of the dataset: {choice.only.words}.")
+        raise ExportError(f"No pair of the dataset matches: {choice.only.words}.")
     if not counts.kept:
         raise ExportError(
-            "These choices would leave nothing. Raise the threshold, or keep more verdicts."
+            "With these choices, nothing would be exported. Raise the threshold, or keep more "
+            "verdicts."
         )
     return counts
 
@@ -394,7 +395,7 @@ def _check_images(store: Store, out: Path) -> None:
                 continue
             if pair_queries.has_images_below(session, dataset.id, folder):
                 raise ExportError(
-                    f"The images of the dataset '{dataset.name}' are in {out}. Choose another "
+                    f"{out} contains the images of the dataset '{dataset.name}'. Choose another "
                     "folder. Nothing was written."
                 )
 
