@@ -79,7 +79,7 @@ def everything() -> QueueFilter:
 
 
 def rule(body: dict[str, Any]) -> tuple[int, str]:
-    """Blend: the longest caption; Visual: something nobody sees; Holistic: the trusted one."""
+    """Blend: the longest caption; Visual: an invention; Holistic: the trusted one."""
     content = body["messages"][1]["content"]
     text = content if isinstance(content, str) else content[-1]["text"]
     captions = re.findall(r"<caption>(.*?)</caption>", text)

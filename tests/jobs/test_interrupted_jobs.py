@@ -1,4 +1,4 @@
-"""A program that ends with jobs under way: the next one says so and goes on with them."""
+"""A program that ends with jobs under way: the next one reports them and resumes them."""
 
 import socket
 import threading

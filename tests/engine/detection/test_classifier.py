@@ -166,7 +166,7 @@ def test_s_0_alone_wins_where_it_is_all_there_is() -> None:
 
 
 def test_a_model_never_turns_a_sign_round() -> None:
-    """A column that theory knows, trained on labels that contradict it, is not used against it."""
+    """A column of known sign, trained on labels that contradict it, is not used against it."""
     features, _ = table(400)
     column = NAMES.index("largest deletion gain")
     labels = (features[:, column] < 0).astype(np.int64)
