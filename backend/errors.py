@@ -109,12 +109,12 @@ class Unreadable(TracedError):
 
 
 class BudgetSpent(TracedError):
-    title = "The budget is spent"
+    title = "The budget is exhausted"
     exit_status = 4
 
 
 class TrainingError(TracedError):
-    title = "This cannot be trained"
+    title = "Training is not possible"
     exit_status = 5
 
 
@@ -144,7 +144,7 @@ class OutOfMemory(TracedError):
 
 
 class PortInUse(TracedError):
-    title = "The app cannot be served there"
+    title = "The app cannot listen there"
     exit_status = 10
 
 
@@ -155,19 +155,19 @@ class SettingsError(TracedError):
 
 #: Exit status after Ctrl-C, as in shells.
 INTERRUPTED = 130
-#: All exit statuses of the command line; `--help` shows this table.
+#: All exit statuses of the command line, for `--help` and `docs/reference.md`.
 EXIT_STATUSES = {
-    0: "done",
+    0: "success",
     1: "unexpected error; from doctor: a check failed",
-    2: "wrong usage or setting",
-    3: "dataset or image",
-    4: "model, its answer, or the budget for it",
-    5: "training",
-    6: "export",
-    7: "database",
-    8: "not found",
+    2: "invalid argument, option or setting",
+    3: "a dataset, one of its rows or an image cannot be used, or scores are missing",
+    4: "a model is missing, unsuitable or gave no usable answer, or its budget is exhausted",
+    5: "training failed",
+    6: "the export could not be written",
+    7: "the database cannot be used",
+    8: "no such pair, model, classifier or other item",
     9: "someone else decided the pair in the meantime",
-    10: "the port is in use, or the address is not this machine's",
+    10: "the app cannot listen on this address or port",
     12: "out of memory",
     INTERRUPTED: "interrupted (Ctrl-C)",
 }

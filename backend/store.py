@@ -17,7 +17,7 @@ import db
 from backend.errors import NotFound, SettingsError, StoreError, TracedError, VerdictConflict
 from db import errors as db_errors
 from db.backup import backup
-from db.queries import settings as setting_queries
+from db.queries import database_settings as setting_queries
 
 _TRANSLATIONS: list[tuple[type[Exception], type[TracedError]]] = [
     (db_errors.StoreProblem, StoreError),

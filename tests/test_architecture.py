@@ -24,7 +24,8 @@ LEVELS = [
 ]
 #: Modules beside the levels that anybody may import.
 COMMON = {
-    "bound", "bundled", "settings", "store", "errors", "verdicts", "progress", "version",
+    "bound", "bundled", "settings", "store", "errors", "templating", "verdicts", "progress",
+    "version",
 }  # fmt: skip
 #: Inside the engine: as above.
 ENGINE_LEVELS = [
@@ -41,16 +42,16 @@ STORE_USERS = (
 )  # fmt: skip
 #: … except what holds no SQL: who is an author, what a verdict says, what process is running.
 WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes")
-#: File names that stand in several folders because they are one thing on several levels: its
-#: queries, what is done with it, its page and its commands.
+#: File names that occur in several folders because they are one thing on several levels: its
+#: queries, the operations on it, its page, its commands and its evaluation.
 ONE_THING_ON_SEVERAL_LEVELS = {
-    "bags", "classifiers", "clipcap", "curators", "datasets", "errors", "expectations", "icc",
+    "bags", "boosting", "classifiers", "curators", "datasets", "errors", "expectations", "icc",
     "jobs", "manage_datasets", "near_duplicates", "picture_map", "picture_quality", "plane",
-    "queue", "reasons", "retrain", "review", "specificity", "suggestions", "support", "team",
-    "train_captioner", "verdicts",
+    "queue", "reasons", "retrain", "review", "selection", "specificity", "suggestions",
+    "support", "team", "train_captioner", "verdicts",
 }  # fmt: skip
-#: So many other names may stand twice: a reader who sees one must not have to ask which.
-MOST_NAMES_TWICE = 8
+#: How many other names may occur twice: a reader who sees one must not have to ask which.
+MOST_NAMES_TWICE = 1
 #: Folders of tests that mirror no folder: they test the whole.
 TESTS_OF_THE_WHOLE = {"browser", "docs", "faults", "hostile", "packaging"}
 

@@ -8,9 +8,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
+from backend.templating import template_environment
 from traced_ui.markup import many, number, percent
 
 FOLDER = Path(__file__).with_name("templates")
@@ -46,10 +47,7 @@ def render_page(name: str, /, **values: Any) -> str:
 @cache
 def environment() -> Environment:
     """The Jinja environment, with the templates' filters."""
-    made = Environment(
-        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, auto_reload=False,
-    )  # fmt: skip
+    made = template_environment(FOLDER)
     made.filters.update(
         number=number, percent=percent, many=many, picture=picture_source, signed=_signed,
         width=_width,

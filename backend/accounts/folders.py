@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from backend.datasets.hub import PREFIX as HUB_PREFIX
+from backend.datasets.hub_datasets import PREFIX as HUB_PREFIX
 from backend.datasets.typed_path import typed_path
 from backend.errors import UnsafePath
 

@@ -17,9 +17,9 @@ from db.column_types import now
 from db.models import ROLES
 from db.queries import claims as claim_queries
 from db.queries import curators as curator_queries
+from db.queries import database_settings as setting_queries
 from db.queries import datasets as dataset_queries
 from db.queries import opinions as opinion_queries
-from db.queries import settings as setting_queries
 from db.queries.curators import CuratorRow
 from db.queries.queue import QueueFilter
 

@@ -228,7 +228,7 @@ def distillation_summary(report: "DistillationReport") -> str:
     if report.teacher is not None:
         rows.append(line("teacher", report.teacher))
     return "\n".join(
-        [f"Learnt from {report.examples} examples ({report.from_teacher} of the teacher's), loss "
+        [f"Trained on {report.examples} examples ({report.from_teacher} of the teacher's), loss "
          f"{report.losses[0]:.3f} to {report.losses[-1]:.3f}. On {report.held_out} held out:",
          *rows, f"Use it: --vlm {report.model}"]
     )  # fmt: skip

@@ -300,7 +300,7 @@ def export(
     """Write the cleaned dataset, corrections applied, with a card that says what was removed."""
     from backend.datasets.hub_upload import look_up, push
     from backend.jobs.reports import ExportChoice, TwoStage
-    from backend.review.selection import read_ids
+    from backend.review.pair_selection import read_ids
 
     with reported(as_json):
         workspace = open_workspace(load_settings({"database": db}))
@@ -361,6 +361,6 @@ def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
     existing = f", which has {files} already" if hub.exists else ""
     question = f"Upload {pairs} pairs with their images to {hub.url} ({what}){existing}?"
     if not sys.stdin.isatty():
-        raise SettingsError(f"{question} There is no terminal to answer from: pass --yes.")
+        raise SettingsError(f"{question} Cannot ask without a terminal: pass --yes.")
     if not typer.confirm(question, err=True):
         raise SettingsError("Nothing was written, and nothing uploaded.")

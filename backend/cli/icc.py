@@ -81,7 +81,7 @@ def icc(
     Stop it at any time: the same command resumes where it stopped.
     """
     with reported(as_json):
-        from backend.engine.concreteness.making.loading import load_parts
+        from backend.engine.concreteness.making.components import load_parts
         from backend.engine.concreteness.making.pipeline import choose_to_rate, make, read_ratings
 
         if (labelled is None) == (to_rate is None):

@@ -96,8 +96,9 @@ def delete(
         going = workspace.what_goes(dataset_id)
         losses = (
             f"'{going.name}': {going.pairs:,} pairs with their scores ({going.scored:,}) and "
-            f"suggestions go. {going.reviewed:,} pairs have a verdict; all {going.acts:,} acts are "
-            f"kept in a file. The images in {going.root} stay."
+            f"suggestions will be deleted. {going.reviewed:,} pairs have a verdict; all "
+            f"{going.acts:,} recorded actions are saved to a file. The images in {going.root} are "
+            "kept."
         )
         if yes:
             console.print(escape(losses), soft_wrap=True)

@@ -28,6 +28,6 @@ def map_(
         emit(
             report,
             as_json,
-            f"{report.pictures:,} pictures ({report.pairs:,} pairs) have a place on the map."
-            f"{without} Look at it on the Map page.",
+            f"{report.pictures:,} pictures ({report.pairs:,} pairs) are on the map."
+            f"{without} See the Map page.",
         )

@@ -34,7 +34,7 @@ def quality(
         emit(
             report,
             as_json,
-            f"{report.measured:,} pictures looked at now.{unreadable} Of {report.pairs:,} pairs: "
+            f"{report.measured:,} pictures checked now.{unreadable} Of {report.pairs:,} pairs: "
             + (", ".join(lines) or "nothing was found")
             + ".",
         )

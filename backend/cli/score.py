@@ -219,7 +219,7 @@ def progress_(
         summary = f"{view.reviewed} of {view.total} reviewed, {view.errors_found} were errors. "
         if view.remaining is None:
             summary += (
-                "How many errors remain is unknown: decide some pairs in the order 'random audit' "
+                "How many errors remain is unknown: review some pairs in the order 'random audit' "
                 "to estimate it."
             )
         else:
@@ -270,8 +270,8 @@ def score_summary(result: ScoreResult, out: Path | None) -> str:
     if result.trajectories != ALL:
         lines.append(
             f"Trajectories: {result.trajectories}. Every pair has its first step, which the "
-            f"ranking needs; {result.completed:,} were made whole now, others are when they are "
-            "opened, or by --trajectories all."
+            f"ranking needs; {result.completed:,} were completed now; the others are completed "
+            "when they are opened, or with --trajectories all."
         )
     if result.support is not None:
         lines.append(support_summary(result.support))

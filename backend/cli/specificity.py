@@ -72,7 +72,7 @@ def bags(
         text = f"Bags of {report.pictures} pictures: {counted}. Written to {report.out}."
         if report.struck:
             text += f" {report.struck} were struck."
-        emit(report, as_json, text + f" Look at them: {report.out / 'bags.html'}")
+        emit(report, as_json, text + f" Contact sheet: {report.out / 'bags.html'}")
 
 
 def boost(

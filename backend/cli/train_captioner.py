@@ -32,7 +32,7 @@ def captioner(
                      "one trained by this command."),
     ] = None,
     epochs: Annotated[
-        float, typer.Option(help="How often each caption is learnt by maximum likelihood.")
+        float, typer.Option(help="Epochs of maximum-likelihood training.")
     ] = 10.0,
     batch: Annotated[int, typer.Option(min=1, help="Captions per step.")] = 40,
     learning_rate: Annotated[float, typer.Option(help="Of maximum likelihood.")] = 2e-5,
@@ -62,7 +62,7 @@ def captioner(
     ] = None,
     held_out: Annotated[float, typer.Option(help="Share of the pictures to measure on.")] = 0.1,
     compare: Annotated[
-        bool, typer.Option(help="Also train on the raw dataset, to see what cleaning was worth.")
+        bool, typer.Option(help="Also train on the raw dataset, to measure the effect of cleaning.")
     ] = True,
     drop_above: Annotated[
         float | None,
@@ -73,7 +73,7 @@ def captioner(
                                               "not been reviewed.")
     ] = False,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Accept a judge that also rewards.")
+        bool, typer.Option("--anyway", help="Allow the rewarding model to be the judge.")
     ] = False,
     seed: Annotated[int, typer.Option()] = 0,
     db: DATABASE = None,

@@ -125,7 +125,7 @@ def _check_target(out: Path, overwrite: bool) -> None:
     if not out.exists():
         return
     if any(out.iterdir()) and not (out / MARK).is_file():
-        raise ExportError(f"{out} holds other files. Choose an empty or a new folder.")
+        raise ExportError(f"{out} contains other files. Choose an empty or a new folder.")
     if (out / MARK).is_file() and not overwrite:
         raise ExportError(f"{out} holds an earlier export. Choose another folder, or overwrite it.")
     if (out / MARK).is_file():

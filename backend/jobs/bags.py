@@ -5,13 +5,10 @@ only the contact sheet opens images.
 """
 
 import csv
-from base64 import b64encode
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment
 
 from backend.datasets.formulas import no_formula
 from backend.datasets.text_files import text_of
@@ -25,7 +22,8 @@ from backend.engine.specificity.bags import (
     unit,
 )
 from backend.engine.specificity.published import file_name, write_bags
-from backend.errors import DatasetError, ExportError, ImageError, SettingsError, UnsafePath
+from backend.errors import DatasetError, ExportError, SettingsError
+from backend.jobs.bags_sheet import Picture, contact_sheet
 from backend.jobs.reports import BagsReport
 from backend.jobs.specificity import picture_vectors, texts_of
 from backend.loaded_models import Engine
@@ -34,16 +32,6 @@ from backend.store import Store
 from db.queries import pairs as pair_queries
 
 _BATCH = 1000
-_SIDE = 160
-
-
-@dataclass
-class _Picture:
-    """A picture with its captions. `id`: the id of its first pair."""
-
-    id: str
-    pair: int
-    captions: list[str]
 
 
 def make_bags(
@@ -97,7 +85,7 @@ def make_bags(
         _write_csv(out / "bags.csv", made, ids)
         first = {row: pictures[names[row]] for bags in made.values() for bag in bags
                  for row in bag.members}  # fmt: skip
-        (out / "bags.html").write_text(_sheet(made, first, thumbnail), encoding="utf-8")
+        (out / "bags.html").write_text(contact_sheet(made, first, thumbnail), encoding="utf-8")
     except OSError as problem:
         raise ExportError(f"{out} cannot be written: {problem.strerror or problem}.") from problem
     return BagsReport(
@@ -106,16 +94,16 @@ def make_bags(
     )  # fmt: skip
 
 
-def _pictures(store: Store, dataset_id: int) -> dict[str, _Picture]:
-    by_path: dict[str, _Picture] = {}
+def _pictures(store: Store, dataset_id: int) -> dict[str, Picture]:
+    by_path: dict[str, Picture] = {}
     with store.reading() as session:
         for pair in pair_queries.iterate_pairs(session, dataset_id):
-            picture = by_path.setdefault(pair.image_path, _Picture(pair.external_id, pair.id, []))
+            picture = by_path.setdefault(pair.image_path, Picture(pair.external_id, pair.id, []))
             picture.captions.append(pair.caption)
     return by_path
 
 
-def _means(engine: Engine, pictures: Sequence[_Picture], progress: Progress) -> np.ndarray:
+def _means(engine: Engine, pictures: Sequence[Picture], progress: Progress) -> np.ndarray:
     """The mean vector of each picture's captions, shape [pictures, d]."""
     owners = [row for row, picture in enumerate(pictures) for _ in picture.captions]
     captions = [text for picture in pictures for text in picture.captions]
@@ -145,72 +133,3 @@ def _write_csv(path: Path, made: dict[int, list[Bag]], ids: Sequence[str]) -> No
             for number, bag in enumerate(bags, 1):
                 for place, row in enumerate(bag.members):
                     writer.writerow([size, number, f"{bag.alpha:.4f}", place, no_formula(ids[row])])
-
-
-_SHEET = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Bags of similar pictures</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<style>
-body { font: 15px/1.4 system-ui, sans-serif; margin: 20px; color: #1c2733; }
-.bag { border: 1px solid #c5ccd4; border-radius: 8px; padding: 8px 10px; margin: 8px 0; }
-.bag:has(input:checked) { opacity: .45; }
-.row { display: flex; flex-wrap: wrap; gap: 10px; }
-figure { margin: 0; width: 160px; } img { width: 160px; height: 120px; object-fit: contain;
-background: #eef1f4; } figcaption { font-size: 13px; overflow-wrap: anywhere; }
-label { font-variant-numeric: tabular-nums; } textarea { width: 100%; min-height: 90px; }
-</style></head><body>
-<h1>Bags of similar pictures</h1>
-<p>A caption should tell the pictures of a bag apart. Strike bags in which none could: frames of one
-video, pictures of the same thing. Save the list below as a file and run again with
-<code>--strike FILE</code>.</p>
-<textarea id="struck" readonly aria-label="Struck bags, one id per line"></textarea>
-{% for size, bags in made.items() %}<h2>{{ size }} pictures: {{ bags|length }} bags</h2>
-{% for bag in bags %}<div class="bag"><label><input type="checkbox" value="{{ bag.id }}">
-strike · alpha {{ "%.3f"|format(bag.alpha) }}</label><div class="row">
-{% for one in bag.pictures %}<figure>{% if one.source %}<img loading="lazy" alt=""
-src="{{ one.source }}">{% endif %}
-<figcaption><b dir="auto">{{ one.id }}</b><br><span dir="auto">{{ one.caption }}</span></figcaption>
-</figure>{% endfor %}</div></div>
-{% endfor %}{% endfor %}
-<script>
-const list = document.getElementById("struck");
-document.addEventListener("change", () => {
-  const ids = [...document.querySelectorAll("input:checked")].map((box) => box.value);
-  list.value = [...new Set(ids)].join("\\n");
-});
-</script></body></html>
-"""
-
-
-def _sheet(
-    made: dict[int, list[Bag]],
-    pictures: dict[int, _Picture],
-    thumbnail: Callable[[int, int], bytes] | None,
-) -> str:
-    """The bags as a self-contained page with embedded pictures."""
-
-    def source(pair: int) -> str:
-        if thumbnail is None:
-            return ""
-        try:
-            return "data:image/jpeg;base64," + b64encode(thumbnail(pair, _SIDE)).decode("ascii")
-        except (ImageError, UnsafePath, OSError):  # a missing picture leaves its place empty
-            return ""
-
-    sources = {row: source(picture.pair) for row, picture in pictures.items()}
-    shown = {
-        size: [
-            {
-                "id": pictures[bag.members[0]].id,
-                "alpha": bag.alpha,
-                "pictures": [
-                    {"id": pictures[row].id, "caption": pictures[row].captions[0][:200],
-                     "source": sources[row]}
-                    for row in bag.members
-                ],
-            }
-            for bag in bags
-        ]
-        for size, bags in made.items()
-    }  # fmt: skip
-    return Environment(autoescape=True).from_string(_SHEET).render(made=shown)

@@ -19,10 +19,10 @@ from backend.jobs.stored_trajectories import exploring_of
 from backend.loaded_models import Engine
 from backend.settings import Settings
 from backend.store import Store
+from db.queries import database_settings as setting_queries
 from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
-from db.queries import settings as setting_queries
 
 #: Settings that a dataset remembers. The first group belongs to the model: another model has its
 #: own.

@@ -72,9 +72,11 @@ def distill(
     accepted corrections, SettingsError for options that do not go together.
     """
     if mode == "reasoning":
-        raise SettingsError("The student learns answers without reasoning: use another mode.")
+        raise SettingsError(
+            "The student is trained on answers without reasoning: use another mode."
+        )
     if taught and teacher is None:
-        raise SettingsError("Name a teacher to learn from: --teacher NAME.")
+        raise SettingsError("Set the teacher model: --teacher NAME.")
     bench = PairCorrector(store, engine, dataset_id, None)
     lessons = list(_accepted(bench, dataset_id, held_out))
     corrections = sum(lesson.wanted != lesson.context.caption.text for lesson in lessons)

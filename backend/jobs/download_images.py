@@ -95,9 +95,11 @@ def _check_folder(out: Path, table: Path) -> None:
     wanted = {"table": str(table.resolve())}
     if mark.is_file():
         if json.loads(mark.read_text("utf-8")) != wanted:
-            raise SettingsError(f"{out} holds the download of another table. Choose a new folder.")
+            raise SettingsError(
+                f"{out} already contains the download of another table. Choose a new folder."
+            )
     elif any(out.iterdir()):
-        raise SettingsError(f"{out} holds other files. Choose an empty or a new folder.")
+        raise SettingsError(f"{out} contains other files. Choose an empty or a new folder.")
     else:
         mark.write_text(json.dumps(wanted), encoding="utf-8")
 

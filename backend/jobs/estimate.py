@@ -142,6 +142,35 @@ class _Sample:
         return self.images[self.pairs[position].image_path]
 
 
+@dataclass(frozen=True)
+class _Remaining:
+    """What of the dataset is not scored yet, as counts of pairs, and the `pairs` to measure.
+
+    `first_steps`: pairs of which only first steps are stored; `has_detector`: the classifier in use
+    was trained on this run.
+    """
+
+    root: Path
+    run_id: int
+    total: int
+    unscored: int
+    first_steps: int
+    has_detector: bool
+    pairs: Sequence[PairRow]
+
+
+@dataclass(frozen=True)
+class _Detection:
+    """The detector, the sample's probabilities of error by it, and what training it costs: seconds
+    for each of the noisy `copies`, and for the training itself (0 if there was a detector)."""
+
+    classifier: Classifier
+    p_errors: Sequence[float]
+    copies: int = 0
+    copy_seconds: float = 0.0
+    training_seconds: float = 0.0
+
+
 def estimate(
     store: Store,
     engine: Engine,
@@ -156,6 +185,67 @@ def estimate(
     progress(0, PAIRS, "Loading the model")
     captioner = engine.captioner
     depth = depth_for(store, engine, dataset_id)
+    left = _remaining(store, engine, dataset_id, depth, anyway)
+    detector = detector_for(engine.settings.detector, depth.is_whole)
+    if not anyway:
+        check_pictures(store, engine, dataset_id, left.run_id)
+    if not left.pairs:
+        raise SettingsError("All pairs of this dataset are scored with this model already.")
+    prepare_scorer(store, engine, dataset_id, progress)
+    exploring = replace(engine.exploring, whole=depth.is_whole)
+    _measure(engine, left.root, left.pairs[:1], exploring)  # warm-up is not counted
+    costs, sample = _measure(engine, left.root, left.pairs, exploring)
+    each_whole = costs.trajectory
+    if not depth.is_whole:
+        progress(PAIRS, PAIRS, "Measuring whole trajectories")
+        later = _measure(engine, left.root, left.pairs, engine.exploring)
+        each_whole, sample = later[0].trajectory, later[1]
+    progress(PAIRS, PAIRS, "Measuring pairs")
+    whole = reads_later_steps(detector) and depth.is_whole and not left.first_steps
+    detection = _detection(store, engine, dataset_id, left, sample, detector, whole, progress)
+    corrected = _corrections(left, detection) if suggestions else 0
+    each = 0.0
+    if corrected:
+        progress(0, 0, "Measuring corrections")
+        each = _suggestion_seconds(engine, sample, detection.classifier, detection.p_errors)
+    measured = {
+        TRAJECTORIES: costs.trajectory,
+        CONCRETENESS: costs.concreteness,
+        MEANINGS: costs.meanings,
+        CAPTIONER: costs.captioner,
+        COPIES: detection.copy_seconds,
+        TRAINING: detection.training_seconds / min(left.total, COLD_START_PAIRS),
+        WHOLE: 0.0 if depth.is_whole else each_whole,
+        CORRECTIONS: each,
+    }
+    _keep(engine, depth, measured)
+    completed = _completed(left, depth, detection, corrected)
+    info = engine.scorer.info
+    values = costs.row + costs.vector + 4 * MEANING_WIDTH
+    return Estimate(
+        model=info.model,
+        device=info.device,
+        pairs=left.unscored,
+        copies=detection.copies,
+        measured=len(left.pairs),
+        trajectories_seconds=costs.trajectory * left.unscored,
+        copies_seconds=detection.copy_seconds * detection.copies,
+        captioner_seconds=costs.captioner * left.unscored if captioner is not None else 0.0,
+        texts_seconds=(costs.concreteness + costs.meanings) * left.unscored,
+        disk=round(values * left.unscored + costs.row * detection.copies),
+        memory=memory.resident(),
+        training_seconds=detection.training_seconds,
+        suggestions=corrected,
+        suggestions_seconds=each * corrected,
+        trajectories=depth.name,
+        whole=completed,
+        whole_seconds=each_whole * completed,
+    )
+
+
+def _remaining(
+    store: Store, engine: Engine, dataset_id: int, depth: Depth, anyway: bool
+) -> _Remaining:
     with store.reading() as session:
         root = Path(dataset_queries.get_dataset(session, dataset_id).root)
         run = run_queries.find_run(session, **what_run(engine, dataset_id))
@@ -163,89 +253,64 @@ def estimate(
         left_out = dataset_queries.files_with_problem(session, dataset_id, UNKNOWN)
         left_out = set() if anyway else left_out
         waiting = pair_queries.unscored_by_image(session, dataset_id, run_id)
-        ids = array("q", (i for i, name in waiting if name not in left_out))
+        unscored = array("q", (i for i, name in waiting if name not in left_out))
         active = classifier_queries.active(session, dataset_id)
         total = pair_queries.counts(session, dataset_id).total
         first_steps = array(
             "q", (i for i, _ in trajectory_queries.lacking_steps(session, run_id, dataset_id))
         )
-        left = ids if ids or not depth.is_whole else first_steps
+        left = unscored if unscored or not depth.is_whole else first_steps
         chosen = random.Random(0).sample(left, min(PAIRS, len(left)))
         pairs = pair_queries.pairs_of(session, chosen)
-    detector = detector_for(engine.settings.detector, depth.is_whole)
-    whole = reads_later_steps(detector) and depth.is_whole and not first_steps
-    if not anyway:
-        check_pictures(store, engine, dataset_id, run_id)
-    if not pairs:
-        raise SettingsError("All pairs of this dataset are scored with this model already.")
-    prepare_scorer(store, engine, dataset_id, progress)
-    exploring = replace(engine.exploring, whole=depth.is_whole)
-    _measure(engine, root, pairs[:1], exploring)  # warm-up is not counted
-    costs, sample = _measure(engine, root, pairs, exploring)
-    each_whole = costs.trajectory
-    if not depth.is_whole:
-        progress(PAIRS, PAIRS, "Measuring whole trajectories")
-        later = _measure(engine, root, pairs, engine.exploring)
-        each_whole, sample = later[0].trajectory, later[1]
-    progress(PAIRS, PAIRS, "Measuring pairs")
     has_detector = active is not None and run is not None and active.report.get("run") == run.id
-    copies = 0 if has_detector else copies_of(total)
-    classifier = classifier_in_use(store, dataset_id) if has_detector else None
-    copy_seconds = training_seconds = 0.0
-    if classifier is None:
-        progress(0, 0, "Measuring the first detector")
-        made, copy_seconds = _first_detector(engine, sample, detector, whole)
-        classifier, p_errors = made.classifier, made.p_error.tolist()
-        size = min(total, COLD_START_PAIRS)
-        training_seconds = _training_seconds(sample, size, detector, whole)
-    else:
-        p_errors = probabilities(classifier, sample.trajectories)
-    # A detector that was trained on the sample alone tells little apart, and so suspects too many:
-    # the usual share counts as much as the sample.
-    likely = sum(p_error >= SUGGEST_ABOVE for p_error in p_errors) / len(p_errors)
-    if not has_detector:
-        likely = (likely * len(p_errors) + USUAL_SHARE * PAIRS) / (len(p_errors) + PAIRS)
-    corrected = min(SUGGEST_AT_MOST, round(likely * len(ids))) if suggestions else 0
-    each = 0.0
-    if corrected:
-        progress(0, 0, "Measuring corrections")
-        each = _suggestion_seconds(engine, sample, classifier, p_errors)
-    measured = {
-        TRAJECTORIES: costs.trajectory,
-        CONCRETENESS: costs.concreteness,
-        MEANINGS: costs.meanings,
-        CAPTIONER: costs.captioner,
-        COPIES: copy_seconds,
-        TRAINING: training_seconds / min(total, COLD_START_PAIRS),
-        WHOLE: 0.0 if depth.is_whole else each_whole,
-        CORRECTIONS: each,
-    }
-    _keep(engine, depth, measured)
-    completed = len(first_steps)
-    if not depth.is_whole:
-        limit = depth.above if depth.above is not None else 2.0
-        above = sum(p_error >= limit for p_error in p_errors) / len(p_errors)
-        completed = max(depth.top(len(ids)), round(above * len(ids)), corrected)
-    info = engine.scorer.info
-    return Estimate(
-        model=info.model,
-        device=info.device,
-        pairs=len(ids),
-        copies=copies,
-        measured=len(pairs),
-        trajectories_seconds=costs.trajectory * len(ids),
-        copies_seconds=copy_seconds * copies,
-        captioner_seconds=costs.captioner * len(ids) if captioner is not None else 0.0,
-        texts_seconds=(costs.concreteness + costs.meanings) * len(ids),
-        disk=round((costs.row + costs.vector + 4 * MEANING_WIDTH) * len(ids) + costs.row * copies),
-        memory=memory.resident(),
-        training_seconds=training_seconds,
-        suggestions=corrected,
-        suggestions_seconds=each * corrected,
-        trajectories=depth.name,
-        whole=completed,
-        whole_seconds=each_whole * completed,
+    return _Remaining(root, run_id, total, len(unscored), len(first_steps), has_detector, pairs)
+
+
+def _detection(
+    store: Store,
+    engine: Engine,
+    dataset_id: int,
+    left: _Remaining,
+    sample: _Sample,
+    detector: str,
+    whole: bool,
+    progress: Progress,
+) -> _Detection:
+    """The detector in use, or else one trained on the sample."""
+    copies = 0 if left.has_detector else copies_of(left.total)
+    classifier = classifier_in_use(store, dataset_id) if left.has_detector else None
+    if classifier is not None:
+        return _Detection(classifier, probabilities(classifier, sample.trajectories), copies)
+    progress(0, 0, "Measuring the first detector")
+    made, copy_seconds = _first_detector(engine, sample, detector, whole)
+    size = min(left.total, COLD_START_PAIRS)
+    training_seconds = _training_seconds(sample, size, detector, whole)
+    return _Detection(
+        made.classifier, made.p_error.tolist(), copies, copy_seconds, training_seconds
     )
+
+
+def _corrections(left: _Remaining, detection: _Detection) -> int:
+    """How many of the unscored pairs will probably look wrong and get corrections.
+
+    A detector that was trained on the sample alone separates little and so suspects too many pairs:
+    the usual share counts as much as the sample.
+    """
+    p_errors = detection.p_errors
+    likely = sum(p_error >= SUGGEST_ABOVE for p_error in p_errors) / len(p_errors)
+    if not left.has_detector:
+        likely = (likely * len(p_errors) + USUAL_SHARE * PAIRS) / (len(p_errors) + PAIRS)
+    return min(SUGGEST_AT_MOST, round(likely * left.unscored))
+
+
+def _completed(left: _Remaining, depth: Depth, detection: _Detection, corrected: int) -> int:
+    """How many trajectories will be completed after their first steps."""
+    if depth.is_whole:
+        return left.first_steps
+    p_errors = detection.p_errors
+    limit = depth.above if depth.above is not None else 2.0
+    above = sum(p_error >= limit for p_error in p_errors) / len(p_errors)
+    return max(depth.top(left.unscored), round(above * left.unscored), corrected)
 
 
 def _keep(engine: Engine, depth: Depth, measured: Mapping[Stage, float]) -> None:

@@ -207,17 +207,7 @@ def export(
     `facts` are lines for the card (model, detector, …). Raises ExportError if nothing would stay,
     if the target exists, or if the number written is not the number counted.
     """
-    if format not in FORMATS:
-        raise SettingsError(
-            f"'{format}' is not an export format; use one of: {', '.join(FORMATS)}."
-        )
-    counts = count(store, dataset_id, choice)
-    if not counts.total and choice.only is not None:
-        raise ExportError(f"These select no pair of the dataset: {choice.only.words}.")
-    if not counts.kept:
-        raise ExportError(
-            "These choices would leave nothing. Raise the threshold, or keep more verdicts."
-        )
+    counts = _checked_counts(store, dataset_id, choice, format)
     with store.reading() as session:
         dataset = dataset_queries.get_dataset(session, dataset_id)
         pictures = quality_queries.all_issues(session, dataset_id)
@@ -238,25 +228,7 @@ def export(
             written += 1
             if written % 50 == 0:
                 progress(written, counts.kept, "Writing")
-            yield ExportRow(
-                id=pair.external_id,
-                image_path=_image(root, pair.image_path),
-                caption=decided.caption,
-                original_caption=pair.caption,
-                caption_kind=decided.kind,
-                split=pair.split,
-                verdict=pair.judgement,
-                note=pair.note or None,
-                picture=" ".join(pictures.get(pair.id, ())) or None,
-                p_error=pair.p_error,
-                s_0=pair.s_0,
-                icc=pair.icc,
-                support=pair.support,
-                weakest=pair.weakest,
-                specificity=pair.specificity,
-                tags=decided.tags,
-                extra=pair.extra,
-            )
+            yield _row(pair, decided, root, pictures.get(pair.id, ()))
 
     write_dataset(
         rows(), out, format=format, card=card, overwrite=overwrite, source_root=root,
@@ -265,6 +237,48 @@ def export(
     progress(written, counts.kept, "Written")
     card = (out / "README.md").read_text(encoding="utf-8")
     return ExportReport(out.resolve(), format, counts, written, card)
+
+
+def _checked_counts(
+    store: Store, dataset_id: int, choice: ExportChoice, format: str
+) -> ExportCounts:
+    """The preview of an export. Raises SettingsError or ExportError if there is none to write."""
+    if format not in FORMATS:
+        raise SettingsError(
+            f"'{format}' is not an export format; use one of: {', '.join(FORMATS)}."
+        )
+    counts = count(store, dataset_id, choice)
+    if not counts.total and choice.only is not None:
+        raise ExportError(f"No pair of the dataset matches: {choice.only.words}.")
+    if not counts.kept:
+        raise ExportError(
+            "With these choices, nothing would be exported. Raise the threshold, or keep more "
+            "verdicts."
+        )
+    return counts
+
+
+def _row(pair: PairRow, decided: ExportDecision, root: Path, issues: Sequence[str]) -> ExportRow:
+    """`issues`: of the pair's picture, by `picture_quality`."""
+    return ExportRow(
+        id=pair.external_id,
+        image_path=_image(root, pair.image_path),
+        caption=decided.caption,
+        original_caption=pair.caption,
+        caption_kind=decided.kind,
+        split=pair.split,
+        verdict=pair.judgement,
+        note=pair.note or None,
+        picture=" ".join(issues) or None,
+        p_error=pair.p_error,
+        s_0=pair.s_0,
+        icc=pair.icc,
+        support=pair.support,
+        weakest=pair.weakest,
+        specificity=pair.specificity,
+        tags=decided.tags,
+        extra=pair.extra,
+    )
 
 
 def _chosen(store: Store, dataset_id: int, choice: ExportChoice) -> Chosen | None:
@@ -381,7 +395,7 @@ def _check_images(store: Store, out: Path) -> None:
                 continue
             if pair_queries.has_images_below(session, dataset.id, folder):
                 raise ExportError(
-                    f"The images of the dataset '{dataset.name}' are in {out}. Choose another "
+                    f"{out} contains the images of the dataset '{dataset.name}'. Choose another "
                     "folder. Nothing was written."
                 )
 

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 
 from sqlalchemy.orm import Session
 
-from backend.datasets import gzipped, hub
+from backend.datasets import gzipped, hub_datasets
 from backend.datasets.containers import relative_name
 from backend.datasets.reading import Problem, SourcePair, read_dataset
 from backend.datasets.typed_path import typed_path
@@ -56,10 +56,10 @@ def import_dataset(
     `columns` go to `backend.datasets.reading.read_dataset`. Raises DatasetNotFound and
     DatasetFormatError.
     """
-    if str(path).startswith(hub.PREFIX):
-        name = name or str(path).removeprefix(hub.PREFIX).rpartition("/")[2]
+    if str(path).startswith(hub_datasets.PREFIX):
+        name = name or str(path).removeprefix(hub_datasets.PREFIX).rpartition("/")[2]
         progress(0, 0, f"Fetching {path}")
-        path = hub.fetch(str(path), fetched)
+        path = hub_datasets.fetch(str(path), fetched)
     source = check_source(path)
     plain = gzipped.plain_name(source) if gzipped.is_gzipped_tar(source) else source.stem
     name = (name or (source.name if source.is_dir() else plain)).strip()
@@ -100,7 +100,7 @@ def import_dataset(
 def check_source(path: str | Path) -> Path:
     """The absolute path of the import source; sources on the Hugging Face hub are not resolved.
     Raises DatasetNotFound, and SettingsError for an impossible path."""
-    if str(path).startswith(hub.PREFIX):
+    if str(path).startswith(hub_datasets.PREFIX):
         return Path(path)
     source = typed_path(path)
     if not os.path.exists(source):  # also False if the name is too long

@@ -211,7 +211,9 @@ class Jobs:
         """A preview of the requests to the session's corrector."""
         engine = self._engine_of_queue(filter)
         if engine.corrector is None:
-            raise SettingsError("Name a vision-language model: --vlm NAME. Nothing else is sent.")
+            raise SettingsError(
+                "Set a vision-language model: --vlm NAME. A dry run shows only requests to one."
+            )
         return correct_queue.dry_run(self._store, engine, filter, engine.corrector, shown)
 
     def enrich(self, pair_id: int) -> str:

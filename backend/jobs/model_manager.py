@@ -204,7 +204,7 @@ def _can_be_used(model: str) -> bool:
 def _why_not_here(model: str) -> str:
     path = local_models.path_of(model)
     if path is not None:
-        return f"The folder '{path}' holds no config.json, or no weights beside it. Name a model's."
+        return f"The folder '{path}' lacks config.json or weights. Give the folder of a model."
     return f"'{model}' is not on this machine. Download it first."
 
 

@@ -95,8 +95,8 @@ def demo_pairs(count: int) -> list[tuple[Image.Image, str]]:
         return [(load_image(DEMO / row["file_name"]), row["caption"]) for row in rows]
     except (OSError, StopIteration, ValueError) as problem:
         raise ModelUnavailable(
-            f"The demo's pictures are missing or damaged in {DEMO}: there is nothing to measure "
-            "with. Install the program again."
+            f"The demo's pictures are missing or damaged in {DEMO}, so nothing can be "
+            "measured. Reinstall the program."
         ) from problem
 
 

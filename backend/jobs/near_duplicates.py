@@ -35,7 +35,7 @@ def find_near_duplicates(
     invalid or if there are no vectors yet."""
     if not LOWEST <= threshold <= HIGHEST:
         raise SettingsError(
-            f"A threshold of near duplicates is {LOWEST:g} to {HIGHEST:g}, not {threshold:g}."
+            f"The near-duplicate threshold must be {LOWEST:g} to {HIGHEST:g}, not {threshold:g}."
         )
     pictures = pictures_of(store, engine, dataset_id)
     groups = near_duplicates(_reported(pictures, progress), threshold)

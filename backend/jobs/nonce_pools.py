@@ -26,7 +26,7 @@ def nonce_pools(engine: Engine) -> NoncePools:
                 return NoncePools.from_json(path.read_text(encoding="utf-8"))
             except (OSError, ValueError) as problem:
                 log.warning(
-                    "The nonces in %s cannot be read (%s) and are made again.", path, problem
+                    "The nonces in %s cannot be read (%s) and are created again.", path, problem
                 )
         pools = make_pools(scorer.reader, scorer.open_session().embed)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -173,7 +173,6 @@ def _connect(ray: Any, cluster: Cluster) -> bool:
         )
     except Exception as problem:  # from Ray, gRPC or the network
         raise SettingsError(
-            f"There is no response from a Ray cluster at {cluster.address or 'this machine'}: "
-            f"{problem}"
+            f"No response from a Ray cluster at {cluster.address or 'this machine'}: {problem}"
         ) from problem
     return True

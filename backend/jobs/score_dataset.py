@@ -114,10 +114,7 @@ def score_dataset(
         dataset_queries.clear_problems(session, dataset_id, UNREADABLE)
     known = familiarity_for(store, engine, dataset_id, anyway)
     units = units_left(store, engine, dataset_id, run.id, suggestions, depth)
-    folder, models = engine.settings.data_directory, models_of(engine, depth)
-    copies_whole = depth.is_whole and reads_later_steps(engine.settings.detector)
-    copies_alike = not isinstance(cluster, Cluster) and copies_whole == depth.is_whole
-    plan = Plan(units, kept_costs(folder, models), copies_alike)
+    plan = _plan(engine, depth, units, distributed=isinstance(cluster, Cluster))
     progress = plan.reporting(progress)
     exploring = replace(exploring_of(run), whole=depth.is_whole)
     before = _begin(store, run, total, progress)
@@ -136,13 +133,7 @@ def score_dataset(
         remember_meanings(store, engine, dataset_id, total, progress)
         remember_expectations(store, workers, run, total, progress)
         report = detect(store, workers, run, progress)
-        selections: list[dict[str, Any]] = []
-        if not depth.is_whole:
-            selections.append({"top": depth.top(total)})
-        if depth.above is not None:
-            selections.append({"above": depth.above})
-        if suggestions:  # corrections are proposed from whole trajectories
-            selections.append({"among": likely_wrong(store, dataset_id)})
+        selections = _to_complete(store, dataset_id, depth, total, suggestions)
         completed += _complete(store, run, WHOLE, selections, workers, machines, progress)
         suggested = suggest_likely(store, workers, run, progress) if suggestions else 0
     with store.writing() as session:
@@ -151,7 +142,7 @@ def score_dataset(
     measured = plan.measured
     if machines is not None:
         measured.pop(TRAJECTORIES, None)  # other machines' time
-    keep_costs(folder, models, measured)
+    keep_costs(engine.settings.data_directory, models_of(engine, depth), measured)
     with store.reading() as session:
         truncated = pair_queries.count_truncated(session, dataset_id)
     return ScoreReport(
@@ -172,6 +163,28 @@ def score_dataset(
 
 
 # -------------------------------------------------------------------------------- stages
+
+
+def _plan(engine: Engine, depth: Depth, units: Mapping[Stage, int], distributed: bool) -> Plan:
+    """The stages' units of work with what each has cost before on this machine. `distributed`:
+    trajectories are computed on other machines, so noisy copies do not cost the same."""
+    known = kept_costs(engine.settings.data_directory, models_of(engine, depth))
+    copies_whole = depth.is_whole and reads_later_steps(engine.settings.detector)
+    return Plan(units, known, not distributed and copies_whole == depth.is_whole)
+
+
+def _to_complete(
+    store: Store, dataset_id: int, depth: Depth, total: int, suggestions: bool
+) -> list[dict[str, Any]]:
+    """Which first steps become whole trajectories, as selections for `_complete`."""
+    selections: list[dict[str, Any]] = []
+    if not depth.is_whole:
+        selections.append({"top": depth.top(total)})
+    if depth.above is not None:
+        selections.append({"above": depth.above})
+    if suggestions:  # corrections are proposed from whole trajectories
+        selections.append({"among": likely_wrong(store, dataset_id)})
+    return selections
 
 
 def what_run(engine: Engine, dataset_id: int) -> dict[str, Any]:

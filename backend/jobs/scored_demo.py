@@ -17,10 +17,10 @@ from backend.bundled import ASSETS, DEMO
 from backend.settings import Settings
 from backend.store import Store
 from db import open_store
+from db.queries import database_settings as setting_queries
 from db.queries import datasets as dataset_queries
 from db.queries import jobs as job_queries
 from db.queries import runs as run_queries
-from db.queries import settings as setting_queries
 
 ARCHIVE = ASSETS / "demo-scored.tar.xz"
 _DATABASE, _VECTORS = "traced.db", "vectors"

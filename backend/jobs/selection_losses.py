@@ -13,7 +13,7 @@ def losses(report: SelectionReport) -> list[str]:
     "left of" is worse than none."""
     gone = report.lost
     kinds = ", ".join(f"{kind} {share:.0%}" for kind, share in gone.kinds.items())
-    lines = [f"What stays, by kind of word: {kinds}."] if kinds else []
+    lines = [f"Kept, by kind of word: {kinds}."] if kinds else []
     if gone.short is not None:
         lines.append(f"Captions of at most {SHORT} words: {gone.short:.0%} stay.")
     if gone.words:
@@ -23,7 +23,7 @@ def losses(report: SelectionReport) -> list[str]:
         f"{name} {share:.0%}" for name, share in gone.splits.items() if share < whole - _THINNED
     ]
     if thin:
-        lines.append(f"Splits that lose more than the whole: {', '.join(thin)}.")
+        lines.append(f"Splits that lose more than the dataset as a whole: {', '.join(thin)}.")
     if gone.images:
-        lines.append(f"{gone.images} images lose all of their captions.")
+        lines.append(f"{gone.images} images lose all their captions.")
     return lines

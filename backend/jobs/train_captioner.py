@@ -3,9 +3,9 @@
     cleaned    what an export would write: pairs that stay, with corrected and enriched captions
     raw        all pairs with their original captions, for comparison, with the same recipe
 
-A share of the pictures is held out from both. A *judge*, which took no part in training, then tells
-which captions retrieve their pictures. Each training is checkpointed: run again, it continues, and
-ends with the same weights.
+A share of the pictures is held out from both. A *judge*, which was not used in training, then
+measures which captions retrieve their pictures. Each training is checkpointed: run again, it
+continues, and ends with the same weights.
 """
 
 import hashlib
@@ -40,7 +40,7 @@ from backend.engine.specificity.bags import (
     nearest,
     unit,
 )
-from backend.engine.specificity.reference import cider_d, distinct_words, words_of
+from backend.engine.specificity.caption_metrics import cider_d, distinct_words, words_of
 from backend.engine.specificity.retrieval import USUAL_SCALE, recall_among_random, recall_at_1
 from backend.errors import ModelMismatch, ModelUnavailable, SettingsError, TrainingError
 from backend.jobs.export_dataset import check_choice, remaining
@@ -190,14 +190,16 @@ def _check(recipe: CaptionerRecipe) -> None:
         raise SettingsError("CIDEr-D and bags belong to self-retrieval: request it as well.")
     if recipe.side not in get_args(Side):
         sides = ", ".join(get_args(Side))
-        raise SettingsError(f"There is no side '{recipe.side}' to train; use {sides}.")
+        raise SettingsError(f"'{recipe.side}' is not a side to train; use one of: {sides}.")
     if not recipe.self_retrieval and recipe.side != "language":
         raise SettingsError(
             "Maximum likelihood trains the language side; to train the vision side, request "
             "self-retrieval as well."
         )
     if not 0 < recipe.held_out < 1:
-        raise SettingsError(f"The share of held-out pictures is {recipe.held_out}, not in (0, 1).")
+        raise SettingsError(
+            f"The share of held-out pictures must be between 0 and 1, not {recipe.held_out}."
+        )
     for what, number in (
         ("number of epochs", recipe.epochs),
         ("number of captions per step", recipe.batch),
@@ -205,10 +207,10 @@ def _check(recipe: CaptionerRecipe) -> None:
         ("learning rate of self-retrieval", recipe.retrieval_rate),
     ):
         if number is not None and not 0 < number < math.inf:
-            raise SettingsError(f"The {what} is {number}, not a number above 0.")
+            raise SettingsError(f"The {what} must be above 0, not {number}.")
     for what, number in (("weight of CIDEr-D", recipe.cider), ("rank of LoRA", recipe.lora_rank)):
         if not 0 <= number < math.inf:
-            raise SettingsError(f"The {what} is {number}, not a number from 0 on.")
+            raise SettingsError(f"The {what} must be 0 or more, not {number}.")
 
 
 def _check_judge(recipe: CaptionerRecipe, judge: Scorer) -> list[str]:
@@ -223,13 +225,17 @@ def _check_judge(recipe: CaptionerRecipe, judge: Scorer) -> list[str]:
             "it was exploited. Choose another judge (by default the model that the dataset was "
             "scored with) or another CLIP."
         )
-    return ["the judge also rewarded: its figures measure in part how well it was exploited"]
+    return [
+        "the judge was also the rewarding model: its figures partly measure how well it was "
+        "exploited"
+    ]
 
 
 def _check_amount(recipe: CaptionerRecipe, cleaned: Sequence[tuple[str, str]]) -> None:
     if len(cleaned) < FEWEST:
         raise TrainingError(
-            f"Only {len(cleaned)} of the dataset's pairs stay; a captioner needs at least {FEWEST}."
+            f"Only {len(cleaned)} of the dataset's pairs are kept; a captioner needs at least "
+            f"{FEWEST}."
         )
     if recipe.cider:
         counts: dict[str, int] = {}
@@ -296,7 +302,7 @@ class _Training:
                   if name in row_of and name not in self.held]  # fmt: skip
         if len(learnt) < FEWEST:
             raise TrainingError(
-                f"{len(learnt)} pairs are left to learn from ({self.name} dataset, without "
+                f"{len(learnt)} pairs are left for training ({self.name} dataset, without "
                 f"held-out and unreadable pictures); a captioner needs at least {FEWEST}."
             )
         recipe, device = self.recipe, self.engine.scorer.info.device
@@ -376,12 +382,13 @@ class _Training:
         kept = [row for row, captions in by_row.items() if len(captions) > bool(recipe.cider)]
         if len(kept) < len(by_row):
             self.notes.append(
-                f"{self.name}: {len(by_row) - len(kept)} pictures with one caption took no part in "
+                f"{self.name}: {len(by_row) - len(kept)} pictures with one caption were not used "
+                "in "
                 "self-retrieval with CIDEr-D"
             )
         if recipe.cider and len(kept) < FEWEST_WITH_REFERENCES:
             raise TrainingError(
-                f"{len(kept)} pictures to learn from have more than one caption; CIDEr-D needs "
+                f"{len(kept)} training pictures have more than one caption; CIDEr-D needs "
                 f"{FEWEST_WITH_REFERENCES}."
             )
         receiver, texts = self._receiver(kept, by_row)
@@ -424,7 +431,7 @@ class _Training:
             )
         known = [part for part in parts if part is not None]
         if not known:
-            raise ModelUnavailable(f"'{self.recipe.clip}' gives no vectors to compare by.")
+            raise ModelUnavailable(f"'{self.recipe.clip}' provides no vectors to compare.")
         means = [unit(scorer.text_embeddings(captions[row])).mean(0) for row in rows]
         receiver = Receiver(
             unit(np.concatenate(known)), scorer.text_embeddings, logit_scale_of(scorer, USUAL_SCALE)
@@ -463,7 +470,7 @@ def _seen_by_judge(
             made = engine.image_embeddings(engine.encode(list(images.values())))
             if made is None:
                 raise SettingsError(
-                    f"The judge '{engine.scorer.info.model}' has no vectors to compare by. Choose "
+                    f"The judge '{engine.scorer.info.model}' has no vectors to compare. Choose "
                     "another model."
                 )
             kept += images

@@ -155,13 +155,15 @@ def report_on(
         notes.append(f"{unknown} pairs of the first stage have no {choice.by} and go last")
     if chosen.edited:
         notes.append(
-            f"{chosen.edited} undecided captions were edited: they stay, because their scores are "
+            f"{chosen.edited} undecided captions were edited: they are kept, because their "
+            "scores are "
             "those of the original text; the queues still go by these scores"
         )
     decided = int(np.isin(chosen.columns.verdicts, (1, 2)).sum())
     if decided:
         notes.append(
-            f"{decided} decided pairs are not in the view: they stay or leave by their verdicts"
+            f"{decided} decided pairs are not in the view: they are kept or left out by their "
+            "verdicts"
         )
     keep_line = selection.keep_line if by_range else None
     stays, goes = _queues(choice, selection.align_line, keep_line)

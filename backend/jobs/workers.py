@@ -176,7 +176,7 @@ class Workers:
             except (BrokenProcessPool, OutOfMemory) as problem:
                 if not self._devices.automatic:
                     raise self._for_lack_of_memory(problem) from problem
-                log.warning("A further process ended; the job goes on without: %s", problem)
+                log.warning("A worker process ended; the job continues without it: %s", problem)
                 self._names = ()
                 result = self._compute(task, batch)
             yield batch, result
@@ -185,8 +185,8 @@ class Workers:
         if isinstance(problem, OutOfMemory):
             return problem
         return OutOfMemory(
-            f"A worker on one of {', '.join(self._devices.names)} was ended by the system, "
-            "probably for lack of memory. What is scored is kept; run again with fewer devices."
+            f"A worker on one of {', '.join(self._devices.names)} was terminated by the system, "
+            "probably for lack of memory. Finished work is kept; run again with fewer devices."
         )
 
     def _begin(self) -> ProcessPoolExecutor:

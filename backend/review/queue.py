@@ -10,7 +10,7 @@ from backend.jobs import two_stage_selection
 from backend.jobs.reports import Selection, SelectionReport, TwoStage
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
-from backend.review import queue_form, selection
+from backend.review import pair_selection, queue_form
 from backend.review.known_values import check_values
 from backend.review.picture_map import check_region
 from backend.review.search import PairSearch
@@ -108,7 +108,7 @@ class Queue:
         their ids, for `ExportChoice.only`; None if nothing is given. Raises SettingsError."""
         fields = self.queue_fields(dataset_id, queue, view)
         filter = None if fields is None else self.filter_of(dataset_id, fields)
-        return selection.select(self._store, dataset_id, filter, fields, splits, ids)
+        return pair_selection.select(self._store, dataset_id, filter, fields, splits, ids)
 
     def view_fields(self, dataset_id: int, name: str) -> dict[str, str]:
         """A saved view as queue fields. Raises SettingsError, which lists the existing views."""

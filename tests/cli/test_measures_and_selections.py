@@ -63,7 +63,7 @@ def test_bags_are_written_and_counted(environment: dict[str, str], tmp_path: Pat
     written = json.loads((out / "bags-3.json").read_text())
     assert f"{len(written)} of 3. Written to {out}." in printed
     assert "struck" not in printed
-    assert f"Look at them: {out / 'bags.html'}" in printed
+    assert f"Contact sheet: {out / 'bags.html'}" in printed
     assert (out / "bags.html").is_file()
     assert all(len(set(bag)) == 3 for bag in written)
     assert written

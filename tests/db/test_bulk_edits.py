@@ -1,4 +1,4 @@
-"""A bulk edit is one act: no verdict changes its meaning, and one undo takes all of it back."""
+"""A bulk edit is one action: no verdict changes its meaning, and one undo reverts all of it."""
 
 import pytest
 

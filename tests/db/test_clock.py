@@ -1,4 +1,4 @@
-"""A clock that jumps backwards: order is told by ids, never by times."""
+"""A clock that jumps backwards: order is given by ids, never by times."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -54,6 +54,6 @@ def test_a_claim_of_the_future_does_not_lock_its_owner_out(
     with store.writing() as session:
         assert claims.claim(session, ids[0], "Ada")
         assert not claims.claim(session, ids[0], "Ben")
-    clock[0] += timedelta(minutes=11)  # held anew by the clock as it is now, not by that of before
+    clock[0] += timedelta(minutes=11)  # claimed again, by the present clock, not the earlier one
     with store.writing() as session:
         assert claims.claim(session, ids[0], "Ben")

@@ -1,4 +1,4 @@
-"""An accepted boost is no error: what a verdict says of a caption is decided in one place."""
+"""An accepted boost is no error: what a verdict means for a caption is decided in one place."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Groups of near duplicates, and copies dropped by one act, on both databases."""
+"""Groups of near duplicates, and copies dropped by one action, on both databases."""
 
 import pytest
 

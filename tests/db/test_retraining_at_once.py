@@ -58,7 +58,7 @@ def pair_ids(workspace: Workspace) -> list[int]:
 
 
 def check_shown(workspace: Workspace, scored: int) -> None:
-    """Every pair shows what the classifier in use says of it."""
+    """Every pair shows the probability given by the classifier in use."""
     with workspace.store.reading() as session:
         run = runs.latest_run(session, 1, "score")
     classifier = classifier_in_use(workspace.store, 1)

@@ -88,7 +88,7 @@ def test_a_database_locked_by_another_program_is_reported(
 def test_writers_of_one_program_line_up(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Longer than one waits for another program's; who has waited too long is told so."""
+    """Writers wait for another program's lock; waiting too long ends with a clear message."""
     monkeypatch.setattr(session_module, "BUSY_SECONDS", 0.01)
     inside, done = threading.Event(), threading.Event()
 

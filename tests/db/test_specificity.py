@@ -1,4 +1,4 @@
-"""How specific captions are: saved with what stands behind it, measured once, sampled evenly."""
+"""How specific captions are: saved with the values behind it, measured once, sampled evenly."""
 
 import math
 from dataclasses import replace

@@ -18,7 +18,7 @@ from tests.fixtures.programs import Program
 
 
 def check_consistent(store: Store, dataset_id: int, ids: list[int]) -> int:
-    """Every pair's acts are numbered without a gap and the pair says what its last act says.
+    """Every pair's actions are numbered without gaps and the pair reflects its last action.
     Returns how many acts there are."""
     total = 0
     with store.reading() as session:

@@ -57,15 +57,6 @@ def endpoints() -> list[str]:
     return list(api.TOOLS)
 
 
-def exit_statuses() -> dict[int, list[str]]:
-    """Exit status to the titles of the errors that end with it."""
-    titles: dict[int, list[str]] = {}
-    for kind in vars(errors).values():
-        if inspect.isclass(kind) and issubclass(kind, errors.TracedError):
-            titles.setdefault(kind.exit_status, []).append(kind.title)
-    return titles
-
-
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|").replace("<", "&lt;")
 
@@ -101,15 +92,10 @@ def _settings() -> str:
 
 
 def _exit_statuses() -> str:
-    rows = [("0", "done")]
-    for status, titles in sorted(exit_statuses().items()):
-        text = "; ".join(dict.fromkeys(titles))
-        if status == errors.TracedError.exit_status:
-            text = "anything unexpected; `doctor`: something is wrong"
-        if status == errors.SettingsError.exit_status:
-            text += "; wrong usage"
-        rows.append((str(status), text))
-    rows.append(("130", "interrupted"))
+    rows = [
+        (str(status), meaning[0].upper() + meaning[1:])
+        for status, meaning in errors.EXIT_STATUSES.items()
+    ]
     return _table(("Status", "Meaning"), rows)
 
 

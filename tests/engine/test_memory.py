@@ -36,7 +36,7 @@ print(full - used())
 
 
 def let_go(size: int, count: int, before: str = "", after: str = "") -> float:
-    """In a process of its own: one that has computed has holes for anything."""
+    """In a new process: the heap of one that has computed has gaps that hide the effect."""
     script = LET_GO.format(size=size, count=count, before=before, after=after)
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True

@@ -20,7 +20,7 @@ _CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP
 
 @pytest.mark.parametrize("module", ["app", "backend.jobs.ray_worker", "backend.engine.hub"])
 def test_openmp_learns_that_waiting_threads_sleep(module: str) -> None:
-    """libgomp tells what it read when it was loaded."""
+    """libgomp reports the settings it read when it was loaded."""
     script = f"import {module}, torch; torch.ones(999, 999) @ torch.ones(999, 999)"
     environment = {**_CLEAN, "OMP_DISPLAY_ENV": "VERBOSE"}
     ran = subprocess.run(

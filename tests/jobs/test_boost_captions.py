@@ -17,7 +17,7 @@ from backend.engine.language_models import Budget
 from backend.errors import ModelUnavailable, NotScored, SettingsError
 from backend.jobs.reports import BoostReport
 from backend.jobs.specificity import KIND
-from backend.lab.scenes.bags import scene_bags
+from backend.lab.scenes.labelled_bags import scene_bags
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.lab.scenes.renderer import render
 from backend.review.queue_form import cleaned, from_fields
@@ -79,7 +79,7 @@ def everything() -> QueueFilter:
 
 
 def rule(body: dict[str, Any]) -> tuple[int, str]:
-    """Blend: the longest caption; Visual: something nobody sees; Holistic: the trusted one."""
+    """Blend: the longest caption; Visual: an invention; Holistic: the trusted one."""
     content = body["messages"][1]["content"]
     text = content if isinstance(content, str) else content[-1]["text"]
     captions = re.findall(r"<caption>(.*?)</caption>", text)

@@ -69,7 +69,7 @@ def everything() -> QueueFilter:
 
 
 def rewriting(body: dict[str, Any]) -> tuple[int, str]:
-    """A model that knows these captions: it says what the pictures show where it is asked."""
+    """A model that knows these captions: asked about a picture, it gives the true caption."""
     text = body["messages"][1]["content"][1]["text"]
     caption = re.findall(r"<caption>(.*?)</caption>", text)[0]
     return 200, json.dumps({"caption": caption.replace("A ", "One ", 1)})

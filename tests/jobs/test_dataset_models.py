@@ -263,7 +263,7 @@ def test_an_edit_of_a_picture_that_the_model_does_not_know_is_not_scored(pairs: 
 
 
 def test_edits_of_what_is_scored_are_scored(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A scene in hundreds is taken for something else; if it has scores, so have its edits."""
+    """One scene in several hundred is not recognised; if it has scores, so have its edits."""
     workspace = opened(pairs)
     dataset = workspace.find_or_import(str(pairs / "pairs"))
     workspace.jobs.score(dataset, suggestions=False)

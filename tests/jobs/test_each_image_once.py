@@ -1,4 +1,4 @@
-"""However many captions an image has, and wherever they stand, it is decoded and encoded once."""
+"""However many captions an image has, and wherever they occur, it is decoded and encoded once."""
 
 import csv
 from collections import Counter

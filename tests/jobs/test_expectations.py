@@ -83,7 +83,7 @@ def test_captions_are_read_later_goes_on_after_a_kill_and_teach_the_next_trainin
     captioner = workspace.engine.captioner
     assert captioner is not None
     assert readers(workspace, dataset) == [captioner.identity] * COUNT
-    # The detector in use has not learnt from it and goes on without it; the next one does.
+    # The detector in use was not trained with it and continues without; the next one uses it.
     view = workspace.review.open_pair(1)
     assert view.p_error == before.p_error
     assert view.trajectory is not None

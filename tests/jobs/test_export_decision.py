@@ -1,4 +1,4 @@
-"""What an export makes of one pair."""
+"""What an export does with each pair."""
 
 from dataclasses import replace
 

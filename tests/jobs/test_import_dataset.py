@@ -91,7 +91,7 @@ def test_an_import_that_fails_in_the_middle_leaves_nothing(
 def test_rows_without_number_do_not_fill_the_database(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file of 200 bytes may stand for a billion empty rows."""
+    """A file of 200 bytes may represent a billion empty rows."""
     monkeypatch.setattr(import_dataset, "MOST_PROBLEMS", 1000)
     picture(tmp_path / "a.png")
     empty, rows = pa.nulls(3_000, pa.string()), pa.array(["a.png"])

@@ -1,4 +1,4 @@
-"""A program that ends with jobs under way: the next one says so and goes on with them."""
+"""A program that ends with jobs under way: the next one reports them and resumes them."""
 
 import socket
 import threading
@@ -75,7 +75,7 @@ def test_an_export_keeps_its_choice(workspace: Workspace, folder: Path, tmp_path
     again.jobs.resume()
     assert again.jobs.background.wait(60)
     assert again.jobs.job(2).status == "failed"
-    assert "would leave nothing" in again.jobs.job(2).message, "no pair has a verdict"
+    assert "nothing would be exported" in again.jobs.job(2).message, "no pair has a verdict"
 
 
 def test_what_ends_the_program_each_time_is_not_started_for_ever(

@@ -1,4 +1,4 @@
-"""Noisy copies are scored once, however often training begins anew."""
+"""Noisy copies are scored once, however often training is restarted."""
 
 from pathlib import Path
 

@@ -12,7 +12,7 @@ from backend.engine.phrases.spans import phrases_of
 from backend.jobs import picture_doubts
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.picture_doubts import PictureDoubts
-from backend.lab.scenes.bags import scene_bags
+from backend.lab.scenes.labelled_bags import scene_bags
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.lab.scenes.renderer import render
 from backend.settings import MODELS, load_settings

@@ -97,7 +97,7 @@ def test_a_cluster_that_is_not_there_is_reported(photographs: Path, tmp_path: Pa
     dataset = workspace.jobs.import_dataset(photographs).dataset_id
     with pytest.raises(
         SettingsError,
-        match=r"There is no response from a Ray cluster at "
+        match=r"No response from a Ray cluster at "
         r"127\.0\.0\.1:1",
     ):
         workspace.jobs.score(dataset, suggestions=False, cluster=Cluster("127.0.0.1:1"))

@@ -32,7 +32,7 @@ def runner(workspace: Workspace) -> JobRunner:
 
 
 class Work:
-    """A job that goes on step by step, when the test says so."""
+    """A job that advances one step whenever the test allows it."""
 
     def __init__(self) -> None:
         self.begun, self.go_on, self.steps = threading.Event(), threading.Event(), 0

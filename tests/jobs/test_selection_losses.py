@@ -22,11 +22,11 @@ def lines(**lost: object) -> list[str]:
 def test_every_loss_is_a_sentence_of_its_own() -> None:
     assert lines() == []
     assert lines(kinds={"noun": 0.5, "relation": 0.125}) == [
-        "What stays, by kind of word: noun 50%, relation 12%."
+        "Kept, by kind of word: noun 50%, relation 12%."
     ]
     assert lines(short=0.0) == ["Captions of at most 4 words: 0% stay."]
     assert lines(words=2, examples=("rare", "zebra")) == ["2 words are lost: rare, zebra."]
-    assert lines(images=3) == ["3 images lose all of their captions."]
+    assert lines(images=3) == ["3 images lose all their captions."]
 
 
 @pytest.mark.parametrize(
@@ -35,14 +35,18 @@ def test_every_loss_is_a_sentence_of_its_own() -> None:
 def test_a_split_that_loses_ten_points_more_than_the_whole_is_named(
     share: float, is_thin: bool
 ) -> None:
-    """Half of the pairs stay."""
-    expected = [f"Splits that lose more than the whole: val {share:.0%}."] if is_thin else []
+    """Half of the pairs are kept."""
+    expected = (
+        [f"Splits that lose more than the dataset as a whole: val {share:.0%}."] if is_thin else []
+    )
     assert lines(splits={"train": 0.5, "val": share}) == expected
 
 
 def test_of_several_splits_only_the_thin_ones_are_named() -> None:
     splits = {"train": 0.55, "val": 0.2, "test": 0.3}
-    assert lines(splits=splits) == ["Splits that lose more than the whole: val 20%, test 30%."]
+    assert lines(splits=splits) == [
+        "Splits that lose more than the dataset as a whole: val 20%, test 30%."
+    ]
 
 
 def test_the_export_page_says_what_is_lost_and_links_to_it() -> None:
@@ -54,9 +58,9 @@ def test_the_export_page_says_what_is_lost_and_links_to_it() -> None:
         notes=("2 pairs of the first stage have no support and go last",),
     )
     html = " ".join(str(selection_html(report, 7)).split())
-    assert "100 of 200 undecided pairs stay." in html
+    assert "100 of 200 undecided pairs are kept." in html
     assert "1 words are lost: &lt;b&gt;zebra&lt;/b&gt;." in html
-    assert "Splits that lose more than the whole: val 10%." in html
+    assert "Splits that lose more than the dataset as a whole: val 10%." in html
     assert "Note: 2 pairs of the first stage have no support and go last." in html
     assert ">see what stays</a>" in html
     assert ">see what would be left out: lowest match</a>" in html

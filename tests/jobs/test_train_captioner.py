@@ -201,11 +201,11 @@ def test_too_little_is_refused_with_the_number(
     workspace: Workspace, parts: tuple[str, str], tmp_path: Path
 ) -> None:
     few = ExportChoice(decided_only=True)
-    with pytest.raises(TrainingError, match=r"1 of the dataset\'s pairs stay.* at least 200"):
+    with pytest.raises(TrainingError, match=r"1 of the dataset\'s pairs are kept.* at least 200"):
         train_captioner(workspace.store, workspace.engine, 1, tmp_path, recipe_of(parts), few)
     with pytest.raises(TrainingError, match=r"64 pictures have more than one, at least 100"):
         trained(workspace, tmp_path, recipe_of(parts, self_retrieval=True, cider=0.5))
-    with pytest.raises(TrainingError, match=r"\d+ pairs are left to learn from .* at least 200"):
+    with pytest.raises(TrainingError, match=r"\d+ pairs are left for training .* at least 200"):
         trained(workspace, tmp_path, recipe_of(parts, held_out=0.7))
 
 
@@ -219,15 +219,15 @@ def test_too_little_is_refused_with_the_number(
         ({"cider": 0.5}, "belong to self-retrieval"),
         ({"bags": True}, "belong to self-retrieval"),
         ({"side": "both"}, "request self-retrieval"),
-        ({"side": "left", "self_retrieval": True}, "no side 'left' to train; use language, vision"),
+        ({"side": "left", "self_retrieval": True}, "'left' is not a side to train"),
         ({"held_out": 1.0}, "held-out"),
-        ({"epochs": float("nan")}, "number of epochs is nan"),
-        ({"epochs": float("inf")}, "number of epochs is inf"),
-        ({"batch": 0}, "captions per step is 0"),
-        ({"learning_rate": -1.0}, "learning rate is -1.0"),
-        ({"retrieval_rate": float("nan"), "self_retrieval": True}, "of self-retrieval is nan"),
-        ({"cider": float("inf"), "self_retrieval": True}, "weight of CIDEr-D is inf"),
-        ({"lora_rank": -1}, "rank of LoRA is -1"),
+        ({"epochs": float("nan")}, "number of epochs must be above 0"),
+        ({"epochs": float("inf")}, "number of epochs must be above 0"),
+        ({"batch": 0}, "captions per step must be above 0"),
+        ({"learning_rate": -1.0}, "learning rate must be above 0"),
+        ({"retrieval_rate": float("nan"), "self_retrieval": True}, "retrieval must be above 0"),
+        ({"cider": float("inf"), "self_retrieval": True}, "weight of CIDEr-D must be 0 or more"),
+        ({"lora_rank": -1}, "rank of LoRA must be 0 or more"),
         ({"clip": str(MODELS / "scenes-clip"), "self_retrieval": True}, "judge"),
     ],
 )  # fmt: skip

@@ -162,7 +162,7 @@ def test_queues_hold_undecided_pairs_and_say_so(workspace: Workspace) -> None:
     (view,) = workspace.review.saved_views(1)
     assert set(shown(workspace, view.fields)) == selected(workspace, TwoStage())
     assert not {60, 95} & set(shown(workspace, view.fields))
-    assert "2 decided pairs are not in the view: they stay or leave by their verdicts" in (
+    assert "2 decided pairs are not in the view: they are kept or left out by their verdicts" in (
         report.notes
     )
 
@@ -256,7 +256,7 @@ def test_edited_captions_stay_because_their_scores_are_those_of_the_old_text(
     assert (report.taking_part, report.pool, report.kept) == (97, 67, 48)
     assert (report.edited, report.decided) == (3, 0)
     assert (
-        "3 undecided captions were edited: they stay, because their scores are those of the "
+        "3 undecided captions were edited: they are kept, because their scores are those of the "
         "original text; the queues still go by these scores"
     ) in report.notes
     assert workspace.jobs.export_counts(1, ExportChoice(two_stage=TwoStage())).kept == 48 + 3

@@ -151,7 +151,7 @@ def test_a_process_that_was_asked_for_and_ended_is_reported(
 ) -> None:
     monkeypatch.setattr(workers, "ProcessPoolExecutor", _Ended)
     asked_for = Workers(_without_models(), tmp_path, Devices(("cuda:0",)))
-    with pytest.raises(OutOfMemory, match="What is scored is kept"):
+    with pytest.raises(OutOfMemory, match="Finished work is kept"):
         list(asked_for.map(_named, _batches(1)))
 
 

@@ -46,7 +46,7 @@ from backend.engine.captioning.policy import (
     truncated,
 )
 from backend.engine.specificity.bags import NEAR_DUPLICATE, unit
-from backend.engine.specificity.reference import CiderD
+from backend.engine.specificity.caption_metrics import CiderD
 from backend.errors import SettingsError, TrainingError
 
 Floats = NDArray[np.float32]

@@ -5,8 +5,8 @@
     correlations   agreement with human ratings
     making/     the paper's pipeline, from foundation models to a scorer
     contributions  which words make a caption abstract
-    train      `python -m backend.engine.concreteness.train` fits `embedded` on captions written
-               for this purpose
+    fit_embedded   `python -m backend.engine.concreteness.fit_embedded` fits `embedded` on captions
+               written for this purpose
 
 The measure is defined in "ICC: Quantifying Image Caption Concreteness" (§1, §2); the published
 model is `moranyanuka/icc`.

@@ -46,7 +46,7 @@ from backend.engine.detection.families import (
     from_json,
     is_heard,
 )
-from backend.engine.detection.features import NAMES, Matrix, unheard
+from backend.engine.detection.features import NAMES, Matrix, current_name, unheard
 from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.types import DETECTORS, FIRST_STEP_DETECTORS
 from backend.engine.expectation import listening
@@ -145,7 +145,7 @@ class Classifier:
     def from_bytes(cls, payload: bytes) -> "Classifier":
         """Raises TrainingError for a classifier trained on another version of the features."""
         value = json.loads(payload)
-        known = tuple(value.get("features", ()))
+        known = tuple(current_name(name) for name in value.get("features", ()))
         if value.get("format") != _FORMAT or known != NAMES[: len(known)]:
             raise TrainingError(
                 "This classifier was trained by another version of TRACED Curator on different "

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from backend.engine.detection.features import (
+    AUXILIARY,
     CAPTIONER,
     NAMES,
     PAPER,
-    SECOND,
     SIGNS,
     SUMMARY,
     Matrix,
@@ -33,20 +33,20 @@ _MOSTLY = 0.5
 #: Column sets. THEORY: trajectory columns whose sign is known from theory; EVERY: all of ours,
 #: including the captioner's; PAPERS_OWN: the paper's own e = [s…, c…].
 THEORY = tuple(NAMES.index(name) for name in SIGNS if name not in CAPTIONER)
-EVERY = tuple(NAMES.index(name) for name in SUMMARY + SECOND + CAPTIONER)
+EVERY = tuple(NAMES.index(name) for name in SUMMARY + AUXILIARY + CAPTIONER)
 #: Both single scores and the length; the captioner's log-probabilities; the gains of edits.
 NINE = tuple(
     NAMES.index(name)
     for name in (
         "log-odds of s_0",
-        "second opinion: s_0",
+        "auxiliary score: s_0",
         "words",
         "captioner: mean log p",
         "captioner: lowest log p",
         "captioner: largest distance to the best word",
         "gain of the best step",
         "largest deletion gain",
-        "second opinion: largest deletion gain",
+        "auxiliary score: largest deletion gain",
     )
 )
 #: NINE without the only sign that needs more than the first step of a trajectory.

@@ -42,15 +42,15 @@ SIGNS: dict[str, int] = {
     "second largest deletion gain": 1,
     "mean deletion gain": 1,
     "share of words whose deletion helps": 1,
-    "second opinion: s_0": -1,
-    "second opinion: gain of the best step": 1,
-    "second opinion: gain of step 1": 1,
-    "second opinion: gain until the peak of s": 1,
-    "second opinion: sum of the rises": 1,
-    "second opinion: largest deletion gain": 1,
-    "second opinion: second largest deletion gain": 1,
-    "second opinion: mean deletion gain": 1,
-    "second opinion: share of words whose deletion helps": 1,
+    "auxiliary score: s_0": -1,
+    "auxiliary score: gain of the best step": 1,
+    "auxiliary score: gain of step 1": 1,
+    "auxiliary score: gain until the peak of s": 1,
+    "auxiliary score: sum of the rises": 1,
+    "auxiliary score: largest deletion gain": 1,
+    "auxiliary score: second largest deletion gain": 1,
+    "auxiliary score: mean deletion gain": 1,
+    "auxiliary score: share of words whose deletion helps": 1,
     "captioner: mean log p": -1,
     "captioner: sum of log p": -1,
     "captioner: lowest log p": -1,
@@ -100,8 +100,8 @@ PAPER: tuple[str, ...] = (
     *(f"s_{t}" for t in range(1, LONGEST + 1)),
     *(f"c_{t}" for t in range(1, LONGEST + 1)),
 )
-SECOND: tuple[str, ...] = tuple(
-    f"second opinion: {name}"
+AUXILIARY: tuple[str, ...] = tuple(
+    f"auxiliary score: {name}"
     for name in (
         "s_0",
         *(f"s at {position:.0%} of the steps" for position in POSITIONS[1:]),
@@ -125,7 +125,9 @@ CAPTIONER: tuple[str, ...] = (
     "captioner: largest distance to the best word",
     HEARD,
 )
-NAMES = SUMMARY + PAPER + SECOND + CAPTIONER
+NAMES = SUMMARY + PAPER + AUXILIARY + CAPTIONER
+#: Prefixes of names in classifiers that earlier versions stored, and what they are called now.
+_RENAMED = {"second opinion: ": "auxiliary score: "}
 _CAPTIONER = slice(len(NAMES) - len(CAPTIONER), len(NAMES))
 
 
@@ -147,6 +149,18 @@ def feature_matrix(trajectories: Sequence[Trajectory]) -> Matrix:
             for trajectory in trajectories
         ]
     )
+
+
+def current_name(stored: str) -> str:
+    """The name of a column that was stored by this version or an earlier one.
+
+    >>> current_name("second opinion: s_0"), current_name("s_0")
+    ('auxiliary score: s_0', 's_0')
+    """
+    for before, now in _RENAMED.items():
+        if stored.startswith(before):
+            return now + stored.removeprefix(before)
+    return stored
 
 
 def heard(features: Matrix) -> NDArray[np.bool_]:
@@ -184,7 +198,7 @@ def _padded(trajectory: Trajectory) -> Matrix:
 
 def _auxiliary(trajectory: Trajectory) -> Matrix:
     if trajectory.auxiliary is None:
-        return np.zeros(len(SECOND))
+        return np.zeros(len(AUXILIARY))
     s = trajectory.auxiliary.scores.astype(np.float64)
     gain = s - s[0]
     return np.array(

@@ -17,7 +17,7 @@ from backend.errors import SettingsError
 
 Unit = Literal["word", "token"]
 Direction = Literal["maximise", "minimise"]
-#: Key of `auxiliary` in the stored parameters of a run.
+#: Key of `auxiliary` in the stored parameters of a run; kept, since runs are found again by them.
 _AUXILIARY = "second_opinion"
 
 

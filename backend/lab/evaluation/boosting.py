@@ -31,9 +31,9 @@ from backend.lab.chat_server import Respond, chat_server
 from backend.lab.evaluation.specificity import SIZES as BAG_SIZES
 from backend.lab.evaluation.specificity import Mark, RecallRow
 from backend.lab.scenes import blending
-from backend.lab.scenes.bags import rich
 from backend.lab.scenes.caption_reading import claims_of
 from backend.lab.scenes.grammar import describe
+from backend.lab.scenes.labelled_bags import rich
 from backend.lab.scenes.labelled_scenes import DIRECTORIES, PICTURE_SIZE
 from backend.lab.scenes.renderer import render
 from backend.lab.scenes.truth import facts

@@ -31,7 +31,7 @@ from backend.engine.correction.captioner import load_captioner
 from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.logit_scale import logit_scale_of
 from backend.engine.specificity.bags import multimodal, nearest, unit
-from backend.engine.specificity.reference import words_of
+from backend.engine.specificity.caption_metrics import words_of
 from backend.engine.specificity.retrieval import USUAL_SCALE
 from backend.errors import SettingsError
 from backend.lab.evaluation import captioning_clipcap
@@ -53,7 +53,7 @@ from backend.lab.evaluation.captioning_figures import (
     retrieved_from,
     vectors_of,
 )
-from backend.lab.scenes.bags import SceneBags, scene_bags
+from backend.lab.scenes.labelled_bags import SceneBags, scene_bags
 from backend.lab.scenes.labelled_scenes import DIRECTORIES
 from backend.settings import MODELS
 
@@ -362,7 +362,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--folder", type=Path, default=Path("data/captioning"))
     parser.add_argument(
         "--clipcap", type=Path, metavar="FOLDER",
-        help="measure the ClipCaps that backend.lab.scenes.clipcap wrote there instead",
+        help="measure the ClipCaps that backend.lab.scenes.train_clipcap wrote there instead",
     )  # fmt: skip
     parser.add_argument("--markdown", type=Path, help="also write the tables there")
     parser.add_argument("--figure", type=Path, help="write the curve there, an SVG")

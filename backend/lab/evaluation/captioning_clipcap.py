@@ -1,4 +1,4 @@
-"""The drawn world's ClipCaps (`backend.lab.scenes.clipcap`), measured before and after
+"""The drawn world's ClipCaps (`backend.lab.scenes.train_clipcap`), measured before and after
 self-retrieval.
 
     python -m backend.lab.evaluation.captioning --clipcap FOLDER
@@ -33,8 +33,8 @@ from backend.lab.evaluation.captioning_figures import (
     mined_bags,
     vectors_of,
 )
-from backend.lab.scenes.bags import SceneBags, scene_bags
-from backend.lab.scenes.clipcap import LONGEST, RECEIVER, Kind, captions
+from backend.lab.scenes.labelled_bags import SceneBags, scene_bags
+from backend.lab.scenes.train_clipcap import LONGEST, RECEIVER, Kind, captions
 from backend.settings import MODELS
 
 JUDGE = MODELS / "seed-2" / "scenes-clip"
@@ -77,8 +77,8 @@ def models_of(folder: Path) -> list[Model]:
             models.append(Model(name[1], int(name[2]), name[3] is not None, path.parent))  # type: ignore[arg-type]
     if not models:
         raise SettingsError(
-            f"'{folder}' has no ClipCap. Train some: python -m backend.lab.scenes.clipcap {folder} "
-            "--self-retrieval"
+            f"'{folder}' has no ClipCap. Train some: "
+            f"python -m backend.lab.scenes.train_clipcap {folder} --self-retrieval"
         )
     return sorted(models, key=lambda model: (model.seed, model.kind, model.tuned))
 

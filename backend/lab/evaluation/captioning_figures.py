@@ -13,7 +13,7 @@ from PIL import Image
 from backend.engine.captioning.policy import Images, Policy, Samples
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.specificity.bags import candidate_bags, curated_bags, multimodal, unit
-from backend.engine.specificity.reference import (
+from backend.engine.specificity.caption_metrics import (
     chair,
     cider_d,
     distinct_pairs,
@@ -21,9 +21,9 @@ from backend.engine.specificity.reference import (
     words_of,
 )
 from backend.engine.specificity.retrieval import recall_among_random, recall_at_1
-from backend.lab.scenes.bags import SceneBags
 from backend.lab.scenes.caption_reading import claims_of
 from backend.lab.scenes.grammar import describe
+from backend.lab.scenes.labelled_bags import SceneBags
 from backend.lab.scenes.labelled_scenes import PICTURE_SIZE
 from backend.lab.scenes.phrasing import NAMES
 from backend.lab.scenes.renderer import render

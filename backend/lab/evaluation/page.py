@@ -1,57 +1,57 @@
 """An evaluation as a self-contained HTML page: Plotly charts, and the tables below."""
 
-import html
 from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 import plotly.graph_objects as go
+from markupsafe import Markup
 from plotly.offline import get_plotlyjs
 
 from backend.lab.evaluation.evaluate import EvaluationReport, by_setting, mean_of
 from backend.lab.evaluation.result_figures import Figures
 from backend.lab.evaluation.result_tables import markdown
+from backend.templating import template_environment
 
 _COLOURS = ("#2563a6", "#d97b29", "#3f8f5b", "#a3476b", "#6b5fb5", "#7a7a7a")
-_STYLE = """
-:root { color-scheme: light; }
-body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 76rem; padding: 0 1rem;
-       color: #1d2530; background: #fff; }
-table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .85rem;
-        font-variant-numeric: tabular-nums; margin: .5rem 0 2rem; }
-th, td { padding: .3rem .6rem; border-bottom: 1px solid #dde3ea; text-align: left;
-         white-space: nowrap; }
-th { position: sticky; top: 0; background: #f3f6f9; }
-h2 { margin-top: 2.5rem; font-size: 1.2rem; }
-"""
+_TEMPLATES = Path(__file__).with_name("templates")
+
+
+@dataclass(frozen=True)
+class _Block:
+    """A block of the tables: a title, or a table (a header and rows of cells)."""
+
+    title: str = ""
+    head: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
 
 
 def page(report: EvaluationReport, command: str = "") -> str:
     """The page as HTML; `command` is shown as the command that produced it."""
-    seeds = len({result.seed for result in report.results})
-    introduction = (
-        f"{report.pairs} pairs a run, half of them to learn from and half to judge on; "
-        f"{seeds} seed{'s' if seeds != 1 else ''}; bars show one standard error."
-    )
     charts = [
-        ("Finding errors: AUC on pairs not learnt from", _auc(report)),
-        ("What a curator must read", _effort(report)),
-        ("Are the probabilities true?", _reliability(report)),
-        ("Suspect words: the highest score is a changed word", _localisation(report)),
+        ("Error detection: AUC on held-out pairs", _auc(report)),
+        ("Share of pairs a curator must read", _effort(report)),
+        ("Calibration of the probabilities", _reliability(report)),
+        ("Suspect words: is the highest score on a changed word?", _localisation(report)),
     ]
-    shown = "".join(
-        f"<h2>{html.escape(title)}</h2>"
-        + figure.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False})
-        for title, figure in charts
-        if figure is not None
-    )
     return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f"<title>Evaluation on {html.escape(report.dataset)}</title><style>{_STYLE}</style>"
-        f"<script>{get_plotlyjs()}</script></head><body>"
-        f"<h1>Does it find errors?</h1><p>Dataset: {html.escape(report.dataset)}. "
-        f"{introduction}</p>"
-        + (f"<p><code>{html.escape(command)}</code></p>" if command else "")
-        + f"{shown}<h2>Tables</h2>{_as_html(markdown(report))}</body></html>"
+        template_environment(_TEMPLATES)
+        .get_template("report.html")
+        .render(
+            report=report,
+            command=command,
+            seeds=len({result.seed for result in report.results}),
+            plotly=Markup(get_plotlyjs()),
+            charts=[(title, _html(figure)) for title, figure in charts if figure is not None],
+            blocks=_blocks(markdown(report)),
+        )
     )
+
+
+def _html(figure: go.Figure) -> Markup:
+    """The chart as Plotly's own HTML, in which Plotly has escaped all text."""
+    config = {"displaylogo": False}
+    return Markup(figure.to_html(full_html=False, include_plotlyjs=False, config=config))
 
 
 def _layout(figure: go.Figure, y: str, **more: object) -> go.Figure:
@@ -175,19 +175,15 @@ def _localisation(report: EvaluationReport) -> go.Figure | None:
     return _bars(runs, series, "hit rate", yaxis_range=[0, 1], yaxis_tickformat=".0%")
 
 
-def _as_html(text: str) -> str:
-    """Convert the Markdown of `result_tables`: bold paragraphs and tables."""
-    parts = []
+def _blocks(text: str) -> list[_Block]:
+    """The Markdown of `result_tables`: bold paragraphs and tables."""
+    blocks = []
     for block in text.split("\n\n"):
         lines = block.splitlines()
-        if not lines[0].startswith("|"):
-            parts.append(f"<p><b>{html.escape(block.strip('*'))}</b></p>")
-            continue
-        cells = [[html.escape(cell.strip()) for cell in line.strip("|").split("|")]
-                 for line in lines]  # fmt: skip
-        head = "".join(f"<th>{cell}</th>" for cell in cells[0])
-        rows = "".join(
-            "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in cells[2:]
-        )
-        parts.append(f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>")
-    return "".join(parts)
+        if lines[0].startswith("|"):
+            head, _, *rows = ([cell.strip() for cell in line.strip("|").split("|")]
+                              for line in lines)  # fmt: skip
+            blocks.append(_Block(head=head, rows=rows))
+        else:
+            blocks.append(_Block(title=block.strip("*")))
+    return blocks

@@ -23,9 +23,9 @@ from backend.engine.detection.classifier import (
 from backend.engine.detection.cold_start import balanced
 from backend.engine.detection.families import PAPERS_OWN, S_0, Labels, Linear, Weights, fitted
 from backend.engine.detection.features import (
+    AUXILIARY,
     NAMES,
     PAPER,
-    SECOND,
     Matrix,
     feature_matrix,
     heard,
@@ -42,7 +42,7 @@ from backend.lab.evaluation.suspect_hits import CHANCE, OURS, PRIOR, Localisatio
 from backend.lab.evaluation.suspect_hits import localisation as localise
 
 _LENGTH = NAMES.index("words")
-_SECOND = [NAMES.index(name) for name in SECOND]
+_AUXILIARY = [NAMES.index(name) for name in AUXILIARY]
 _S = tuple(NAMES.index(name) for name in PAPER if name.startswith("s_"))
 _C = tuple(NAMES.index(name) for name in PAPER if name.startswith("c_"))
 #: The paper's ablations (Tables 3 and 4) as feature columns, to be used with its own grids.
@@ -184,8 +184,8 @@ def judge(
     length = Linear("s_0 and length", (*S_0.columns, _LENGTH))
     length = length.fit(half.features, half.labels, half.weights)
     both = None
-    if features[:, _SECOND].any():
-        columns = (*S_0.columns, NAMES.index("second opinion: s_0"), _LENGTH)
+    if features[:, _AUXILIARY].any():
+        columns = (*S_0.columns, NAMES.index("auxiliary score: s_0"), _LENGTH)
         both = Linear("both scores and length", columns)
         both = both.fit(half.features, half.labels, half.weights)
     words = CountVectorizer(binary=True, ngram_range=(1, 2), min_df=2)
@@ -242,7 +242,7 @@ def figures_of(
     without = None
     if judged.both_scores is not None:
         silent = features.copy()
-        silent[:, _SECOND] = 0.0
+        silent[:, _AUXILIARY] = 0.0
         alone = _detector(training_half(silent, pairs.wrong, pairs.groups, test, seed), detector)
         without = metrics.auc(wrong, alone.predict(silent[test]))
     deaf = None

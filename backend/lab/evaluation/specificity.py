@@ -53,7 +53,7 @@ from backend.engine.specificity.retrieval import (
 )
 from backend.errors import DatasetError, SettingsError
 from backend.lab.evaluation.metrics import auc
-from backend.lab.scenes.bags import KINDS, SceneBags, scene_bags
+from backend.lab.scenes.labelled_bags import KINDS, SceneBags, scene_bags
 from backend.lab.scenes.labelled_scenes import DIRECTORIES, PICTURE_SIZE
 from backend.lab.scenes.renderer import render
 from backend.progress import Progress, no_progress

@@ -19,9 +19,9 @@ from functools import cache
 
 from backend.engine.captions import Caption
 from backend.lab.scenes import phrasing
-from backend.lab.scenes.bags import rich
 from backend.lab.scenes.caption_reading import claims_of
 from backend.lab.scenes.grammar import Description, Link, NounPhrase
+from backend.lab.scenes.labelled_bags import rich
 from backend.lab.scenes.noise import fine_grained
 from backend.lab.scenes.truth import TELLING, is_true
 from backend.lab.scenes.world import COLOURLESS, COLOURS, NOUNS, SIZES, Scene, colours_of, fits

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 
-from backend.engine.concreteness.train import read_captions
+from backend.engine.concreteness.fit_embedded import read_captions
 from backend.lab.scenes.byte_pairs import byte_pair_tokenizer
 from backend.lab.scenes.grammar import describe
 from backend.lab.scenes.world import make_scene

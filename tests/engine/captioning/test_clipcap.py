@@ -90,7 +90,7 @@ def test_equal_seeds_make_equal_prefix_networks(parts: Path) -> None:
 
 
 def test_the_captioner_and_the_policy_agree(clipcap: ClipCap, captioner: Captioner) -> None:
-    """Guided infill reads trees of tokens, training reads padded rows: one model."""
+    """Guided infill reads trees of tokens, training reads padded rows: the results agree."""
     policy = ClipCapPolicy(clipcap)
     image = images(1)[0]
     vectors = clipcap.vectors([image]).expand(len(CAPTIONS), -1)

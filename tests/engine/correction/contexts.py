@@ -1,4 +1,4 @@
-"""A case as the engine makes one, without a model."""
+"""A correction context as the engine makes it, without a model."""
 
 import numpy as np
 from PIL import Image

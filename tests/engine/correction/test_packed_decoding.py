@@ -1,4 +1,4 @@
-"""BLIP's packed decoder says what transformers' decoder says, for many images at once."""
+"""BLIP's packed decoder gives the same result as transformers' decoder, for many images at once."""
 
 from collections.abc import Callable
 from pathlib import Path

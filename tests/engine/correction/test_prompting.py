@@ -1,4 +1,4 @@
-"""What leaves the machine: all that a mode tells, nothing more, and no caption out of its tags."""
+"""What leaves the machine: what a mode includes, nothing more, and no caption escapes its tags."""
 
 import io
 from dataclasses import replace

@@ -39,7 +39,7 @@ def likeliest_of(
 
 @torch.inference_mode()
 def one_by_one(captioner: Captioner, memory: torch.Tensor, caption: str) -> float:
-    """The plain way: each token before all that stands before it, no caption with another."""
+    """The naive way: each token after all preceding ones, no caption batched with another."""
     (tokens,) = captioner.tokens([caption])
     steps = captioner.logits(memory, [tokens])[0].log_softmax(-1)
     return sum(float(steps[i, token]) for i, token in enumerate(tokens[1:]))

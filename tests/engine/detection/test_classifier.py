@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,9 +31,9 @@ from backend.engine.detection.families import (
 )
 from backend.engine.detection.features import NAMES, SIGNS, SUMMARY, feature_matrix
 from backend.engine.detection.types import DETECTORS, detector_for
-from backend.engine.trajectories.trajectory import Trajectory
+from backend.engine.trajectories.trajectory import AuxiliaryScores, Trajectory
 from backend.errors import SettingsError, TrainingError
-from tests.engine.detection.made_trajectories import World
+from tests.engine.detection.made_trajectories import World, trajectory
 
 
 def table(count: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -164,7 +166,7 @@ def test_s_0_alone_wins_where_it_is_all_there_is() -> None:
 
 
 def test_a_model_never_turns_a_sign_round() -> None:
-    """A column that theory knows, trained on labels that contradict it, is not used against it."""
+    """A column of known sign, trained on labels that contradict it, is not used against it."""
     features, _ = table(400)
     column = NAMES.index("largest deletion gain")
     labels = (features[:, column] < 0).astype(np.int64)
@@ -233,6 +235,20 @@ def test_a_classifier_stored_before_there_were_more_features_still_reads() -> No
     stored["features"] = ["s_0", "something else"]
     with pytest.raises(TrainingError, match="another version"):
         Classifier.from_bytes(json.dumps(stored).encode())
+
+
+def test_a_classifier_stored_by_an_earlier_version_predicts_what_it_did() -> None:
+    """Written by version 0.1.0, in which columns of the auxiliary score had another name."""
+    payload = Path(__file__).with_name("classifier_0.1.0.json").read_bytes()
+    assert "second opinion: s_0" in json.loads(payload)["features"]
+    gains = np.array([0.1, 0.3, 0.0], np.float32)
+    auxiliary = AuxiliaryScores(np.array([0.1, 0.4, 0.2, 0.0], np.float32), gains)
+    low = replace(trajectory("a red dog", [0.0, -0.3, 0.2], start=0.4), auxiliary=auxiliary)
+    high = replace(trajectory("a red dog", [0.1, 0.1, 0.1], start=0.9), auxiliary=auxiliary)
+    p_error = Classifier.from_bytes(payload).predict(feature_matrix([low, high]))
+    np.testing.assert_allclose(p_error, [0.8778504535589237, 0.3318486066060376], rtol=1e-6)
+    again = json.loads(Classifier.from_bytes(payload).to_bytes())
+    assert tuple(again["features"]) == NAMES
 
 
 @pytest.mark.parametrize("detector", [name for name in DETECTORS if name != "best"])

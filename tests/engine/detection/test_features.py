@@ -7,9 +7,9 @@ import pytest
 
 from backend.engine.captions import Caption
 from backend.engine.detection.features import (
+    AUXILIARY,
     NAMES,
     PAPER,
-    SECOND,
     SUMMARY,
     expanded,
     feature_matrix,
@@ -57,13 +57,13 @@ def test_every_length_gives_a_finite_row() -> None:
     assert feature_matrix([]).shape == (0, len(NAMES))
 
 
-def test_a_second_opinion_has_columns_of_its_own_that_are_0_without_one() -> None:
+def test_an_auxiliary_score_has_columns_of_its_own_that_are_0_without_one() -> None:
     plain = trajectory("a red dog", [0.0, -0.3, 0.2], start=0.4)
     auxiliary = AuxiliaryScores(
         np.array([0.1, 0.4, 0.2, 0.0], np.float32), np.array([0.1, 0.3, 0.0], np.float32)
     )
     with_it, without = feature_matrix([replace(plain, auxiliary=auxiliary), plain])
-    columns = [NAMES.index(name) for name in SECOND]
+    columns = [NAMES.index(name) for name in AUXILIARY]
     assert not without[columns].any()
     assert (np.delete(with_it, columns)[: len(SUMMARY)] == without[: len(SUMMARY)]).all()
     expected_values = {
@@ -73,10 +73,10 @@ def test_a_second_opinion_has_columns_of_its_own_that_are_0_without_one() -> Non
         "share of words whose deletion helps": 1 / 3,
     }  # fmt: skip
     for name, expected in expected_values.items():
-        assert value(with_it, f"second opinion: {name}") == pytest.approx(expected, abs=1e-6)
+        assert value(with_it, f"auxiliary score: {name}") == pytest.approx(expected, abs=1e-6)
 
 
-def test_a_second_opinion_has_a_say_in_the_suspects() -> None:
+def test_an_auxiliary_score_influences_the_suspect_words() -> None:
     """The trajectory says "red"; an auxiliary score that is sure of "dog" halves the lead."""
     plain = trajectory("a red dog", [0.0, -0.3, -0.2], start=0.4)
     auxiliary = AuxiliaryScores(np.zeros(4, np.float32), np.array([0.0, 0.0, 0.3], np.float32))

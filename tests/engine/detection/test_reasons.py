@@ -99,7 +99,7 @@ def test_captions_that_no_captioner_has_read_are_judged_as_well_as_without_one()
 
 
 def test_being_read_is_no_sign_by_itself() -> None:
-    """Only wrong captions were read: what a captioner says must then teach nothing at all."""
+    """Only wrong captions were read: then nothing may be learnt from the captioner's evidence."""
     trajectories = [
         with_it if wrong else plain
         for plain, with_it, wrong in zip(WORLD.trajectories, read(WORLD), WORLD.wrong, strict=True)

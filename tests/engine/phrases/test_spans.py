@@ -15,7 +15,7 @@ CHECKED = Path(__file__).with_name("hand_checked_captions.tsv")
 
 
 def hand_checked() -> list[tuple[str, set[tuple[int, int, str]]]]:
-    """Captions in COCO's manner with their phrases, which stand in the order of the text."""
+    """Captions in COCO's manner with their phrases, in the order of the text."""
     checked = []
     for line in CHECKED.read_text(encoding="utf-8").splitlines():
         caption, _, listed = line.partition("\t")

@@ -89,7 +89,7 @@ def test_first_step_scores_and_similarities(scorer: Scorer) -> None:
 
 
 @pytest.mark.parametrize("explorer", ["elimination", "fast-gcd"])
-def test_the_second_opinion_is_the_other_score_along_the_same_captions(
+def test_the_auxiliary_score_is_the_other_score_along_the_same_captions(
     explorer: Any, tmp_path: Path
 ) -> None:
     """ITM's trajectory keeps ITC's cosines: those of the same checkpoint loaded as ITC."""
@@ -113,7 +113,7 @@ def test_the_second_opinion_is_the_other_score_along_the_same_captions(
     assert len(trajectory.auxiliary.scores) == trajectory.steps + 1
 
 
-def test_no_second_opinion_where_there_is_none_or_none_is_wanted(scorer: Scorer) -> None:
+def test_no_auxiliary_score_if_there_is_none_or_none_is_wanted(scorer: Scorer) -> None:
     image, text = drawn_pairs(1, seed=8)[0]
     pair = (scorer.encode_images([image])[0], Caption.parse(text))
     ((_, trajectory),) = run_trajectories(scorer, [pair])

@@ -16,7 +16,7 @@ from backend.lab.evaluation.captioning_clipcap import (
     recipe_of,
 )
 from backend.lab.evaluation.captioning_figures import Figures, Retrieved
-from backend.lab.scenes.clipcap import Shape, fine_tune, train
+from backend.lab.scenes.train_clipcap import Shape, fine_tune, train
 
 SMALL = Shape(24, layers=1, width=16, heads=2, recipe=LikelihoodRecipe(12, 16, 1e-2, 2))
 

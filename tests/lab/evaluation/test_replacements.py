@@ -49,7 +49,7 @@ def test_each_source_edits_the_words_it_says() -> None:
     assert gains[0] > 5
 
 
-def test_clip_has_no_second_opinion() -> None:
+def test_clip_has_no_auxiliary_score() -> None:
     scorer = load_scorer(str(MODELS / "scenes-clip"), "clip", "cpu")
     captioner = load_captioner(str(MODELS / "scenes-blip-captioner"), "cpu")
     with pytest.raises(SettingsError, match="auxiliary"):

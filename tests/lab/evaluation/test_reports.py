@@ -1,5 +1,6 @@
 """What an evaluation shows: the paper's figures beside ours, tables, the page."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,10 @@ from backend.lab.noisy_dataset import add_noise
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
+from tests.hostile.markup import HOSTILE, Structure, harmless
 
+#: What Plotly writes for a chart, and Plotly itself.
+CHART = re.compile(r"<script.*?</script>", re.DOTALL)
 PLAN = Plan(scorers=("clip",), noises=("fine-grained",), seeds=1, pairs=60, device="cpu")
 
 
@@ -57,6 +61,16 @@ def test_all_of_it_is_in_the_tables_and_on_the_page(report: EvaluationReport) ->
     assert shown.count('class="plotly-graph-div"') == 4
     assert "&lt;script&gt;" in shown
     assert "cdn.plot" not in shown.split("<body>")[1]
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_dataset_name_and_command_stay_text(report: EvaluationReport, text: str) -> None:
+    def shape(words: str) -> list[tuple[str, ...]]:
+        item = replace(report.results[0], noise=words.replace("|", " "))
+        shown = page(replace(report, dataset=words, results=[item]), words)
+        return Structure(CHART.sub("", shown)).shape
+
+    assert shape(text) == shape(harmless(text))
 
 
 def with_scorer(item: Figures, **changes: object) -> Figures:

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 import app as program
 from backend.errors import SettingsError
 from backend.lab.evaluation.specificity import evaluate_scenes, markdown
-from backend.lab.scenes.bags import KINDS, scene_bags
 from backend.lab.scenes.caption_reading import claims_of
+from backend.lab.scenes.labelled_bags import KINDS, scene_bags
 from backend.settings import MODELS
 from tests.checkpoints import drawn_pairs, random_vision_to_text
 from tests.datasets.folders import image_folder

@@ -12,6 +12,7 @@ from PIL import Image
 from backend.engine.concreteness.correlations import agreement
 from backend.engine.concreteness.making import combining, pipeline, semantic_bottleneck
 from backend.engine.concreteness.making.choosing import uniformly
+from backend.engine.concreteness.making.components import load_parts
 from backend.engine.concreteness.making.controls import (
     EDIT,
     MEANING,
@@ -23,7 +24,6 @@ from backend.engine.concreteness.making.fidelity import (
     layer_of,
     meaning_similarity,
 )
-from backend.engine.concreteness.making.loading import load_parts
 from backend.engine.concreteness.making.pipeline import choose_to_rate, make, read_ratings
 from backend.engine.concreteness.making.semantic_bottleneck import load_semantic_bottleneck, train
 from backend.engine.concreteness.making.standardising import standardised

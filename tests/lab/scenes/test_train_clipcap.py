@@ -4,7 +4,7 @@ from pathlib import Path
 
 from backend.engine.captioning.likelihood import LikelihoodFigures, LikelihoodRecipe
 from backend.engine.correction.captioner import load_captioner
-from backend.lab.scenes.clipcap import Shape, captions, fine_tune, scenes, train
+from backend.lab.scenes.train_clipcap import Shape, captions, fine_tune, scenes, train
 from tests.checkpoints import drawn_pairs
 
 SMALL = Shape(24, layers=1, width=16, heads=2, recipe=LikelihoodRecipe(12, 16, 1e-2, 2))

@@ -9,7 +9,7 @@ import pytest
 
 from backend.errors import ExportError, SettingsError
 from backend.jobs.reports import ExportChoice, JobView
-from backend.review.selection import read_ids
+from backend.review.pair_selection import read_ids
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
@@ -131,7 +131,7 @@ def test_what_does_not_exist_is_refused(
 
 def test_a_choice_of_nothing_is_no_export(workspace: Workspace, tmp_path: Path) -> None:
     chosen = workspace.review.select_pairs(1, queue="text=unicorn")
-    with pytest.raises(ExportError, match="These select no pair of the dataset"):
+    with pytest.raises(ExportError, match="No pair of the dataset matches"):
         workspace.jobs.export(1, ExportChoice(only=chosen), tmp_path / "out", "csv")
 
 

@@ -1,4 +1,4 @@
-"""Fit the embedded ICC: `python -m backend.engine.concreteness.train [--measure CSV]`
+"""Fit the embedded ICC: `python -m backend.engine.concreteness.fit_embedded [--measure CSV]`
 
 Takes seconds. The regularisation strengths of both regressions are chosen by cross-validation on
 their training data. `--measure` prints the Pearson correlation on a CSV file (caption, rating) that

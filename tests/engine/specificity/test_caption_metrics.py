@@ -2,7 +2,7 @@
 
 import pytest
 
-from backend.engine.specificity.reference import (
+from backend.engine.specificity.caption_metrics import (
     CiderD,
     chair,
     cider_d,

@@ -1,6 +1,6 @@
 """The drawn world's ClipCap: trained by maximum likelihood, then, if asked, by self-retrieval.
 
-    python -m backend.lab.scenes.clipcap data/clipcap --self-retrieval
+    python -m backend.lab.scenes.train_clipcap data/clipcap --self-retrieval
 
 The sender sees through the embedded CLIP; another training's CLIP rewards, so that none of them is
 its own judge (`backend.lab.evaluation.captioning` judges by the third). Its language model is a
@@ -29,8 +29,8 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.logit_scale import logit_scale_of
 from backend.engine.specificity.bags import multimodal, nearest, unit
 from backend.engine.specificity.retrieval import USUAL_SCALE
-from backend.lab.scenes.bags import rich
 from backend.lab.scenes.grammar import describe
+from backend.lab.scenes.labelled_bags import rich
 from backend.lab.scenes.labelled_scenes import PICTURE_SIZE
 from backend.lab.scenes.renderer import render
 from backend.lab.scenes.tokenizer import make_tokenizer

@@ -1,0 +1,83 @@
+"""Texts that try to become markup, and how a test sees whether they did."""
+
+import ast
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+#: Tags, but for the few that Plotly's own labels know.
+TAG = re.compile(r"</?(?!br>|extra>)[a-zA-Z!][^<>]*>?")
+HOSTILE = {
+    "a script": "</p></textarea></option><script>alert(1)</script> dog",
+    "a handler": "\"><img src=x onerror='alert(1)'> dog",
+    "attributes": "' onmouseover='alert(1)' autofocus x=\" dog",
+    "Gradio's templates": "${7*6} $ {7*7} dog",
+    "our templates": "{{7*7}} {% raw %} {# dog #} {{ caption }}",
+    "entities": "&lt;b&gt; &amp;#36; &quot; dog",
+    "right to left": "كلب \u202e\u2066 gpj.evil \u2069 dog",
+    "half a tag": "<b <!-- <![CDATA[ dog",
+}
+
+
+class Structure(HTMLParser):
+    """Names of elements and attributes in their order, and all text."""
+
+    def __init__(self, markup: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.shape: list[tuple[str, ...]] = []
+        self.text = ""
+        self.attributes: list[str] = []
+        self.feed(str(markup))  # Markup would escape what is joined to it
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.shape.append((tag, *(name for name, _ in attrs)))
+        self.attributes += [value for _, value in attrs if value]
+
+    def handle_endtag(self, tag: str) -> None:
+        self.shape.append((f"/{tag}",))
+
+    def handle_data(self, data: str) -> None:
+        if self.lasttag != "style":
+            self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        self.shape.append(("!--",))
+
+    def handle_decl(self, decl: str) -> None:
+        self.shape.append(("!", decl))
+
+    def unknown_decl(self, data: str) -> None:
+        self.shape.append(("![",))
+
+
+def harmless(text: str) -> str:
+    """The same words, with a full stop for all that could mean something."""
+    return re.sub(r"[^\w\s]", ".", text)
+
+
+def strings(path: Path) -> list[tuple[int, str]]:
+    """The constant strings of a module, those of f-strings too, but for its docstrings."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    comments = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        (node.lineno, node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        and id(node) not in comments
+    ]  # fmt: skip
+
+
+def escaping_turned_off(source: str) -> bool:
+    """Whether a template marks values as safe, or has attributes without quotes, which would end
+    at a space."""
+    return bool(
+        re.search(r"\|\s*safe\b|autoescape|forceescape|xmlattr", source)
+        or re.search(r"\s[\w-]+=\{\{", source)
+    )

@@ -1,0 +1,41 @@
+"""The contact sheet of bags: hostile captions stay text, unreadable pictures leave a gap."""
+
+import pytest
+
+from backend.engine.specificity.bags import Bag
+from backend.errors import ImageError
+from backend.jobs.bags_sheet import TEMPLATES, Picture, contact_sheet
+from tests.hostile.markup import HOSTILE, Structure, harmless
+
+BAGS = {2: [Bag((0, 1), 0.875)]}
+
+
+def sheet(text: str) -> str:
+    pictures = {0: Picture(text, 1, [text, "not shown"]), 1: Picture("p1", 2, ["A cat."])}
+    return contact_sheet(BAGS, pictures, lambda pair, size: b"jpeg")
+
+
+def test_every_template_is_tried() -> None:
+    assert [path.name for path in TEMPLATES.iterdir()] == ["bags.html"]
+
+
+@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_text_stays_text(text: str) -> None:
+    result, expected = Structure(sheet(text)), Structure(sheet(harmless(text)))
+    assert result.shape == expected.shape
+    whole = "\n".join([result.text, *result.attributes])
+    assert [word for word in text.split() if word not in whole] == []
+
+
+def test_pictures_are_embedded_and_the_missing_ones_left_out() -> None:
+    def thumbnail(pair: int, size: int) -> bytes:
+        if pair == 2:
+            raise ImageError("no picture")
+        return b"jpeg"
+
+    pictures = {0: Picture("p0", 1, ["A dog."]), 1: Picture("p1", 2, ["A cat."])}
+    page = contact_sheet(BAGS, pictures, thumbnail)
+    assert page.count('<img loading="lazy" alt="" src="data:image/jpeg;base64,anBlZw==">') == 1
+    assert page.count("<figure>") == 2
+    assert "alpha 0.875" in page
+    assert "<img" not in contact_sheet(BAGS, pictures)

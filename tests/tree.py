@@ -1,0 +1,70 @@
+"""Counts a source tree: `python -m tests.tree [ROOT]`  (BENCHMARKS.md, "The source tree")
+
+A *room* is `app`, `traced_ui`, `db`, a folder of `backend`, or a module directly in `backend`; an
+*arrow* is a pair of rooms of which the first imports the second.
+"""
+
+import ast
+import re
+import statistics
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+OURS = ("app", "traced_ui", "backend", "db")
+
+
+def room(module: str) -> str:
+    """
+    >>> room("backend.jobs.detect"), room("backend.errors"), room("db.queries.pairs")
+    ('backend.jobs', 'backend.errors', 'db')
+    """
+    parts = module.split(".")
+    return ".".join(parts[:2]) if parts[0] == "backend" else parts[0]
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Our modules, or names in them, that a file imports."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        yield from (name for name in names if name.split(".")[0] in OURS)
+
+
+def counts(root: Path) -> dict[str, int | float]:
+    """What there is to count in the tree at `root`, by name."""
+    folders = (root / name for name in OURS[1:])
+    paths = [root / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
+    modules = {".".join(path.relative_to(root).with_suffix("").parts): path for path in paths}
+    lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in paths]
+    rooms = {room(name.removesuffix(".__init__")) for name in modules} - {"backend"}
+    arrows = {
+        (room(name), room(other))
+        for name, path in modules.items()
+        for other in imported(path)
+        if room(name) != room(other)
+    }
+    names = Counter(path.stem for path in paths if path.stem not in ("__init__", "env"))
+    tests = [path.read_text(encoding="utf-8") for path in (root / "tests").rglob("test_*.py")]
+    return {
+        "files": len(paths),
+        "lines": sum(lengths),
+        "median lines of a file": statistics.median(lengths),
+        "lines of the longest file": max(lengths),
+        "rooms": len(rooms),
+        "arrows": len(arrows),
+        "arrows in both directions": len([1 for a, b in arrows if (b, a) in arrows]) // 2,
+        "file names that occur more than once": sum(count > 1 for count in names.values()),
+        "test files": len(tests),
+        "test functions": sum(len(re.findall(r"^\s*def test_", text, re.M)) for text in tests),
+        "words of the README": len((root / "README.md").read_text(encoding="utf-8").split()),
+    }
+
+
+if __name__ == "__main__":
+    for name, count in counts(Path(sys.argv[1] if len(sys.argv) > 1 else ".")).items():
+        print(f"{name}: {count:,}")
