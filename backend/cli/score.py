@@ -158,7 +158,7 @@ def score(
         if estimate:
             with progress("Measuring") as update:
                 planned = workspace.jobs.estimate(
-                    dataset_id, update, anyway=anyway, suggestions=suggestions
+                    dataset_id, update, anyway=anyway, suggestions=suggestions, cluster=cluster
                 )
             emit(planned, as_json, estimate_summary(planned))
             return
@@ -235,6 +235,7 @@ def estimate_summary(planned: "Estimate") -> str:
     """The remaining work and what each part of it takes."""
     from backend.jobs.pace import duration
 
+    by = f" ({planned.processes} processes)" if planned.processes > 1 else ""
     parts = [f"trajectories {duration(planned.trajectories_seconds)}"]
     if planned.whole:
         whole = f"whole ones of {planned.whole:,} pairs ({planned.trajectories})"
@@ -251,7 +252,7 @@ def estimate_summary(planned: "Estimate") -> str:
         wrong = f"corrections of about {planned.suggestions:,} pairs that look wrong"
         parts.append(f"{wrong} {duration(planned.suggestions_seconds)}")
     return (
-        f"About {duration(planned.seconds)} for {planned.pairs:,} pairs on {planned.device}, "
+        f"About {duration(planned.seconds)} for {planned.pairs:,} pairs on {planned.device}{by}, "
         f"measured on {planned.measured}: {', '.join(parts)}. "
         f"{planned.disk / 1e6:,.0f} MB of disk, {planned.memory / 1e9:.1f} GB of memory."
     )

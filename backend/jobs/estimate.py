@@ -50,6 +50,7 @@ from backend.jobs.scoring_stages import (
     COPIES,
     CORRECTIONS,
     MEANINGS,
+    SHARED,
     STAGES,
     TRAINING,
     TRAJECTORIES,
@@ -66,6 +67,7 @@ from backend.jobs.suggest import (
     TOGETHER,
     USUAL_SHARE,
 )
+from backend.jobs.workers import Devices, decided
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -91,7 +93,8 @@ class Estimate:
     `copies`: noisy copies of captions that a first detector is trained on; 0 where there is one.
     `suggestions`: pairs that are expected to look wrong and get corrections, by the share of the
     sample that does. `trajectories`: which pairs get whole ones (`depth.Depth.name`), at first or,
-    `whole` of them, after their first steps. `seconds` is the sum of the parts.
+    `whole` of them, after their first steps. `processes`: how many will share the work and need
+    `memory` together. `seconds` is the sum of the parts.
     """
 
     model: str
@@ -111,6 +114,7 @@ class Estimate:
     trajectories: str = "all"
     whole: int = 0
     whole_seconds: float = 0.0
+    processes: int = 1
 
     @property
     def seconds(self) -> float:
@@ -178,10 +182,11 @@ def estimate(
     progress: Progress = no_progress,
     anyway: bool = False,
     suggestions: bool = True,
+    devices: Devices | None = None,
 ) -> Estimate:
-    """Measure `PAIRS` of the dataset's pairs; `anyway` and `suggestions` as for scoring. Raises
-    ModelUnavailable, UnknownPictures, NotFound, and ImageError if none of their pictures can be
-    read."""
+    """Measure `PAIRS` of the dataset's pairs, in this process alone; `anyway`, `suggestions` and
+    `devices` as for scoring. Raises ModelUnavailable, UnknownPictures, NotFound, and ImageError if
+    none of their pictures can be read."""
     progress(0, PAIRS, "Loading the model")
     captioner = engine.captioner
     depth = depth_for(store, engine, dataset_id)
@@ -208,6 +213,8 @@ def estimate(
     if corrected:
         progress(0, 0, "Measuring corrections")
         each = _suggestion_seconds(engine, sample, detection.classifier, detection.p_errors)
+    chosen = decided(devices, engine, left.unscored + detection.copies)
+    processes = len(chosen.names) if chosen is not None else 1
     measured = {
         TRAJECTORIES: costs.trajectory,
         CONCRETENESS: costs.concreteness,
@@ -218,6 +225,7 @@ def estimate(
         WHOLE: 0.0 if depth.is_whole else each_whole,
         CORRECTIONS: each,
     }
+    measured |= {stage: measured[stage] / processes for stage in SHARED & measured.keys()}
     _keep(engine, depth, measured)
     completed = _completed(left, depth, detection, corrected)
     info = engine.scorer.info
@@ -228,18 +236,19 @@ def estimate(
         pairs=left.unscored,
         copies=detection.copies,
         measured=len(left.pairs),
-        trajectories_seconds=costs.trajectory * left.unscored,
-        copies_seconds=detection.copy_seconds * detection.copies,
-        captioner_seconds=costs.captioner * left.unscored if captioner is not None else 0.0,
+        trajectories_seconds=measured[TRAJECTORIES] * left.unscored,
+        copies_seconds=measured[COPIES] * detection.copies,
+        captioner_seconds=measured[CAPTIONER] * left.unscored if captioner is not None else 0.0,
         texts_seconds=(costs.concreteness + costs.meanings) * left.unscored,
         disk=round(values * left.unscored + costs.row * detection.copies),
-        memory=memory.resident(),
+        memory=memory.resident() * processes,
         training_seconds=detection.training_seconds,
         suggestions=corrected,
-        suggestions_seconds=each * corrected,
+        suggestions_seconds=measured[CORRECTIONS] * corrected,
         trajectories=depth.name,
         whole=completed,
-        whole_seconds=each_whole * completed,
+        whole_seconds=each_whole / processes * completed,
+        processes=processes,
     )
 
 

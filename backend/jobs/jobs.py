@@ -147,10 +147,15 @@ class Jobs:
         anyway: bool = False,
         suggestions: bool = True,
         trajectories: str | None = None,
+        cluster: Cluster | Devices | None = None,
     ) -> Estimate:
-        """See `backend.jobs.estimate.estimate`; what `score` would take with the same arguments."""
+        """See `backend.jobs.estimate.estimate`; what `score` would take with the same arguments, or
+        without the cluster: what its machines can do is not known."""
         engine = self._engine_with(dataset_id, model, trajectories)
-        return estimate.estimate(self._store, engine, dataset_id, progress, anyway, suggestions)
+        devices = cluster if isinstance(cluster, Devices) else None
+        return estimate.estimate(
+            self._store, engine, dataset_id, progress, anyway, suggestions, devices
+        )
 
     def import_dataset(
         self,
@@ -168,7 +173,7 @@ class Jobs:
     def _estimate_job(
         self, dataset_id: int, progress: Progress, **arguments: Any
     ) -> dict[str, Any]:
-        report = self.estimate(dataset_id, progress, **arguments)
+        report = self.estimate(dataset_id, progress, cluster=AUTOMATIC, **arguments)
         return _figures(report) | {"seconds": report.seconds}
 
     def _import_job(self, progress: Progress, **arguments: Any) -> dict[str, Any]:

@@ -54,7 +54,7 @@ from backend.jobs.scoring_stages import (
 from backend.jobs.stored_trajectories import AT_ONCE, exploring_of, to_row
 from backend.jobs.suggest import SUGGEST_AT_MOST, USUAL_SHARE, likely_wrong, suggest_likely
 from backend.jobs.vectors import image_file, remember_images, remember_meanings
-from backend.jobs.workers import Devices, Opened, Question, Workers, on_idle_cores
+from backend.jobs.workers import Devices, Opened, Question, Workers, decided
 from backend.loaded_models import Engine
 from backend.progress import Progress, no_progress
 from backend.store import Store
@@ -119,8 +119,7 @@ def score_dataset(
     exploring = replace(exploring_of(run), whole=depth.is_whole)
     before = _begin(store, run, total, progress)
     devices, machines = (None, cluster) if isinstance(cluster, Cluster) else (cluster, None)
-    if devices is not None and devices.automatic:
-        devices = on_idle_cores(engine, units[TRAJECTORIES] + units[COPIES])
+    devices = decided(devices, engine, units[TRAJECTORIES] + units[COPIES])
     with Workers(engine, root, devices) as workers:
         waiting = _unscored(store, run, _at_once(workers))
         work = _Work(TRAJECTORIES, exploring, waiting, total, before, known)

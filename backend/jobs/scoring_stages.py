@@ -50,6 +50,8 @@ STAGES = (
     TRAJECTORIES, COMPLETION, CONCRETENESS, MEANINGS, CAPTIONER, INJECTION, COPIES, TRAINING, WHOLE,
     CORRECTIONS,
 )  # fmt: skip
+#: Those that several processes of one machine share (`workers.py`).
+SHARED = frozenset({TRAJECTORIES, COMPLETION, CAPTIONER, COPIES, WHOLE, CORRECTIONS})
 _BY_NAME = {stage.name: stage for stage in STAGES}
 
 #: Seconds per unit; stages that have not been measured are missing.

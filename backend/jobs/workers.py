@@ -71,10 +71,11 @@ class Devices:
 AUTOMATIC = Devices(automatic=True)
 
 
-def on_idle_cores(engine: Engine, captions: int) -> Devices:
-    """The processes for a job that has so many captions to score."""
-    if not engine.is_small:
-        return AUTOMATIC
+def decided(devices: Devices | None, engine: Engine, captions: int) -> Devices | None:
+    """The processes for a job that has so many captions to score: those given, or what is idle now
+    if that is left open."""
+    if devices is None or not devices.automatic or not engine.is_small:
+        return devices
     import psutil
 
     further = min(

@@ -1,14 +1,19 @@
 """What scoring will take, known before: pairs, copies, time, disk and memory."""
 
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from backend.cli.score import estimate_summary
 from backend.errors import SettingsError, UnknownPictures
+from backend.jobs import estimate as estimating
 from backend.jobs.estimate import PARTS, Estimate
 from backend.jobs.scoring_stages import COMPLETION, WHOLE, copies_of
 from backend.jobs.suggest import USUAL_SHARE
+from backend.jobs.workers import Devices
 from backend.lab.scenes import demo
 from backend.progress import StageMessage
 from backend.settings import load_settings
@@ -77,6 +82,32 @@ def test_without_suggestions_and_with_a_detector_there_is_less_to_do(tmp_path: P
     workspace.store.close()
 
 
+def test_processes_share_what_can_be_shared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demo.write(tmp_path / "pairs", 14, 0, 96, seed=3)
+    workspace = opened(tmp_path)
+    dataset = workspace.find_or_import(str(tmp_path / "pairs"))
+    made = []
+    for devices in (None, Devices(("cpu", "cpu"))):
+        # A clock that moves by a second whenever it is read: every stage costs the same again.
+        monkeypatch.setattr(estimating, "time", SimpleNamespace(monotonic=count().__next__))
+        made.append(workspace.jobs.estimate(dataset, suggestions=False, cluster=devices))
+    alone, two = made
+    assert (alone.processes, two.processes) == (1, 2)
+    for part in ("trajectories_seconds", "copies_seconds", "captioner_seconds"):
+        assert getattr(alone, part) > 0
+        assert getattr(two, part) == pytest.approx(getattr(alone, part) / 2)
+    assert (two.texts_seconds, two.training_seconds) == (
+        alone.texts_seconds,
+        alone.training_seconds,
+    )
+    assert two.memory > 1.5 * alone.memory
+    assert "14 pairs on cpu (2 processes), measured on 14" in estimate_summary(two)
+    assert "processes" not in estimate_summary(alone)
+    workspace.store.close()
+
+
 def test_what_cannot_be_known_is_not_estimated(tmp_path: Path) -> None:
     rows = []
     folder = tmp_path / "photographs"
@@ -95,7 +126,6 @@ def test_what_cannot_be_known_is_not_estimated(tmp_path: Path) -> None:
 def test_the_parts_make_the_whole() -> None:
     planned = Estimate("m", "cpu", 100, 300, 20, 60.0, 180.0, 10.0, 5.0, 1_000_000, 2_000_000_000)
     assert planned.seconds == 255.0
-    from backend.cli.score import estimate_summary
     from traced_ui.datasets import estimate_message
 
     text = estimate_summary(planned)

@@ -36,7 +36,7 @@ def test_an_export_that_was_imported_is_not_replaced(workspace: Workspace, tmp_p
     again(workspace, out, "imagefolder")
     workspace.jobs.import_dataset(out, name="second")
     before = listing(out)
-    with pytest.raises(ExportError, match="images of the dataset 'second' are in"):
+    with pytest.raises(ExportError, match="contains the images of the dataset 'second'"):
         again(workspace, out)
     assert listing(out) == before
 
@@ -56,7 +56,7 @@ def test_images_of_another_dataset_in_the_folder(
         table = csv_file(tmp_path / "t.csv", [{**row, "image": "out/mine/b.png"}])
         workspace.jobs.import_dataset(table, name="cats")
     before = listing(out)
-    with pytest.raises(ExportError, match="images of the dataset 'cats' are in"):
+    with pytest.raises(ExportError, match="contains the images of the dataset 'cats'"):
         again(workspace, out)
     assert listing(out) == before
 

@@ -97,7 +97,7 @@ def test_models_that_datasets_use_are_listed(workspace: Workspace, tmp_path: Pat
     assert not views["not/here"].is_here
     (folder / "model.safetensors").unlink()
     assert not workspace.models.view(str(folder)).is_here
-    with pytest.raises(SettingsError, match=r"holds no config\.json, or no weights"):
+    with pytest.raises(SettingsError, match=r"lacks config\.json or weights"):
         workspace.models.set_default(str(folder))
 
 

@@ -158,7 +158,7 @@ def test_damaged_nonces_are_made_anew(
     whole = file.read_text(encoding="utf-8")
     file.write_text(whole[:100], encoding="utf-8")
     assert workspace.jobs.measure_support(workspace.find("pairs")).computed == 0  # the same digest
-    assert "made again" in caplog.text
+    assert "created again" in caplog.text
     assert NoncePools.from_json(file.read_text(encoding="utf-8")).to_json() == whole
 
 

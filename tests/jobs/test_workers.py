@@ -22,7 +22,7 @@ from backend.engine import threads
 from backend.engine.scoring.loading import choose_devices
 from backend.errors import OutOfMemory, SettingsError
 from backend.jobs import noisy_copies, score_dataset, suggest, workers
-from backend.jobs.workers import AUTOMATIC, Devices, Opened, Question, Workers, on_idle_cores
+from backend.jobs.workers import AUTOMATIC, Devices, Opened, Question, Workers, decided
 from backend.lab.scenes import demo
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
@@ -181,7 +181,8 @@ def test_idle_cores_are_used_if_that_pays(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(psutil, "virtual_memory", lambda: SimpleNamespace(available=free))
 
     def processes(captions: int) -> int:
-        devices = on_idle_cores(engine, captions)
+        devices = decided(AUTOMATIC, engine, captions)
+        assert devices is not None
         assert devices.automatic
         return len(devices.names)
 

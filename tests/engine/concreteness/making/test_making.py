@@ -116,8 +116,8 @@ def test_bertscore_uses_the_layer_that_its_authors_recommend() -> None:
 
 @pytest.mark.parametrize("kind", ["diffusion", "gallery"])
 def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(kind: str, tmp_path: Path) -> None:
-    texts = captions(24)
-    rated = [*((text, 3.0) for text in captions(30)[24:]), *((text, 0.0) for text in ABSTRACT)]
+    texts = captions(50)
+    rated = [*((text, 3.0) for text in captions(56)[50:]), *((text, 0.0) for text in ABSTRACT)]
     every = [*texts, *(text for text, _ in rated)]
     source = (
         str(text_to_image(tmp_path / "sd", every)) if kind == "diffusion" else f"gallery:{DEMO}"
@@ -129,7 +129,7 @@ def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(kind: str, tmp_path
     )  # fmt: skip
     out = tmp_path / "out"
     report = make(texts, rated, parts, out, epochs=1, distillation_epochs=1)
-    assert (report.captions, report.labelled) == (24, 10)
+    assert (report.captions, report.labelled) == (50, 10)
     # The combination is fitted to what the two distilled encoders predict (stage one).
     asked, ratings = [text for text, _ in rated], [rating for _, rating in rated]
     vba, sba = (score_captions(asked, str(out / n), clipped=False) for n in ("vba", "sba"))
