@@ -61,11 +61,11 @@ from backend.jobs.scoring_stages import (
 )
 from backend.jobs.stored_trajectories import to_row
 from backend.jobs.suggest import (
-    JUDGED_AHEAD,
     SUGGEST_ABOVE,
     SUGGEST_AT_MOST,
     TOGETHER,
     USUAL_SHARE,
+    judged_ahead,
 )
 from backend.jobs.workers import Devices, decided
 from backend.loaded_models import Engine
@@ -477,7 +477,7 @@ def _suggestion_seconds(
                 judging(classifier),
                 exploring=as_far_as_read(classifier, engine.exploring),
                 listened_to=listened_to(engine, classifier),
-                judged=JUDGED_AHEAD,
+                judged=judged_ahead(engine),
             )
     return (time.monotonic() - began) / len(chosen)
 

@@ -43,8 +43,9 @@ USUAL_SHARE = 0.3
 #: two, during which pages that need the models wait.
 TOGETHER, TOGETHER_IF_SMALL = 8, 32
 #: Corrections of a pair whose probability of error is computed ahead: it takes a trajectory each,
-#: and the others get theirs when the pair is opened (`jobs/later_steps.py`).
-JUDGED_AHEAD = 1
+#: and the others get theirs when the pair is opened (`jobs/later_steps.py`). With a small model
+#: that is soon enough for all of them.
+JUDGED_AHEAD, JUDGED_AHEAD_IF_SMALL = 1, 0
 #: Maximum number of pairs, most likely wrong first; the others get theirs when they are opened.
 SUGGEST_AT_MOST = 1000
 
@@ -154,7 +155,12 @@ def _suggest_together(
             )
             for (pair, image), state in zip(readable, states, strict=True)
         }
-        return _suggest(engine, contexts, classifier, exploring, JUDGED_AHEAD)
+        return _suggest(engine, contexts, classifier, exploring, judged_ahead(engine))
+
+
+def judged_ahead(engine: Engine) -> int:
+    """How many corrections of a pair get their probability of error before it is opened."""
+    return JUDGED_AHEAD_IF_SMALL if engine.is_small else JUDGED_AHEAD
 
 
 def suggest_for(

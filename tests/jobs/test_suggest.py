@@ -58,7 +58,7 @@ def test_only_first_corrections_are_judged_before_somebody_looks(
     monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
     listed: dict[int | None, dict[int, tuple[SuggestionView, ...]]] = {}
     for ahead in (None, 1):
-        monkeypatch.setattr(suggest, "JUDGED_AHEAD", ahead)
+        monkeypatch.setattr(suggest, "JUDGED_AHEAD_IF_SMALL", ahead)
         settings = {"data_directory": str(tmp_path / f"state-{ahead}")}
         workspace = Workspace(load_settings(settings, {}))
         dataset = workspace.find_or_import(str(folder))
@@ -87,7 +87,6 @@ def test_a_rule_does_not_pass_over_corrections_that_are_not_judged_yet(
 ) -> None:
     folder = drawn(tmp_path)
     monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
-    monkeypatch.setattr(suggest, "JUDGED_AHEAD", 0)
     workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     dataset = workspace.find_or_import(str(folder))
     workspace.jobs.score(dataset)

@@ -70,7 +70,7 @@ def test_two_processes_store_the_same_numbers_as_one(
     workspaces = [opened(tmp_path / name, tmp_path / "pairs") for name in ("one", "two")]
     broken.write_bytes(broken.read_bytes()[:40])
     monkeypatch.setattr(score_dataset, "BATCH", 3)
-    monkeypatch.setattr(noisy_copies, "BATCH", 8)
+    monkeypatch.setattr(noisy_copies, "BATCH", 2)
     monkeypatch.setattr(suggest, "TOGETHER_IF_SMALL", 2)
     monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
     elsewhere: dict[str, Future[Any]] = {}

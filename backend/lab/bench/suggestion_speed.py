@@ -1,9 +1,9 @@
 """Cost of suggestions relative to trajectories: `python app.py bench --suggestions 24`
 
 Wrong captions of drawn scenes, the embedded models, one thread, as the job that prepares
-suggestions computes them: the trajectory of the first one of each pair is computed ahead. The naive
-reference processes one pair at a time, decodes every candidate in full and computes the trajectory
-of every suggestion; ours must make the same suggestions.
+suggestions computes them: their trajectories are left to the moment when the pair is opened. The
+naive reference processes one pair at a time, decodes every candidate in full and computes the
+trajectory of every suggestion; ours must make the same suggestions.
 """
 
 import time
@@ -21,7 +21,7 @@ from backend.engine.scoring.loading import load_scorer
 from backend.engine.scoring.protocol import Scorer
 from backend.engine.trajectories.driver import run_trajectories
 from backend.engine.trajectories.trajectory import Trajectory
-from backend.jobs.suggest import JUDGED_AHEAD, TOGETHER_IF_SMALL
+from backend.jobs.suggest import JUDGED_AHEAD_IF_SMALL, TOGETHER_IF_SMALL
 from backend.lab.bench.plain_captioner import plain
 from backend.lab.evaluation.labelled import from_scenes
 from backend.progress import Progress, no_progress
@@ -70,7 +70,7 @@ def bench_suggestions(pairs: int, progress: Progress = no_progress) -> Suggestio
         for first in range(0, pairs, TOGETHER_IF_SMALL):  # alternate: the machine's speed may drift
             part = cases[first : first + TOGETHER_IF_SMALL]
             progress(first, pairs, "Suggestions")
-            seconds, made = _timed(scorer, part, captioner, len(part), JUDGED_AHEAD)
+            seconds, made = _timed(scorer, part, captioner, len(part), JUDGED_AHEAD_IF_SMALL)
             ours, fast = ours + seconds, fast + made
             seconds, made = _timed(scorer, part, plain(captioner), 1)
             theirs, slow = theirs + seconds, slow + made
