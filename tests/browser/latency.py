@@ -4,7 +4,7 @@ Makes a store of that size, opens it in Chromium, and measures from the key to t
 its effect: a verdict (which shows the next pair at once, and is committed behind), next, previous,
 and a step. Medians and 95th percentiles in milliseconds. With --soak afterwards that many verdicts
 in one page: how the memory of server and page grows, and whether each verdict is in the database
-once.
+once. With --job while the same server scores that many drawn pairs of another dataset.
 """
 
 import argparse
@@ -18,11 +18,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, expect, sync_playwright
 from sqlalchemy import select
 
 from backend.lab.bench.generated_store import generate
 from backend.lab.bench.load import memory_of
+from backend.lab.scenes import demo
 from backend.settings import load_settings
 from backend.store import open_database
 from db.models import Verdict
@@ -135,7 +136,7 @@ def served_page(folder: Path) -> Iterator[tuple[Page, int]]:
         try:
             wait_for(f"http://127.0.0.1:{port}/healthy", server, log)
             browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
-            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            page = browser.new_context(viewport={"width": 1440, "height": 900}).new_page()
             page.goto(f"http://127.0.0.1:{port}/")
             page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
             page.wait_for_timeout(1500)
@@ -157,6 +158,22 @@ def generated(pairs: int, data: Path | None) -> Iterator[tuple[Path, str]]:
         yield folder, url
 
 
+def score_meanwhile(page: Page, folder: Path, pairs: int) -> Page:
+    """Let the server score so many drawn pairs, started by a curator on another page."""
+    demo.write(folder / "drawn", pairs, pairs // 10, 192, seed=11)
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+    other.get_by_role("tab", name="Datasets").click()
+    other.locator("#import-path").locator("input, textarea").fill(str(folder / "drawn"))
+    other.locator("#import-start").click()
+    expect(other.locator("#import-status")).to_contain_text("Score it next", timeout=120_000)
+    other.locator("#score-start").click()
+    expect(other.locator("#import-status")).to_contain_text("Caption trajectories", timeout=60_000)
+    page.bring_to_front()
+    return other
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pairs", type=int, default=100_000)
@@ -166,8 +183,13 @@ def main() -> int:
         "--soak", type=int, default=0, metavar="VERDICTS",
         help="afterwards so many verdicts in a row, with the memory of server and page",
     )  # fmt: skip
+    parser.add_argument(
+        "--job", type=int, default=0, metavar="PAIRS",
+        help="let the server score so many drawn pairs meanwhile",
+    )  # fmt: skip
     given = parser.parse_args()
     with generated(given.pairs, given.data) as (folder, url), served_page(folder) as (page, server):
+        job = score_meanwhile(page, folder, given.job) if given.job else None
         measure(page, "j", "pair", 5)  # the first ones fill caches
         report("next pair", measure(page, "j", "pair", given.times))
         report("previous pair", measure(page, "k", "pair", given.times // 2))
@@ -179,6 +201,9 @@ def main() -> int:
             measure(page, "j", "pair", 1)
             on_page.append(bool(page.evaluate(_PICTURE)))
         print(f"the next picture was there at once {sum(on_page)} times of {len(on_page)}")
+        if job is not None:
+            shown = " ".join(job.locator("#import-status").inner_text().split())
+            print(f"the job at the end: {shown[:100]}")
         is_sound = not given.soak or soak(page, server, given.soak, url)
     return 0 if is_sound else 1
 
