@@ -1,11 +1,11 @@
 """ARCHITECTURE.md says which way imports run and who may use what: each sentence is checked."""
 
-import ast
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.tree import imports_of, modules
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -72,28 +72,11 @@ def level_of(module: str, levels: list[set[str]], prefix: str = "") -> tuple[int
     return None
 
 
-@cache
-def imports_of(path: Path) -> frozenset[str]:
-    imported: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            imported |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
-    return frozenset(imported)
-
-
-def modules() -> list[tuple[str, Path]]:
-    folders = (ROOT / name for name in ("traced_ui", "backend", "db"))
-    paths = [ROOT / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
-    return [(".".join(p.relative_to(ROOT).with_suffix("").parts), p) for p in sorted(paths)]
-
-
 def packages(folder: Path) -> list[str]:
     return sorted(p.name for p in folder.iterdir() if (p / "__init__.py").exists())
 
 
-@pytest.mark.parametrize(("module", "path"), modules(), ids=lambda value: str(value)[-40:])
+@pytest.mark.parametrize(("module", "path"), modules(ROOT), ids=lambda value: str(value)[-40:])
 def test_imports_run_downwards(module: str, path: Path) -> None:
     for levels, prefix in ((LEVELS, ""), (ENGINE_LEVELS, "backend.engine.")):
         this = level_of(module, levels, prefix)
@@ -103,7 +86,7 @@ def test_imports_run_downwards(module: str, path: Path) -> None:
                 assert other[0] > this[0], f"{module} must not import {imported}"
 
 
-@pytest.mark.parametrize(("module", "path"), modules(), ids=lambda value: str(value)[-40:])
+@pytest.mark.parametrize(("module", "path"), modules(ROOT), ids=lambda value: str(value)[-40:])
 def test_store_and_user_interface_are_used_where_they_may_be(module: str, path: Path) -> None:
     for imported in imports_of(path):
         library = imported.split(".")[0]
@@ -127,7 +110,7 @@ def test_every_folder_has_a_level() -> None:
 
 
 def test_few_file_names_mean_two_things() -> None:
-    names = Counter(p.stem for _, p in modules() if p.stem not in ("__init__", "env"))
+    names = Counter(p.stem for _, p in modules(ROOT) if p.stem not in ("__init__", "env"))
     twice = {name for name, count in names.items() if count > 1}
     assert sorted(ONE_THING_ON_SEVERAL_LEVELS - twice) == []
     other = sorted(twice - ONE_THING_ON_SEVERAL_LEVELS)
@@ -136,7 +119,7 @@ def test_few_file_names_mean_two_things() -> None:
 
 def test_one_place_loads_models_and_one_is_their_registry() -> None:
     """Whoever loads a model goes through `hub`, and nobody asks which scorer it has got."""
-    for module, path in modules():
+    for module, path in modules(ROOT):
         text = path.read_text(encoding="utf-8")
         if module not in ("backend.engine.hub", "backend.engine.torchvision_compat"):
             assert "import backend.engine.torchvision_compat" not in text, module

@@ -9,10 +9,11 @@ import re
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
-OURS = ("app", "traced_ui", "backend", "db")
+#: Those that hold modules, beside `app.py`.
+FOLDERS = ("traced_ui", "backend", "db")
 
 
 def room(module: str) -> str:
@@ -24,34 +25,40 @@ def room(module: str) -> str:
     return ".".join(parts[:2]) if parts[0] == "backend" else parts[0]
 
 
-def imported(path: Path) -> Iterator[str]:
-    """Our modules, or names in them, that a file imports."""
+@cache
+def imports_of(path: Path) -> frozenset[str]:
+    """The modules that a file imports, and the names in them."""
+    imported: set[str] = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        names: list[str] = []
         if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
+            imported |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        yield from (name for name in names if name.split(".")[0] in OURS)
+            imported |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+    return frozenset(imported)
+
+
+def modules(root: Path) -> list[tuple[str, Path]]:
+    """The names and files of the program's modules."""
+    folders = (root / name for name in FOLDERS)
+    paths = [root / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
+    return [(".".join(p.relative_to(root).with_suffix("").parts), p) for p in sorted(paths)]
 
 
 def counts(root: Path) -> dict[str, int | float]:
     """What there is to count in the tree at `root`, by name."""
-    folders = (root / name for name in OURS[1:])
-    paths = [root / "app.py", *(path for folder in folders for path in folder.rglob("*.py"))]
-    modules = {".".join(path.relative_to(root).with_suffix("").parts): path for path in paths}
-    lengths = [len(path.read_text(encoding="utf-8").splitlines()) for path in paths]
-    rooms = {room(name.removesuffix(".__init__")) for name in modules} - {"backend"}
+    named = modules(root)
+    lengths = [len(path.read_text(encoding="utf-8").splitlines()) for _, path in named]
+    rooms = {room(name.removesuffix(".__init__")) for name, _ in named} - {"backend"}
     arrows = {
         (room(name), room(other))
-        for name, path in modules.items()
-        for other in imported(path)
-        if room(name) != room(other)
+        for name, path in named
+        for other in imports_of(path)
+        if room(other) in rooms - {room(name)}
     }
-    names = Counter(path.stem for path in paths if path.stem not in ("__init__", "env"))
+    names = Counter(path.stem for _, path in named if path.stem not in ("__init__", "env"))
     tests = [path.read_text(encoding="utf-8") for path in (root / "tests").rglob("test_*.py")]
     return {
-        "files": len(paths),
+        "files": len(named),
         "lines": sum(lengths),
         "median lines of a file": statistics.median(lengths),
         "lines of the longest file": max(lengths),
