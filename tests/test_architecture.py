@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.tree import imports_of, modules
-
-ROOT = Path(__file__).resolve().parent.parent
+from tests.tree import ROOT, imports_of, modules
 
 #: Higher may import lower, never the other way round; folders on one level ignore each other.
 LEVELS = [

@@ -12,6 +12,7 @@ from collections import Counter
 from functools import cache
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parent.parent
 #: Those that hold modules, beside `app.py`.
 FOLDERS = ("traced_ui", "backend", "db")
 

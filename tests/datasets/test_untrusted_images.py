@@ -25,7 +25,7 @@ from backend.datasets.regular_files import RegularFile
 from backend.datasets.shard_writing import image_and_ending
 from backend.errors import ExportError, ImageError
 from tests.datasets.folders import image_folder, picture
-from tests.test_architecture import modules
+from tests.tree import ROOT, modules
 
 EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n(%pipe%id) (r) file\n"
 
@@ -155,7 +155,7 @@ def test_more_than_pillow_s_own_limit_is_reported_alike() -> None:
 def test_images_are_opened_in_one_place() -> None:
     opening = {
         f"{module}:{getattr(node, 'lineno', '?')}"
-        for module, path in modules()
+        for module, path in modules(ROOT)
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if opens_an_image(node)
     }
