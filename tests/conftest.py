@@ -4,6 +4,7 @@ Files outside it are not even imported, because the libraries of models and page
 import than all its tests run. A quick run that imports one of them fails, and says which.
 """
 
+import gc
 import sys
 from collections.abc import Sequence
 from fnmatch import fnmatch
@@ -15,6 +16,10 @@ pytest_plugins = [
     "tests.fixtures.examples", "tests.fixtures.interrupting", "tests.fixtures.passwords",
     "tests.fixtures.processor_times", "tests.fixtures.shared", "tests.fixtures.stores",
 ]  # fmt: skip
+
+# Nothing that is imported to run the tests becomes garbage: not to look through it again and again
+# saves a tenth of the tests' processor time.
+gc.disable()
 
 TESTS = Path(__file__).resolve().parent
 #: What runs without a browser, PostgreSQL or models, as patterns below this folder.
@@ -89,6 +94,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if needs_postgresql(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
+
+
+def pytest_collection_finish() -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

@@ -115,19 +115,19 @@ def running(site: Site, port: int) -> Iterator[Program]:
             server.wait(20)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def scored_pairs(shared_folder: SharedFolder) -> Path:
     return shared_folder("scored-for-the-browser", draw_and_score)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """Forty drawn pairs, open to everybody on this machine."""
     with served(tmp_path_factory.mktemp("site"), scored_pairs) as made:
         yield made
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def team_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The same pairs for two curators and an adjudicator."""
     people = {"Ada": "curator", "Ben": "curator", "Eve": "adjudicator"}
@@ -149,7 +149,7 @@ def wait_for(
     pytest.fail(f"The server did not start:\n{log.read_text()[-3000:]}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
@@ -157,7 +157,7 @@ def browser() -> Iterator[Browser]:
         started.close()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def profile(browser: Browser) -> Iterator[BrowserContext]:
     """The browser profile that all pages share, because a new one loads and compiles Gradio's
     scripts again for each page: three seconds. What a page keeps is removed after it."""

@@ -1,15 +1,19 @@
 """What the server hands out, and what it does not."""
 
 import io
+import time
 
+import httpx
 import pytest
 from fastapi.testclient import TestClient
+from gradio.queueing import Queue
 from PIL import Image
 
 from backend.datasets.containers import file_of
 from backend.errors import StoreError
 from backend.workspace import QueueFilter, Workspace
-from traced_ui.server import create_app
+from tests.traced_ui.serving import serving
+from traced_ui.server import QUEUE_INTERVAL, create_app
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +69,24 @@ def test_the_app_is_there_and_its_listeners_are_private(client: TestClient) -> N
 def test_no_stream_for_developers_is_open(client: TestClient) -> None:
     """It never ends, and each looks for changes twenty times a second (found by the fuzzer)."""
     assert client.get("/gradio_api/dev/reload").status_code == 404
+
+
+def test_an_idle_server_rests(served: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Left to itself, Gradio looks at its queue a thousand times a second: 5 % of a core."""
+    looks = []
+    length = Queue.__len__
+
+    def counted(queue: Queue) -> int:
+        looks.append(queue)
+        return length(queue)
+
+    monkeypatch.setattr(Queue, "__len__", counted)
+    with serving(served) as address:
+        # Whoever knows this address would start a second loop beside the first.
+        httpx.get(f"{address}gradio_api/startup-events")
+        looks.clear()
+        time.sleep(0.5)
+    assert 0 < len(looks) <= 0.6 / QUEUE_INTERVAL
 
 
 def test_without_its_database_the_server_says_so(
