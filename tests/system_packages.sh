@@ -2,8 +2,9 @@
 # Install what the tests need from the system: Chromium and PostgreSQL.
 set -euo pipefail
 missing=()
-command -v chromium >/dev/null || command -v chromium-browser >/dev/null \
-    || command -v google-chrome >/dev/null || missing+=(chromium)
+command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null \
+    || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+    || missing+=(chromium)
 command -v postgres >/dev/null || ls /usr/lib/postgresql/*/bin/postgres >/dev/null 2>&1 \
     || missing+=(postgresql)
 [ ${#missing[@]} -eq 0 ] && exit 0
@@ -15,5 +16,9 @@ sudo=""
 [ "$(id -u)" -eq 0 ] || sudo="sudo"
 echo "Installing ${missing[*]} …"
 $sudo apt-get update -qq
+# The same Chromium without windows is half as large and needs a fifth less processor time.
+if apt-cache show chromium-headless-shell >/dev/null 2>&1; then
+    missing=("${missing[@]/#chromium/chromium-headless-shell}")
+fi
 DEBIAN_FRONTEND=noninteractive $sudo apt-get install -y -qq --no-install-recommends "${missing[@]}" \
     fonts-dejavu-core fonts-noto-color-emoji >/dev/null

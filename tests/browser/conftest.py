@@ -57,7 +57,7 @@ class Site:
 
 
 def chromium() -> str:
-    for name in ("chromium", "chromium-browser", "google-chrome"):
+    for name in ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
             return path
     pytest.fail("There is no Chromium. `make test` installs one; by hand: apt install chromium.")
