@@ -74,7 +74,7 @@ def text_to_image(folder: Path, texts: list[str]) -> Path:
         safety_checker=None,
         feature_extractor=None,
         requires_safety_checker=False,
-    ).save_pretrained(folder)  # type: ignore[attr-defined]  # fmt: skip
+    ).save_pretrained(folder)  # fmt: skip
     return folder
 
 
