@@ -24,7 +24,7 @@ def team(tmp_path: Path) -> Iterator[Workspace]:
         tmp_path, import_root=[str(tmp_path / "in")], export_root=[str(tmp_path / "out")]
     )
     workspace.jobs.import_dataset(malformed(tmp_path / "in" / "pairs"))
-    create_app(workspace, 1, login=True)
+    workspace.confine()  # as a server does where people log in: `test_by_default_…`
     yield workspace
     workspace.store.close()
 
