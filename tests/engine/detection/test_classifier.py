@@ -47,15 +47,6 @@ def table(count: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return features, labels
 
 
-@pytest.fixture
-def small_grid(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two values of everything, where it matters that there is a choice and not how large it is."""
-    monkeypatch.setattr(classifier, "CART_DEPTHS", (5, None))
-    monkeypatch.setattr(classifier, "DEPTHS", (3, 4))
-    monkeypatch.setattr(classifier, "RATES", (0.05, 0.5))
-    monkeypatch.setattr(classifier, "TREES", (50, 100))
-
-
 MODELS = [
     S_0,
     Linear("logistic", EVERY, 0.3),
