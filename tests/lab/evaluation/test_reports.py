@@ -97,7 +97,12 @@ def test_every_published_table_is_whole() -> None:
 
 def test_lemon_has_the_pairs_themselves_as_neighbours(tmp_path: Path) -> None:
     plan = replace(
-        PLAN, scorers=("lemon-fix", "lemon-auc"), detector="logistic", pairs=48, cache=tmp_path
+        PLAN,
+        scorers=("lemon-fix", "lemon-auc"),
+        detector="logistic",
+        pairs=48,
+        captioners=("none",),
+        cache=tmp_path,
     )
     fixed, fitted = evaluate(plan).results
     assert (fixed.scorer, fitted.scorer) == ("lemon-fix", "lemon-auc")
