@@ -22,13 +22,14 @@ DEEPEST = 100
 _LARGEST, _READ_AT_ONCE = 2**63 - 1, 65_536
 #: Numbers with more digits than Python converts, or beyond the float range: no parser reads them.
 _MOST_DIGITS = 4300
-_ENDLESS = re.compile(rb"[0-9]{309}|[0-9][eE]\+?[0-9]{3,}\s*[,\]}]")
+#: Alternatives share their beginning, for which `re` then searches several times as fast.
+_ENDLESS = re.compile(rb"[0-9](?:[0-9]{308}|[eE]\+?[0-9]{3,}\s*[,\]}])")
 #: A string, which is skipped, or (the group) a candidate for such a number.
 _NUMBERS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|(-?[0-9][0-9.eE+-]{3,})', re.DOTALL)
 #: Replaces such a number; its noncharacters distinguish it from any real text.
 _NO_NUMBER = "\ufdd0number\ufdd0"
 #: An escaped backslash, a surrogate pair, or (the group) a lone surrogate.
-_SURROGATES = re.compile(rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]|(\\u[dD][89a-fA-F])")
+_SURROGATES = re.compile(rb"\\(?:\\|u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F]|(u[dD][89a-fA-F]))")
 
 
 class JsonFile:

@@ -69,7 +69,7 @@ def urls(folder: Path) -> tuple[str, str]:
 
 def test_a_few_seconds_find_nothing(tmp_path: Path) -> None:
     with fuzz.targets_on("SQLite", urls(tmp_path), tmp_path) as targets:
-        fuzz.run(targets, "11", 0, 5, tmp_path / "journal")
+        fuzz.run(targets, "11", 0, 3, tmp_path / "journal")
     text, is_sound = fuzz.table(fuzz.tallied(tmp_path / "journal"))
     assert is_sound, text
 
@@ -102,7 +102,7 @@ def requested(workspace: Workspace, count: int) -> list[tuple[str, str, bytes]]:
 
 
 def test_requests_go_to_every_route_of_ours(reviewed: Workspace) -> None:
-    asked = {(method, unquote(path)) for method, path, _ in requested(reviewed, 6000)}
+    asked = {(method, unquote(path)) for method, path, _ in requested(reviewed, 3000)}
     ours = [
         route
         for route in create_app(reviewed, 1, login=True).routes
@@ -128,7 +128,7 @@ def test_requests_are_right_often_enough(reviewed: Workspace) -> None:
                 method, path, content=body, headers={"Content-Type": "application/json"}
             ),
         )
-        for method, path, body in requested(reviewed, 1500)
+        for method, path, body in requested(reviewed, 800)
         if method in ("GET", "POST") and path.startswith(("/review", "/exports", "/datasets"))
     ]
     right = [(path, answer) for path, answer in answers if answer.status_code == 200]

@@ -45,7 +45,7 @@ from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.reasons import backbone_of
 from backend.engine.detection.types import detector_for
 from backend.engine.detection.word_weights import Spans, fit_word_weights
-from backend.engine.noise import ImageCaption, inject
+from backend.engine.noise import FineGrainedNoise, ImageCaption, inject
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
 
@@ -160,11 +160,13 @@ def make_copies(
     chosen = drawn_by_image(groups, maximum_pairs, seed)
     pairs = [ImageCaption(str(groups[i]), captions[i]) for i in chosen]
     rounds = max(1, min(3, round(COPIES_WANTED / len(chosen))))
+    source = FineGrainedNoise(pair.caption for pair in pairs)
     requests: list[tuple[int, str]] = []
     kinds: list[str] = []
     changed: list[Spans] = []
     for turn in range(rounds):
-        for position, noisy in zip(chosen, inject(pairs, 1.0, seed=seed + turn), strict=True):
+        injected = inject(pairs, 1.0, seed=seed + turn, source=source)
+        for position, noisy in zip(chosen, injected, strict=True):
             if noisy is not None:
                 requests.append((position, noisy.text))
                 kinds.append(noisy.kind)

@@ -14,6 +14,7 @@ rounds of correction on the dataset's own captions (`rounds`) remove it.
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from backend.engine.captions import Caption
 from backend.engine.noise.noisy_caption import NoisyCaption, rewrite
@@ -48,6 +49,8 @@ class FineGrainedNoise:
         texts = list(captions)
         self._frequency = Counter(word for text in texts for word in _terms(text))
         self._factor: dict[str, float] = {}
+        # Most edits of a dataset exchange words of the same few groups.
+        self._group_frequency = lru_cache(maxsize=10_000)(self._counted)
         self._balance(texts, rounds, random.Random(seed))
 
     def make(self, text: str, generator: random.Random) -> NoisyCaption | None:
@@ -76,9 +79,12 @@ class FineGrainedNoise:
         return chosen
 
     def _weight(self, edit: Edit) -> float:
-        total = sum(self._frequency[word] for word in edit.group) + _UNSEEN
+        total = self._group_frequency(edit.group) + _UNSEEN
         share = (self._frequency[edit.gained] + _UNSEEN) / total
         return share * self._factor.get(edit.gained, 1.0)
+
+    def _counted(self, group: tuple[str, ...]) -> int:
+        return sum(self._frequency.get(word, 0) for word in group)
 
     def _balance(self, texts: list[str], rounds: int, generator: random.Random) -> None:
         """Correct the weights of words that the noise makes rarer or more frequent.

@@ -21,7 +21,7 @@ def test_contributions_are_differences_and_point_at_the_words() -> None:
     assert gains["brown"] == pytest.approx(icc - score_captions([without])[0], abs=1e-3)
 
 
-@pytest.mark.parametrize("caption", [*CONCRETE, *ABSTRACT, "dog", "word " * 500, "犬が走る"])
+@pytest.mark.parametrize("caption", [*CONCRETE, *ABSTRACT, "dog", "word " * 270, "犬が走る"])
 def test_every_caption_has_them(caption: str) -> None:
     icc, words = contributions(caption)
     assert icc == pytest.approx(score_captions([caption])[0], abs=1e-4)

@@ -105,9 +105,9 @@ def test_answers_are_those_of_the_plain_way(captioner: Captioner) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "A red"])
 def test_beam_search_finds_what_generate_finds(captioner: Captioner, prefix: str) -> None:
-    memories = captioner.encode([image for image, _ in drawn_pairs(12, seed=11)])
+    memories = captioner.encode([image for image, _ in drawn_pairs(5, seed=11)])
     prompt = captioner.tokens([prefix])[0][:-1]
-    for longest in (30, 6):
+    for longest in (20, 6):
         together = captioner.describe_all(memories, prefix, longest)
         alone = [
             captioner.texts(captioner.generated(memory, torch.tensor([prompt]), longest))[0]
@@ -144,11 +144,11 @@ def _context(number: int, suspects: int) -> CorrectionContext:
 
 def test_all_pairs_together_get_the_proposals_of_each_alone(captioner: Captioner) -> None:
     """With one, two and three suspect words."""
-    contexts = [_context(number, 1 + number % 3) for number in range(len(PAIRS))]
+    contexts = [_context(number, 1 + number) for number in range(3)]
     together = proposals_of(contexts, captioner)
     for context, proposals in zip(contexts, together, strict=True):
         assert list(proposals.items()) == list(proposals_of([context], plain(captioner))[0].items())
-    assert sum(map(len, together)) > 12 * len(PAIRS) / 2
+    assert sum(map(len, together)) > 12 * len(contexts) / 2
     assert all("described anew" in proposals.values() for proposals in together)
 
 

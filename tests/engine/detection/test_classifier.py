@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from backend.engine.detection import classifier
 from backend.engine.detection.classifier import (
     FEWEST_FOR_MORE,
     Calibration,
@@ -98,8 +99,6 @@ def test_the_papers_detector_is_its_grid_search_and_nothing_else() -> None:
     from sklearn.model_selection import GridSearchCV
     from xgboost import XGBClassifier
 
-    from backend.engine.detection import classifier
-
     features, labels = table(150, seed=4)
     grid: dict[str, list[float]] = {
         "max_depth": [3, 4], "learning_rate": [0.05, 0.5], "n_estimators": [50, 100],
@@ -143,6 +142,7 @@ def test_the_winner_beats_s_0_where_there_is_more_to_learn() -> None:
         assert tried | {"s_0 alone", "nine signs"} == set(chosen.auc_of)
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_few_labels_choose_between_simple_models() -> None:
     """Among many candidates the best of a few labels is best by luck."""
     for count, others in ((FEWEST_FOR_MORE - 1, set()), (FEWEST_FOR_MORE, {"logistic"})):
@@ -157,6 +157,7 @@ def test_few_labels_choose_between_simple_models() -> None:
     assert "cart" in injected.auc_of
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_s_0_alone_wins_where_it_is_all_there_is() -> None:
     features, _ = table(600)
     odds = -6 * features[:, S_0.columns[0]]
@@ -177,6 +178,7 @@ def test_a_model_never_turns_a_sign_round() -> None:
         assert (fitted.log_odds(raised) >= fitted.log_odds(features) - 1e-6).all()
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_out_of_fold_log_odds_come_from_models_that_have_not_seen_the_row() -> None:
     """Labels without any law: what was seen would be known, what was not cannot be."""
     rng = np.random.default_rng(1)
@@ -251,6 +253,7 @@ def test_a_classifier_stored_by_an_earlier_version_predicts_what_it_did() -> Non
     assert tuple(again["features"]) == NAMES
 
 
+@pytest.mark.usefixtures("small_grid")
 @pytest.mark.parametrize("detector", [name for name in DETECTORS if name != "best"])
 def test_a_detector_can_be_asked_for_by_name(detector: str) -> None:
     features, labels = table(200)
@@ -268,7 +271,7 @@ def test_a_detector_can_be_asked_for_by_name(detector: str) -> None:
 
 
 def test_a_classifier_of_first_steps_reads_nothing_beyond_them() -> None:
-    world = World(120, 0.4, seed=3)
+    world = World(80, 0.4, seed=3)
     score = cache(lambda requests: world.score(requests))  # which draws noise
 
     def copies(requests: Sequence[tuple[int, str]]) -> list[Trajectory]:

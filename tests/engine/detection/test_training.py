@@ -39,6 +39,7 @@ def test_without_labels_errors_are_found_better_than_by_s_0(world: World, cold: 
     assert result.p_error.max() <= 1
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_probabilities_know_about_how_much_is_wrong(world: World, cold: ColdStart) -> None:
     few = World(240, wrong_share=0.1, seed=5)
     p_many = cold.p_error.mean()
@@ -125,6 +126,7 @@ def test_captions_that_allow_no_noise_are_ranked_by_s_0() -> None:
     assert result.p_error[0] > result.p_error[-1]
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_verdicts_teach(world: World, cold: ColdStart) -> None:
     labels = [int(wrong) if i % 2 else None for i, wrong in enumerate(world.wrong)]
     result = retrain(world.captions, world.trajectories, labels, world.score)
@@ -140,6 +142,7 @@ def test_verdicts_teach(world: World, cold: ColdStart) -> None:
     assert set(compare(None, result.p_error, verdicts)) == {"verdict_auc_after"}
 
 
+@pytest.mark.usefixtures("small_grid")
 def test_verdicts_of_one_kind_are_enough_to_train(world: World) -> None:
     labels: list[int | None] = [None] * 240
     for i in np.flatnonzero(world.wrong)[:6]:

@@ -51,8 +51,12 @@ def scorer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return made
 
 
-def attributed(scorer: Scorer, pairs: list[Any], **how: Any) -> list[Any]:
-    nonces = Nonces(scorer.reader, make_pools(scorer.reader, None))
+@pytest.fixture(scope="module")
+def nonces(scorer: Scorer) -> Nonces:
+    return Nonces(scorer.reader, make_pools(scorer.reader, None))
+
+
+def attributed(scorer: Scorer, nonces: Nonces, pairs: list[Any], **how: Any) -> list[Any]:
     states = scorer.encode_images([image for image, _ in pairs])
     asked = [(s, Caption.parse(text)) for s, (_, text) in zip(states, pairs, strict=True)]
     by_pair = list(attribute_phrases(scorer, asked, nonces, **how))
@@ -60,10 +64,9 @@ def attributed(scorer: Scorer, pairs: list[Any], **how: Any) -> list[Any]:
     return [scores for _, scores in by_pair]
 
 
-def test_against_the_plain_way(scorer: Scorer) -> None:
-    pairs = drawn_pairs(6, seed=2)
-    nonces = Nonces(scorer.reader, make_pools(scorer.reader, None))
-    for (image, text), scores in zip(pairs, attributed(scorer, pairs), strict=True):
+def test_against_the_plain_way(scorer: Scorer, nonces: Nonces) -> None:
+    pairs = drawn_pairs(3, seed=2)
+    for (image, text), scores in zip(pairs, attributed(scorer, nonces, pairs), strict=True):
         caption = Caption.parse(text)
         for score, made in zip(
             scores, nonces.substitutions(caption, phrases_of(caption)), strict=True
@@ -83,10 +86,10 @@ def alone(scorer: Scorer, image: Image.Image, texts: list[str]) -> list[float]:
     return [float(scorer.score([(state, [text])])[0][0]) for text in texts]
 
 
-def test_batched_or_one_by_one(scorer: Scorer) -> None:
-    pairs = [*drawn_pairs(20, seed=5), (drawn_pairs(1)[0][0], "!!")]
-    one_by_one = attributed(scorer, pairs, live=1)
-    for a, b in zip(one_by_one, attributed(scorer, pairs, live=48), strict=True):
+def test_batched_or_one_by_one(scorer: Scorer, nonces: Nonces) -> None:
+    pairs = [*drawn_pairs(8, seed=5), (drawn_pairs(1)[0][0], "!!")]
+    one_by_one = attributed(scorer, nonces, pairs, live=1)
+    for a, b in zip(one_by_one, attributed(scorer, nonces, pairs, live=6), strict=True):
         assert [x.phrase for x in a] == [x.phrase for x in b]
         for x, y in zip(a, b, strict=True):
             assert x.pas == pytest.approx(y.pas, abs=1e-6)
@@ -94,15 +97,14 @@ def test_batched_or_one_by_one(scorer: Scorer) -> None:
     assert one_by_one[-1] == ()
 
 
-def test_a_second_score_is_what_support_is_made_of(scorer: Scorer) -> None:
-    (scores,) = attributed(scorer, drawn_pairs(1, seed=3))
+def test_a_second_score_is_what_support_is_made_of(scorer: Scorer, nonces: Nonces) -> None:
+    (scores,) = attributed(scorer, nonces, drawn_pairs(1, seed=3))
     assert all(score.covered for score in scores)
     same = [score.pas == score.basis for score in scores]
     assert all(same) != bool(scorer.info.auxiliary)
 
 
-def test_only_the_occurrence_is_exchanged(scorer: Scorer) -> None:
-    nonces = Nonces(scorer.reader, make_pools(scorer.reader, None))
+def test_only_the_occurrence_is_exchanged(nonces: Nonces) -> None:
     caption = Caption.parse("A dog beside a dog")
     first, _, last = nonces.substitutions(caption, phrases_of(caption))
     assert first.nonces == last.nonces

@@ -36,19 +36,26 @@ def scorer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return loaded
 
 
-def run(scorer: DualEncoder, exploring: Exploring, live: int) -> Recorder:
-    pairs = drawn_pairs(5, seed=2)
-    states = scorer.encode_images([image for image, _ in pairs])
-    asked = [(s, Caption.parse(text)) for s, (_, text) in zip(states, pairs, strict=True)]
+PAIRS = drawn_pairs(5, seed=2)
+
+
+def run(scorer: DualEncoder, exploring: Exploring) -> Recorder:
+    states = scorer.encode_images([image for image, _ in PAIRS])
+    asked = [(s, Caption.parse(text)) for s, (_, text) in zip(states, PAIRS, strict=True)]
     recorder = Recorder(scorer.open_session())
-    for _ in run_trajectories(scorer, asked, exploring, live=live, session=recorder):
+    for _ in run_trajectories(scorer, asked, exploring, live=len(PAIRS), session=recorder):
         pass
     return recorder
 
 
+@pytest.fixture(scope="module")
+def eliminated(scorer: DualEncoder) -> Recorder:
+    return run(scorer, Exploring())
+
+
 @pytest.mark.parametrize("exploring", WAYS, ids=lambda way: way.name)
 def test_counted_work_is_the_bound(scorer: DualEncoder, exploring: Exploring) -> None:
-    recorder = run(scorer, exploring, live=5)
+    recorder = run(scorer, exploring)
     if scorer.info.kind == "blip-itm":
         bound = matching_bound(recorder.rounds, shape_of(scorer).patches)
     elif scorer.info.kind == "blip-itc":
@@ -62,15 +69,13 @@ def test_counted_work_is_the_bound(scorer: DualEncoder, exploring: Exploring) ->
     assert recorder.work == bound
 
 
-def test_operations_are_those_that_torch_counts(scorer: DualEncoder) -> None:
+def test_operations_are_those_that_torch_counts(scorer: DualEncoder, eliminated: Recorder) -> None:
     """Of scoring alone: c of ITM is asked for after the trajectory."""
-    recorder = run(scorer, Exploring(), live=5)
     session = scorer.open_session()
-    pairs = drawn_pairs(5, seed=2)
-    states = scorer.encode_images([image for image, _ in pairs])
+    states = scorer.encode_images([image for image, _ in PAIRS])
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
-        for asked in recorder.rounds:
+        for asked in eliminated.rounds:
             session.score([(states[image], texts) for image, texts in asked])
     wanted, counted = operations(session.work, shape_of(scorer)), counter.get_total_flops()
     if scorer.info.kind == "clip":
@@ -80,23 +85,23 @@ def test_operations_are_those_that_torch_counts(scorer: DualEncoder) -> None:
         assert counted == wanted
 
 
-def test_the_plain_ways_operations_are_those_that_torch_counts(scorer: DualEncoder) -> None:
-    recorder = run(scorer, Exploring(), live=5)
+def test_the_plain_ways_operations_are_those_that_torch_counts(
+    scorer: DualEncoder, eliminated: Recorder
+) -> None:
     session = ReferenceSession(scorer)  # type: ignore[arg-type]
-    states = scorer.encode_images([image for image, _ in drawn_pairs(5, seed=2)])
+    states = scorer.encode_images([image for image, _ in PAIRS])
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
-        for asked in recorder.rounds:
+        for asked in eliminated.rounds[::3]:
             session.score([(states[image], texts) for image, texts in asked])
     counted = counter.get_total_flops()
     # The cosine with the image, and an image's ITC vector, are all that is not counted.
     assert counted == pytest.approx(plain_operations(session.work, shape_of(scorer)), rel=2e-3)
 
 
-def test_less_is_computed_than_in_the_plain_way(scorer: DualEncoder) -> None:
-    recorder = run(scorer, Exploring(), live=5)
-    texts = [text for asked in recorder.rounds for _, texts in asked for text in texts]
+def test_less_is_computed_than_in_the_plain_way(scorer: DualEncoder, eliminated: Recorder) -> None:
+    texts = [text for asked in eliminated.rounds for _, texts in asked for text in texts]
     plain = sum(len(text) + 2 for text in texts)
-    assert recorder.work.tokens <= plain
+    assert eliminated.work.tokens <= plain
     if scorer.info.kind == "clip":
-        assert recorder.work.tokens < 0.6 * plain
+        assert eliminated.work.tokens < 0.6 * plain

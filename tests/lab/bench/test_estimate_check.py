@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from app import app
 from backend.jobs.estimate import Estimate
 from backend.lab.bench.estimate_check import EstimateCheck
+from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
 
 def test_an_estimate_is_compared_with_the_time_that_scoring_takes() -> None:

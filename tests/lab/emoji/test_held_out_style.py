@@ -11,6 +11,7 @@ from backend.lab.emoji.emoji_examples import EmojiWorld
 from backend.lab.emoji.held_out_style import Trial, train, write_pairs
 from backend.lab.emoji.sets import EmojiSets
 from backend.lab.evaluation.labelled import RECORDED, from_dataset
+from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.lab.emoji.few_emoji import write_sets
 
 

@@ -9,6 +9,7 @@ from backend.lab.evaluation.boosting import BoostingFigures, BoostingReport, Cla
 from backend.lab.evaluation.specificity import RecallRow
 from backend.lab.scenes.caption_reading import claims_of
 from backend.settings import MODELS
+from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
 
 def recalls(size: int = 3, **hits: int) -> list[RecallRow]:

@@ -29,7 +29,7 @@ def offered(caption: str) -> Suggestion:
 
 @pytest.fixture(scope="module")
 def pairs() -> LabelledPairs:
-    return from_scenes(60, "fine-grained", 3)
+    return from_scenes(40, "fine-grained", 3)
 
 
 def test_the_original_restores_and_the_wrong_one_does_not(pairs: LabelledPairs) -> None:
@@ -57,7 +57,7 @@ def test_quality_with_the_embedded_models(pairs: LabelledPairs, tmp_path: Path) 
     features = feature_matrix(trajectories)
     judged = judge(features, pairs.captions, pairs.wrong, pairs.groups, test, 0, "logistic")
     classifier: Classifier = judged.classifier
-    rows = np.flatnonzero(test & pairs.wrong)[:8].tolist()
+    rows = np.flatnonzero(test & pairs.wrong)[:4].tolist()
 
     def knowing(body: dict[str, Any]) -> tuple[int, str]:
         """A model that knows every caption as it was."""

@@ -153,7 +153,7 @@ def test_a_word_of_the_changed_words_phrase_is_a_hit_by_phrase(
 def test_asked_again_nothing_is_scored(
     cache: Path, trajectories: list[Trajectory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plan = replace(PLAN, cache=cache)
+    plan = replace(PLAN, cache=cache, detector="nine signs")
     first = evaluate(plan)
 
     def refuse(*arguments: object) -> None:

@@ -30,7 +30,7 @@ PLAN = Plan(scorers=("clip",), noises=("fine-grained",), seeds=1, pairs=60, devi
 @pytest.fixture(scope="module")
 def report(tmp_path_factory: pytest.TempPathFactory) -> EvaluationReport:
     cache = tmp_path_factory.mktemp("cache")
-    return evaluate(replace(PLAN, cache=cache, compare=True, corrections=3, times=4))
+    return evaluate(replace(PLAN, pairs=48, cache=cache, compare=True, corrections=2, times=2))
 
 
 def test_one_run_holds_everything(report: EvaluationReport) -> None:
@@ -96,7 +96,14 @@ def test_every_published_table_is_whole() -> None:
 
 
 def test_lemon_has_the_pairs_themselves_as_neighbours(tmp_path: Path) -> None:
-    plan = replace(PLAN, scorers=("lemon-fix", "lemon-auc"), detector="logistic", cache=tmp_path)
+    plan = replace(
+        PLAN,
+        scorers=("lemon-fix", "lemon-auc"),
+        detector="logistic",
+        pairs=48,
+        captioners=("none",),
+        cache=tmp_path,
+    )
     fixed, fitted = evaluate(plan).results
     assert (fixed.scorer, fitted.scorer) == ("lemon-fix", "lemon-auc")
     assert fixed.auc_single_score != fitted.auc_single_score
@@ -162,7 +169,7 @@ def test_files_are_written_and_a_missing_folder_is_named(tmp_path: Path) -> None
         "--seeds",
         "1",
         "--pairs",
-        "60",
+        "40",
         "--dataset",
         "unfamiliar-scenes",
         "--detector",

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from backend.datasets.images import load_image
 from backend.engine.familiarity import Familiarity
@@ -26,26 +27,39 @@ def model(request: pytest.FixtureRequest) -> tuple[Familiarity, Scorer]:
     return known, load_scorer(folder, device="cpu", precision="float32")
 
 
-def test_scenes_are_known(model: tuple[Familiarity, Scorer]) -> None:
-    """At most one in a hundred is refused, of fresh ones, of those in unfamiliar shades, and of the
-    demo's."""
-    known, scorer = model
-    for images in (
-        drawn(FRESH, 300),
-        drawn(FRESH, 200, unfamiliar=True),
+@pytest.fixture(scope="module")
+def scenes() -> list[list[Image.Image]]:
+    """Fresh ones, those in unfamiliar shades, and the demo's."""
+    return [
+        list(drawn(FRESH, 200)),
+        list(drawn(FRESH, 100, unfamiliar=True)),
         [load_image(path) for path in sorted((DEMO / "images").iterdir())[:100]],
-    ):
+    ]
+
+
+@pytest.fixture(scope="module")
+def others() -> list[tuple[str, Image.Image]]:
+    return [*of_packages(), *generated(20, 200)]
+
+
+def test_scenes_are_known(
+    model: tuple[Familiarity, Scorer], scenes: list[list[Image.Image]]
+) -> None:
+    """At most one in a hundred is refused of each kind."""
+    known, scorer = model
+    for images in scenes:
         assert known.unknown(scorer, images).mean() <= 0.01
 
 
-def test_pictures_of_others_are_not(model: tuple[Familiarity, Scorer]) -> None:
+def test_pictures_of_others_are_not(
+    model: tuple[Familiarity, Scorer], others: list[tuple[str, Image.Image]]
+) -> None:
     """At least ninety-nine in a hundred are refused."""
     known, scorer = model
-    pictures = [*of_packages(), *generated(20, 200)]
-    assert len(pictures) >= 240
-    unknown = known.unknown(scorer, [image for _, image in pictures])
-    passed = [name for (name, _), refused in zip(pictures, unknown, strict=True) if not refused]
-    assert len(passed) <= 0.01 * len(pictures), passed
+    assert len(others) >= 240
+    unknown = known.unknown(scorer, [image for _, image in others])
+    passed = [name for (name, _), refused in zip(others, unknown, strict=True) if not refused]
+    assert len(passed) <= 0.01 * len(others), passed
 
 
 def test_what_is_fitted_is_kept(tmp_path: Path) -> None:

@@ -10,7 +10,12 @@ import torch
 from PIL import Image
 
 from backend.engine.concreteness.correlations import agreement
-from backend.engine.concreteness.making import combining, pipeline, semantic_bottleneck
+from backend.engine.concreteness.making import (
+    combining,
+    pipeline,
+    semantic_bottleneck,
+    visual_bottleneck,
+)
 from backend.engine.concreteness.making.choosing import uniformly
 from backend.engine.concreteness.making.components import load_parts
 from backend.engine.concreteness.making.controls import (
@@ -30,8 +35,8 @@ from backend.engine.concreteness.making.standardising import standardised
 from backend.engine.concreteness.scoring import score_captions
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import DatasetFormatError, ModelUnavailable, SettingsError, TrainingError
-from backend.settings import DEMO, EMBEDDED_CAPTIONER, MODELS
-from tests.checkpoints import drawn_pairs
+from backend.settings import EMBEDDED_CAPTIONER, MODELS
+from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.engine.concreteness.small_models import language_model, text_encoder, text_to_image
 
 ABSTRACT = ["Hope springs eternal", "Our commitment to quality", "Never give up", "Terms apply"]
@@ -39,6 +44,21 @@ ABSTRACT = ["Hope springs eternal", "Our commitment to quality", "Never give up"
 
 def captions(count: int) -> list[str]:
     return [text for _, text in drawn_pairs(count, seed=9)]
+
+
+@pytest.fixture(scope="module")
+def gallery(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Sixteen pictures, as `load_parts` is given them."""
+    return f"gallery:{drawn_folder(tmp_path_factory.mktemp('gallery'), 16)}"
+
+
+@pytest.fixture
+def short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two beams and short texts: the best of several beams is taken, however many they are."""
+    for module in (visual_bottleneck, semantic_bottleneck):
+        monkeypatch.setattr(module, "BEAMS", 2)
+    monkeypatch.setattr(visual_bottleneck, "_LONGEST_CAPTION", 20)
+    monkeypatch.setattr(semantic_bottleneck, "_LONGEST", 20)
 
 
 def test_fidelity_is_one_for_the_same_text_and_small_for_another() -> None:
@@ -114,14 +134,15 @@ def test_bertscore_uses_the_layer_that_its_authors_recommend() -> None:
     assert layer_of(str(MODELS), 6) == 6
 
 
+@pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("kind", ["diffusion", "gallery"])
-def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(kind: str, tmp_path: Path) -> None:
+def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(
+    kind: str, gallery: str, tmp_path: Path
+) -> None:
     texts = captions(50)
     rated = [*((text, 3.0) for text in captions(56)[50:]), *((text, 0.0) for text in ABSTRACT)]
     every = [*texts, *(text for text, _ in rated)]
-    source = (
-        str(text_to_image(tmp_path / "sd", every)) if kind == "diffusion" else f"gallery:{DEMO}"
-    )
+    source = str(text_to_image(tmp_path / "sd", every)) if kind == "diffusion" else gallery
     parts = load_parts(
         source, str(EMBEDDED_CAPTIONER), str(MODELS / "scenes-clip"),
         str(language_model(tmp_path / "lm", every)),
@@ -143,7 +164,7 @@ def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(kind: str, tmp_path
     }
     assert report.ave_clip is None
     rows = (out / "scores.csv").read_text().splitlines()
-    (out / "scores.csv").write_text("\n".join(rows[:5]) + "\nA half row,0.")
+    (out / "scores.csv").write_text("\n".join(rows[:-3]) + "\nA half row,0.")
     again = make(texts, rated, parts, out, epochs=1, distillation_epochs=1)
     assert again.semantic_losses == []
     assert again.vba.pearson == pytest.approx(report.vba.pearson, abs=1e-4)
@@ -164,10 +185,13 @@ def test_captions_to_rate_are_spread_over_both_scores() -> None:
     assert sorted(uniformly(vba[:7], sba[:7], 200)) == list(range(7))
 
 
-def test_captions_to_rate_are_scored_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = captions(60)
+@pytest.mark.usefixtures("short_searches")
+def test_captions_to_rate_are_scored_once(
+    gallery: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = captions(50)
     parts = load_parts(
-        f"gallery:{DEMO}", str(EMBEDDED_CAPTIONER), str(MODELS / "scenes-clip"),
+        gallery, str(EMBEDDED_CAPTIONER), str(MODELS / "scenes-clip"),
         str(language_model(tmp_path / "lm", texts)),
     )  # fmt: skip
     out = tmp_path / "out"
