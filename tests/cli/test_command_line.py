@@ -46,7 +46,7 @@ def invoked(environment: dict[str, str], *arguments: str) -> tuple[int, str, str
 
 
 def as_json(environment: dict[str, str], *arguments: str) -> Any:
-    status, out, err = command(environment, *arguments, "--json")
+    status, out, err = invoked(environment, *arguments, "--json")
     assert status == 0, err
     return json.loads(out)
 
@@ -121,7 +121,7 @@ def test_from_photographs_to_an_export(environment: dict[str, str], tmp_path: Pa
     said = " ".join(err.split())
     assert "models list" in said
     assert "score photographs --model" in said
-    status, printed, err = command(environment, "score", str(folder), "--out", str(out), "--json")
+    status, printed, err = invoked(environment, "score", str(folder), "--out", str(out), "--json")
     assert (status, json.loads(printed)["exit_status"]) == (4, 4)
     assert "--model fast" in " ".join(err.split())
     status, printed, err = command(
@@ -157,7 +157,7 @@ def test_a_malformed_dataset_is_reported_row_by_row(
     reported = {(problem["file"], problem["row"]) for problem in report["first_problems"]}
     assert {("metadata.jsonl", 2), ("metadata.jsonl", 3), ("metadata.jsonl", 21)} <= reported
     assert as_json(environment, "import", str(folder))["already_there"] == GOOD
-    assert command(environment, "import", str(folder), "--strict")[0] == 3
+    assert invoked(environment, "import", str(folder), "--strict")[0] == 3
 
 
 @pytest.mark.parametrize(
@@ -192,15 +192,27 @@ def test_training_without_verdicts_says_what_is_missing(
 ) -> None:
     demo.write(tmp_path / "few", 6, 2, 96, seed=3)
     as_json(environment, "score", str(tmp_path / "few"), "--no-suggestions")
-    status, _, err = command(environment, "train", "few")
+    status, _, err = invoked(environment, "train", "few")
     assert status == 5
     assert "Decide 5 more pairs" in " ".join(err.split())
 
 
+#: Scores pairs in small batches, so that a kill finds more than one moment between them.
+_SMALL_BATCHES = """
+import sys
+from backend.jobs import score_dataset
+score_dataset.BATCH = 4
+import app
+sys.argv[0] = "app.py"
+app.app()
+"""
+PAIRS = 16
+
+
 def test_a_killed_scoring_goes_on_where_it_was(environment: dict[str, str], tmp_path: Path) -> None:
-    demo.write(tmp_path / "pairs", 60, 5, 96, seed=4)
+    demo.write(tmp_path / "pairs", PAIRS, 5, 96, seed=4)
     started = programs.start(
-        ["app.py", "score", str(tmp_path / "pairs"), "--no-suggestions"], environment
+        ["-c", _SMALL_BATCHES, "score", str(tmp_path / "pairs"), "--no-suggestions"], environment
     )
     before = 0
     for _ in range(1200):
@@ -213,8 +225,8 @@ def test_a_killed_scoring_goes_on_where_it_was(environment: dict[str, str], tmp_
     assert before > 0
     report = as_json(environment, "score", str(tmp_path / "pairs"), "--no-suggestions")
     assert report["skipped"] >= before
-    assert report["scored"] + report["skipped"] == 60
-    assert _scored(tmp_path / "state" / "traced.db") == 60
+    assert report["scored"] + report["skipped"] == PAIRS
+    assert _scored(tmp_path / "state" / "traced.db") == PAIRS
 
 
 def _scored(path: Path) -> int:
@@ -260,6 +272,6 @@ def test_concreteness_is_held_against_ratings(environment: dict[str, str], tmp_p
     assert measured["agreement"]["count"] == 5
     assert [row["agreement"]["pearson"] for row in published if row["model"] == "ICC"] == [0.69]
     ratings.write_text("caption,rating\nA dog,very\n")
-    status, _, err = command(environment, "evaluate", "icc", "--ratings", str(ratings))
+    status, _, err = invoked(environment, "evaluate", "icc", "--ratings", str(ratings))
     assert status == 3
     assert "row 2" in " ".join(err.split())

@@ -7,11 +7,14 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from huggingface_hub import constants
+from typer.testing import CliRunner
 
+import app as program
 from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.datasets.folders import image_folder
@@ -55,21 +58,45 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(imported: Path, tmp_path: Path, hub: Hub) -> Run:
+def environment(imported: Path, tmp_path: Path, hub: Hub) -> dict[str, str]:
     shutil.copytree(imported, tmp_path / "state")
-    environment = {
+    given = {
         **os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_ENDPOINT": hub.url,
         "HF_TOKEN": TOKEN, "HF_HOME": str(tmp_path / "hf"), "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_OFFLINE": "0",
     }  # fmt: skip
-    environment.pop("HF_HUB_OFFLINE")
+    given.pop("HF_HUB_OFFLINE", None)
+    return given
 
-    def command(*arguments: str, answer: str | None = None, **more: str) -> tuple[int, str, str]:
-        """`answer`: what somebody at a terminal types; None: there is no terminal."""
-        with terminal(answer) if answer is not None else nullcontext(subprocess.DEVNULL) as given:
+
+@pytest.fixture
+def run(environment: dict[str, str], tmp_path: Path, hub: Hub) -> Iterator[Run]:
+    """The command in this process, without a terminal. What the hub's library has read from the
+    environment while it was imported is set as that library names it."""
+    url = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(constants, "ENDPOINT", hub.url)
+        patched.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", url)
+        patched.setattr(constants, "HF_HUB_OFFLINE", False)
+        patched.setattr(constants, "HF_HUB_DISABLE_XET", True)
+        patched.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hf" / "hub"))
+        patched.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "hf" / "token"))
+
+        def command(*arguments: str, **more: str) -> tuple[int, str, str]:
+            done = CliRunner().invoke(program.app, arguments, env={**environment, **more})
+            return done.exit_code, done.stdout, " ".join(done.stderr.split())
+
+        yield command
+
+
+@pytest.fixture
+def answered(environment: dict[str, str]) -> Run:
+    """The command in a process of its own at a terminal, at which somebody types `answer`."""
+
+    def command(*arguments: str, answer: str) -> tuple[int, str, str]:
+        with terminal(answer) as typed:
             done = subprocess.run(
-                [sys.executable, "app.py", *arguments], cwd=ROOT, env={**environment, **more},
-                stdin=given, capture_output=True, text=True, check=False,
+                [sys.executable, "app.py", *arguments], cwd=ROOT, env=environment, stdin=typed,
+                capture_output=True, text=True, check=False,
             )  # fmt: skip
         return done.returncode, done.stdout, " ".join(done.stderr.split())
 
@@ -125,11 +152,11 @@ def test_a_push_is_private_asked_for_and_loaded_again(run: Run, tmp_path: Path, 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n"], ids=["no", "enter alone"])
 def test_who_does_not_agree_uploads_nothing(
-    run: Run, tmp_path: Path, hub: Hub, answer: str
+    answered: Run, tmp_path: Path, hub: Hub, answer: str
 ) -> None:
     hub.repositories["ada/pairs"] = before = Repository(False, {"LICENSE": b"mine"})
     arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs", "--public")
-    status, _, message = run("--quiet", *arguments, answer=answer)
+    status, _, message = answered("--quiet", *arguments, answer=answer)
     question = f"Upload 4 pairs with their images to {hub.url}/datasets/ada/pairs (PUBLIC), "
     assert question + "which has 1 file already? [y/N]" in message
     assert (status, "Nothing was written, and nothing uploaded." in message) == (2, True)
@@ -138,9 +165,9 @@ def test_who_does_not_agree_uploads_nothing(
     assert not any(name.startswith("POST") for name in hub.requests)
 
 
-def test_who_agrees_uploads(run: Run, tmp_path: Path, hub: Hub) -> None:
+def test_who_agrees_uploads(answered: Run, tmp_path: Path, hub: Hub) -> None:
     arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs")
-    status, result, message = run(*arguments, answer="y\n")
+    status, result, message = answered(*arguments, answer="y\n")
     assert status == 0, message
     assert f"to {hub.url}/datasets/ada/pairs (private)? [y/N]" in message
     assert "Uploaded to" in result

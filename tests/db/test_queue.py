@@ -27,7 +27,7 @@ from db.queries.specificity import RetrievalRow
 from db.queries.trajectories import TrajectoryRow
 from tests.db.building import add_dataset, set_probabilities, start_run
 
-SIZE = 60
+SIZE = 36
 
 
 @pytest.fixture(scope="module")

@@ -2,14 +2,18 @@
 the classifier in use, and nobody is refused."""
 
 import random
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy.engine import make_url
 
 from backend.engine.detection.features import feature_matrix
 from backend.jobs import detect, replace_ranking, retrain
@@ -20,36 +24,79 @@ from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import classifiers, pairs, rankings, runs
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
+from tests.fixtures.stores import fresh_database
 
 #: Pairs that are scored at first; the others come later.
 FIRST, ALL = 20, 26
+#: How often each of several threads does the same.
+ROUNDS = 6
 
 
-@pytest.fixture
-def workspace(url: str, tmp_path: Path) -> Iterator[Workspace]:
-    """A scored dataset with verdicts and a candidate, and pairs that wait to be brought in."""
-    source = tmp_path / "pairs"
-    demo.write(source, ALL, 0, 96, seed=8)
-    table = source / "metadata.jsonl"
-    lines = table.read_text("utf-8").splitlines(keepends=True)
-    table.write_text("".join(lines[:FIRST]), "utf-8")
-    opened = Workspace(
+@dataclass(frozen=True)
+class Prepared:
+    """A scored dataset with verdicts and a candidate, and pairs in its `source` that wait to be
+    brought in. Tests change copies of the `state` and of the database."""
+
+    source: Path
+    state: Path
+    url: str
+
+
+def opened(state: Path, url: str) -> Workspace:
+    return Workspace(
         load_settings(
             {
-                "data_directory": str(tmp_path / "state"), "database": url, "author": "Ada",
+                "data_directory": str(state), "database": url, "author": "Ada",
                 "model": str(MODELS / "scenes-clip"), "detector": "logistic",
             },
             {},
         )
     )  # fmt: skip
-    dataset = opened.jobs.import_dataset(source).dataset_id
-    opened.jobs.score(dataset, suggestions=False)
-    for number, pair_id in enumerate(pair_ids(opened)[:14]):
-        opened.review.decide(pair_id, 0, "drop" if number % 2 else "correct")
-    opened.jobs.train(dataset)
-    table.write_text("".join(lines), "utf-8")
-    yield opened
-    opened.store.close()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def prepared(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Prepared]:
+    folder = tmp_path_factory.mktemp("prepared")
+    source, state = folder / "pairs", folder / "state"
+    with ExitStack() as databases:
+        if request.param == "sqlite":
+            url = f"sqlite:///{state}/traced.db"
+        else:
+            server = request.getfixturevalue("postgresql_server")
+            url = databases.enter_context(fresh_database(server))
+        demo.write(source, ALL, 0, 96, seed=8)
+        table = source / "metadata.jsonl"
+        lines = table.read_text("utf-8").splitlines(keepends=True)
+        table.write_text("".join(lines[:FIRST]), "utf-8")
+        workspace = opened(state, url)
+        dataset = workspace.jobs.import_dataset(source).dataset_id
+        workspace.jobs.score(dataset, suggestions=False)
+        for number, pair_id in enumerate(pair_ids(workspace)[:14]):
+            workspace.review.decide(pair_id, 0, "drop" if number % 2 else "correct")
+        workspace.jobs.train(dataset)
+        workspace.store.close()
+        table.write_text("".join(lines), "utf-8")
+        yield Prepared(source, state, url)
+
+
+@pytest.fixture
+def workspace(
+    request: pytest.FixtureRequest, prepared: Prepared, tmp_path: Path
+) -> Iterator[Workspace]:
+    """What was prepared, to change."""
+    state = tmp_path / "state"
+    shutil.copytree(prepared.state, state)
+    with ExitStack() as databases:
+        url = f"sqlite:///{state}/traced.db"
+        if not prepared.url.startswith("sqlite"):
+            server = request.getfixturevalue("postgresql_server")
+            template = make_url(prepared.url).database or ""
+            url = databases.enter_context(fresh_database(server, template))
+        workspace = opened(state, url)
+        yield workspace
+        workspace.store.close()
 
 
 def pair_ids(workspace: Workspace) -> list[int]:
@@ -86,10 +133,10 @@ def once_after(function: Callable[..., Any], then: Callable[[], Any]) -> Callabl
 
 
 def test_a_classifier_adopted_while_pairs_are_scored_judges_them_all(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     candidate = workspace.jobs.classifiers(1)[0].id
-    workspace.jobs.import_dataset(tmp_path / "pairs")
+    workspace.jobs.import_dataset(prepared.source)
     monkeypatch.setattr(
         detect, "probabilities",
         once_after(detect.probabilities, lambda: workspace.jobs.adopt(candidate)),
@@ -100,10 +147,10 @@ def test_a_classifier_adopted_while_pairs_are_scored_judges_them_all(
 
 
 def test_pairs_that_are_scored_while_a_classifier_is_adopted_follow_it(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     candidate = workspace.jobs.classifiers(1)[0].id
-    workspace.jobs.import_dataset(tmp_path / "pairs")
+    workspace.jobs.import_dataset(prepared.source)
     monkeypatch.setattr(
         retrain, "ranked",
         once_after(retrain.ranked, lambda: workspace.jobs.score(1, suggestions=False)),
@@ -212,7 +259,7 @@ def test_verdicts_undo_training_and_adopting_at_once(workspace: Workspace) -> No
     def judge(author: str) -> None:
         rng = random.Random(author)
         ready.wait()
-        for _ in range(12):
+        for _ in range(ROUNDS):
             chosen = rng.sample(ids[14:], 6)  # in no order, as they are clicked
             seen = [(pair, workspace.review.open_pair(pair).version) for pair in chosen]
             workspace.review.decide_many(seen, rng.choice(["drop", "correct"]), author=author)
@@ -221,7 +268,7 @@ def test_verdicts_undo_training_and_adopting_at_once(workspace: Workspace) -> No
 
     def adopt(turn: int) -> None:
         ready.wait()
-        for number in range(12):
+        for number in range(ROUNDS):
             workspace.jobs.adopt(first[(turn + number) % 2].id)
 
     def train() -> None:

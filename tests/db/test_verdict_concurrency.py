@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from db import Store, open_store
+from db import Store
 from db.errors import VersionConflict
 from db.queries import pairs, verdicts
 from tests.db.building import add_dataset
@@ -117,16 +117,17 @@ for number, pair_id in enumerate(ids):
 """
 
 
-def curator(url: str, author: str, ids: list[int]) -> Program:
+def curator(store: Store, author: str, ids: list[int]) -> Program:
+    """Another program with the same database."""
+    url = store.engine.url.render_as_string(hide_password=False)
     arguments = ["-c", CURATOR, url, author, *map(str, ids)]
     return programs.start(arguments, os.environ, stdout=subprocess.PIPE)
 
 
-def test_two_processes_lose_and_double_nothing(url: str) -> None:
-    store = open_store(url)
+def test_two_processes_lose_and_double_nothing(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 200)
     # Both go over the same pairs, from either end: they race for those in the middle.
-    first, second = curator(url, "Ada", ids), curator(url, "Ben", ids[::-1])
+    first, second = curator(store, "Ada", ids), curator(store, "Ben", ids[::-1])
     confirmed = {
         author: [int(line.split()[0]) for line in process.communicate(timeout=120)[0].splitlines()]
         for author, process in (("Ada", first), ("Ben", second))
@@ -137,14 +138,12 @@ def test_two_processes_lose_and_double_nothing(url: str) -> None:
     with store.reading() as session:
         for verdict in verdicts.iterate_verdicts(session, dataset_id):
             assert verdict.pair_id in confirmed[verdict.decided_by]
-    store.close()
 
 
 @pytest.mark.parametrize("after", [5, 40, 90])
-def test_every_confirmed_verdict_survives_a_kill(url: str, after: int) -> None:
-    store = open_store(url)
+def test_every_confirmed_verdict_survives_a_kill(store: Store, after: int) -> None:
     dataset_id, ids = add_dataset(store, 3000)
-    process = curator(url, "Ada", ids)
+    process = curator(store, "Ada", ids)
     assert process.stdout is not None
     confirmed = [int(process.stdout.readline().split()[0]) for _ in range(after)]
     time.sleep(0.003 * (after % 7))  # not always at the same moment of a verdict
@@ -159,7 +158,6 @@ def test_every_confirmed_verdict_survives_a_kill(url: str, after: int) -> None:
     assert len(confirmed) <= len(kept) <= len(confirmed) + 1
     assert len(kept) < len(ids), "the writer was done before it was killed"
     assert check_consistent(store, dataset_id, ids[: len(kept) + 2]) == len(kept)
-    again = curator(url, "Ada", ids[: len(kept) + 10])  # the next start goes on
+    again = curator(store, "Ada", ids[: len(kept) + 10])  # the next start goes on
     assert len(again.communicate(timeout=60)[0].splitlines()) == len(kept) + 10
     assert check_consistent(store, dataset_id, ids[: len(kept) + 20]) == len(kept) + 10
-    store.close()

@@ -5,10 +5,10 @@ import importlib
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,14 +37,14 @@ def photos(tmp_path: Path) -> Path:
     return folder
 
 
-def served(line: str, folder: Path, environment: dict[str, str]) -> None:
+def served(arguments: list[str], folder: Path, environment: dict[str, str]) -> None:
     """Start the app, open its page, stop it as Ctrl-C does."""
     port = free_port()
     log = folder / "server.log"
     with log.open("wb") as output:
-        process = subprocess.Popen(
-            ["bash", "-c", f"exec {line}"], cwd=folder,
-            env={**environment, "TRACED_PORT": str(port)}, stdout=output, stderr=output,
+        process = programs.start(
+            arguments, {**environment, "TRACED_PORT": str(port)}, stdout=output, stderr=output,
+            folder=folder,
         )  # fmt: skip
     try:
         for _ in range(600):
@@ -65,13 +65,9 @@ def served(line: str, folder: Path, environment: dict[str, str]) -> None:
 
 
 def test_the_readme_s_shell_lines(photos: Path, tmp_path: Path) -> None:
-    """All of them, in order and word for word, in a folder with `app.py` and `.venv`. The
-    model alone is the embedded one instead of the hub's, which needs no download."""
+    """All of them, in order and word for word, in a folder with `app.py`. The model alone is the
+    embedded one instead of the hub's, which needs no download."""
     (tmp_path / "app.py").symlink_to(ROOT / "app.py")
-    (tmp_path / ".venv" / "bin").mkdir(parents=True)
-    launcher = tmp_path / ".venv" / "bin" / "python"
-    launcher.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-    launcher.chmod(0o755)
     environment = {
         **os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_HUB_OFFLINE": "1",
     }  # fmt: skip
@@ -80,14 +76,14 @@ def test_the_readme_s_shell_lines(photos: Path, tmp_path: Path) -> None:
         if line in INSTALLS or "models download" in line:
             continue
         line = line.replace("--model thorough", "--model embedded")
-        if " serve" in line:
-            served(line, tmp_path, environment)
+        python, *arguments = shlex.split(line)
+        assert python == ".venv/bin/python", line
+        assert shlex.join(arguments) == " ".join(arguments), f"{line} needs a shell"
+        if "serve" in arguments:
+            served(arguments, tmp_path, environment)
         else:
-            done = subprocess.run(
-                ["bash", "-c", line], cwd=tmp_path, env=environment, capture_output=True,
-                text=True, check=False,
-            )  # fmt: skip
-            assert done.returncode == 0, f"{line}\n{done.stderr}"
+            status, _, reported = programs.run(arguments, environment, folder=tmp_path)
+            assert status == 0, f"{line}\n{reported}"
         ran.append(line)
     assert any("score" in line for line in ran)
     tables = (tmp_path / "cleaned").rglob("metadata.jsonl")

@@ -33,7 +33,7 @@ from tests.traced_ui.test_review import Page
 from traced_ui.api import Actions
 from traced_ui.review_actions import ReviewActions
 
-SCENES = 24
+SCENES = 18
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from backend.errors import SettingsError, TrainingError
 from backend.jobs.correct_queue import Rule
 from backend.jobs.distill_corrector import FEWEST, distill
 from backend.lab.scenes.vision_language import make_vision_language_model
-from backend.settings import load_settings
+from backend.settings import MODELS, load_settings
 from backend.workspace import QueueFilter, Workspace
 from db.queries import suggestions as suggestion_queries
 from db.queries.suggestions import NewSuggestion
@@ -45,8 +45,14 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     for i, (image, _) in enumerate(pairs):
         image.save(root / "pairs" / f"{i}.png")
     opened = Workspace(
-        load_settings({"data_directory": str(root / "state"), "detector": "logistic"}, {})
-    )
+        load_settings(
+            {
+                "data_directory": str(root / "state"), "detector": "logistic",
+                "model": str(MODELS / "scenes-clip"), "captioner": "none",
+            },
+            {},
+        )
+    )  # fmt: skip
     dataset = opened.find_or_import(str(root / "pairs"))
     opened.jobs.score(dataset, suggestions=False)
     queue = opened.review.queue_page(

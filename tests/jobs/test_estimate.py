@@ -22,8 +22,13 @@ from db.queries import runs as run_queries
 from tests.datasets.folders import image_folder
 from tests.lab.scenes.other_pictures import generated
 
-#: More than an estimate measures.
-PAIRS = 28
+#: More than an estimate measures here.
+PAIRS, MEASURED = 20, 12
+
+
+@pytest.fixture(autouse=True)
+def small_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(estimating, "PAIRS", MEASURED)
 
 
 def opened(folder: Path) -> Workspace:
@@ -35,7 +40,7 @@ def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
     workspace = opened(tmp_path)
     dataset = workspace.find_or_import(str(tmp_path / "pairs"))
     planned = workspace.jobs.estimate(dataset)
-    assert (planned.pairs, planned.measured) == (PAIRS, 20)
+    assert (planned.pairs, planned.measured) == (PAIRS, MEASURED)
     assert planned.copies == copies_of(PAIRS)
     with workspace.store.reading() as session:
         assert run_queries.latest_run(session, dataset, "score") is None  # nothing was stored
@@ -65,14 +70,14 @@ def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
 
 
 def test_without_suggestions_and_with_a_detector_there_is_less_to_do(tmp_path: Path) -> None:
-    demo.write(tmp_path / "pairs", 24, 0, 96, seed=3)
+    demo.write(tmp_path / "pairs", 14, 0, 96, seed=3)
     workspace = opened(tmp_path)
     dataset = workspace.find_or_import(str(tmp_path / "pairs"))
     first = workspace.jobs.estimate(dataset, suggestions=False)
     assert (first.suggestions, first.suggestions_seconds) == (0, 0)
     assert first.training_seconds > 0
     workspace.jobs.score(dataset, suggestions=False)
-    demo.write(tmp_path / "more", 30, 0, 96, seed=9)
+    demo.write(tmp_path / "more", 20, 0, 96, seed=9)
     (tmp_path / "pairs").rename(tmp_path / "before")
     (tmp_path / "more").rename(tmp_path / "pairs")
     workspace.jobs.import_dataset(tmp_path / "pairs")
@@ -103,7 +108,7 @@ def test_processes_share_what_can_be_shared(
         alone.training_seconds,
     )
     assert two.memory > 1.5 * alone.memory
-    assert "14 pairs on cpu (2 processes), measured on 14" in estimate_summary(two)
+    assert f"14 pairs on cpu (2 processes), measured on {MEASURED}" in estimate_summary(two)
     assert "processes" not in estimate_summary(alone)
     workspace.store.close()
 

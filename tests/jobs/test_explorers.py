@@ -11,6 +11,9 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.checkpoints import drawn_folder, drawn_pairs, random_clip
 
+#: Enough for a first detector; those of FEW are ranked by s_0.
+COUNT, FEW = 16, 6
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -19,7 +22,12 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return drawn_folder(tmp_path_factory.mktemp("data") / "pairs", 24, seed=4)
+    return drawn_folder(tmp_path_factory.mktemp("data") / "pairs", COUNT, seed=4)
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return drawn_folder(tmp_path_factory.mktemp("data") / "few", FEW, seed=4)
 
 
 @pytest.fixture
@@ -51,9 +59,9 @@ def workspace(request: pytest.FixtureRequest, state: Path, model: Path) -> Itera
 def test_a_dataset_is_scored_with_it_once(workspace: Workspace, folder: Path) -> None:
     dataset = workspace.find_or_import(str(folder))
     report = workspace.jobs.score(dataset)
-    assert (report.pairs, report.scored) == (24, 24)
+    assert (report.pairs, report.scored) == (COUNT, COUNT)
     again = workspace.jobs.score(dataset)
-    assert (again.scored, again.skipped, again.run_id) == (0, 24, report.run_id)
+    assert (again.scored, again.skipped, again.run_id) == (0, COUNT, report.run_id)
     pair_id = 1
     view = workspace.review.open_pair(pair_id)
     assert view.trajectory is not None
@@ -66,22 +74,22 @@ def test_a_dataset_is_scored_with_it_once(workspace: Workspace, folder: Path) ->
     assert checked.p_error == pytest.approx(view.p_error, abs=0.5)
 
 
-def test_another_explorer_is_another_run(state: Path, model: Path, folder: Path) -> None:
+def test_another_explorer_is_another_run(state: Path, model: Path, few: Path) -> None:
     runs = []
     for how in ({}, {"lazy": 2}, {"direction": "minimise"}, {"explorer": "gcd", "steps": 1}):
         opened = open_workspace(state, model, **how)
-        runs.append(opened.jobs.score(opened.find_or_import(str(folder)), suggestions=False).run_id)
+        runs.append(opened.jobs.score(opened.find_or_import(str(few)), suggestions=False).run_id)
         opened.store.close()
     assert len(set(runs)) == 4
 
 
 def test_an_earlier_run_asked_for_again_is_the_one_that_shows(
-    state: Path, model: Path, folder: Path
+    state: Path, model: Path, few: Path
 ) -> None:
     shown = []
     for kind in ("clip", "lemon", "clip"):
         opened = open_workspace(state, model, kind=kind)
-        dataset = opened.find_or_import(str(folder))
+        dataset = opened.find_or_import(str(few))
         opened.jobs.score(dataset, suggestions=False)
         view = opened.review.open_pair(1)
         assert view.trajectory is not None
@@ -98,7 +106,7 @@ def test_lemon_scores_a_dataset_and_resumes_from_its_parts(
     opened = open_workspace(state, model, kind="lemon")
     dataset = opened.find_or_import(str(folder))
     report = opened.jobs.score(dataset)
-    assert report.scored == 24
+    assert report.scored == COUNT
     first = opened.review.open_pair(1)
     assert first.scored_by.startswith("lemon")
     (part,) = (state / "neighbours").rglob("*.npz")
@@ -106,12 +114,12 @@ def test_lemon_scores_a_dataset_and_resumes_from_its_parts(
     opened.store.close()
 
     again = open_workspace(state, model, kind="lemon")
-    assert again.jobs.score(dataset).skipped == 24
+    assert again.jobs.score(dataset).skipped == COUNT
     assert part.stat().st_mtime_ns == made
     # A pair that is asked about later has the same neighbours, and not itself among them.
     assert again.review.check_caption(1, first.caption).s == pytest.approx(first.s_0, abs=1e-5)
     with np.load(part) as arrays:
-        assert len(arrays["keys"]) == 24
+        assert len(arrays["keys"]) == COUNT
     again.store.close()
 
     part.write_bytes(part.read_bytes()[:100])  # half a file is made again
@@ -127,12 +135,13 @@ def test_lemon_without_a_dataset_says_what_to_do(state: Path, model: Path) -> No
     opened.store.close()
 
 
-def test_fitted_lemon_needs_verdicts(state: Path, model: Path, folder: Path) -> None:
+def test_fitted_lemon_needs_verdicts(state: Path, model: Path) -> None:
+    folder = drawn_folder(state.parent / "judged", 20, seed=4)
     opened = open_workspace(state, model, kind="lemon", lemon="opt")
     dataset = opened.find_or_import(str(folder))
     with pytest.raises(TrainingError, match="at least 10"):
         opened.jobs.score(dataset)
-    for pair_id in range(1, 23):
+    for pair_id in range(1, 21):
         opened.review.decide(pair_id, 0, "correct" if pair_id % 2 else "drop")
-    assert opened.jobs.score(dataset, suggestions=False).scored == 24
+    assert opened.jobs.score(dataset, suggestions=False).scored == 20
     opened.store.close()

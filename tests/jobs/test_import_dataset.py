@@ -12,7 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
+import app as program
 from backend.datasets.reading import Problem
 from backend.errors import DatasetError, DatasetFormatError, NotFound, SettingsError, StoreError
 from backend.jobs import import_dataset
@@ -182,7 +184,7 @@ def test_ctrl_c_ends_an_import_at_once_and_it_goes_on(tmp_path: Path, imported: 
     (source / "b.png").write_bytes((source / "a.png").read_bytes())
     rest = [line.replace("a.png", "b.png") for line in lines[imported:]]
     (source / "metadata.jsonl").write_text("\n".join([*lines[:imported], *rest]))
-    program = (
+    interrupted = (
         # A shell that starts tests in the background lets their processes ignore SIGINT.
         "import signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -199,7 +201,7 @@ def test_ctrl_c_ends_an_import_at_once_and_it_goes_on(tmp_path: Path, imported: 
         "app.app()\n"
     )
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
-    started = programs.start(["-c", program, str(source)], environment, None, PIPE, PIPE)
+    started = programs.start(["-c", interrupted, str(source)], environment, None, PIPE, PIPE)
     assert started.stdout is not None
     assert started.stdout.readline() == "opening\n"
     started.send_signal(signal.SIGINT)
@@ -278,8 +280,8 @@ def test_the_commands(tmp_path: Path) -> None:
     folder(tmp_path / "dogs", 3)
 
     def run(*arguments: str, typed: str = "") -> tuple[int, str, str]:
-        status, printed, reported = programs.run(["app.py", *arguments], environment, typed)
-        return status, printed, " ".join(reported.split())
+        done = CliRunner().invoke(program.app, arguments, input=typed, env=environment)
+        return done.exit_code, done.stdout, " ".join(done.stderr.split())
 
     assert run("import", str(tmp_path / "dogs"))[0] == 0
     assert run("datasets", "rename", "dogs", "Hunde")[0] == 0

@@ -1,5 +1,6 @@
 """First steps for all pairs, whole trajectories where people look."""
 
+import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -38,6 +39,25 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return drawn_folder(tmp_path_factory.mktemp("data") / "pairs", COUNT, seed=4)
+
+
+@pytest.fixture(scope="module")
+def first_steps(tmp_path_factory: pytest.TempPathFactory, model: Path, folder: Path) -> Path:
+    """Where the data of a workspace is that has computed first steps, to copy."""
+    path = tmp_path_factory.mktemp("first-steps")
+    opened = reopened(path, model)
+    score(opened, folder, "first-step")
+    opened.store.close()
+    return path
+
+
+@pytest.fixture
+def ranked(first_steps: Path, tmp_path: Path, model: Path) -> Iterator[Workspace]:
+    """A workspace that has computed first steps."""
+    shutil.copytree(first_steps / "state", tmp_path / "state")
+    opened = reopened(tmp_path, model)
+    yield opened
+    opened.store.close()
 
 
 @pytest.fixture
@@ -103,12 +123,12 @@ def test_the_first_step_ranks_and_all_goes_on_in_the_same_run(
 
 def test_the_top_of_the_queue_gets_whole_trajectories(workspace: Workspace, folder: Path) -> None:
     report = score(workspace, folder, "top:25%")
-    assert report.completed == 6
+    assert report.completed == COUNT // 4
     p_error = probabilities(workspace)
     whole = [number for number, row in stored(workspace, report.run_id).items() if row.whole]
-    worst = sorted(range(COUNT), key=lambda i: (-(p_error[i] or 0), i))[:6]
+    worst = sorted(range(COUNT), key=lambda i: (-(p_error[i] or 0), i))[: COUNT // 4]
     assert sorted(whole) == sorted(number + 1 for number in worst)
-    limit = sorted(p or 0 for p in p_error)[-9]
+    limit = sorted(p or 0 for p in p_error)[-COUNT // 4 - 3]
     assert score(workspace, folder, f"above:{limit}").completed == 3
 
 
@@ -136,16 +156,15 @@ def test_a_killed_job_goes_on_where_it_stopped(
     assert (report.scored, report.completed, report.trajectories) == (0, 2, "top:50%")
 
 
-def test_a_pair_that_is_opened_gets_its_later_steps(workspace: Workspace, folder: Path) -> None:
-    score(workspace, folder, "first-step")
-    before = workspace.review.open_pair(3)
-    assert workspace.review.complete(3)
-    after = workspace.review.open_pair(3)
+def test_a_pair_that_is_opened_gets_its_later_steps(ranked: Workspace) -> None:
+    before = ranked.review.open_pair(3)
+    assert ranked.review.complete(3)
+    after = ranked.review.open_pair(3)
     assert after.trajectory is not None
     assert after.trajectory.whole
     assert (after.p_error, after.suspects) == (before.p_error, before.suspects)
     assert after.fingerprint == before.fingerprint
-    assert not workspace.review.complete(3), "nothing is left to compute"
+    assert not ranked.review.complete(3), "nothing is left to compute"
 
 
 def test_corrections_are_proposed_from_whole_trajectories(
@@ -243,22 +262,24 @@ def test_a_detector_of_first_steps_is_trained_on_whole_copies_that_are_there(
 
 
 def test_an_estimate_tells_first_steps_from_whole_trajectories(
-    workspace: Workspace, folder: Path
+    workspace: Workspace, folder: Path, first_steps: Path, tmp_path: Path, model: Path
 ) -> None:
     dataset = workspace.find_or_import(str(folder))
     planned = workspace.jobs.estimate(dataset, suggestions=False, trajectories="top:50%")
     assert (planned.trajectories, planned.whole) == ("top:50%", COUNT // 2)
     assert 0 < planned.whole_seconds < planned.seconds
-    score(workspace, folder, "first-step")
-    rest = workspace.jobs.estimate(dataset, suggestions=False, trajectories="all")
+    shutil.copytree(first_steps / "state", tmp_path / "ranked" / "state")
+    ranked = reopened(tmp_path / "ranked", model)
+    rest = ranked.jobs.estimate(dataset, suggestions=False, trajectories="all")
+    ranked.store.close()
     assert (rest.pairs, rest.whole) == (0, COUNT)
     assert rest.whole_seconds > 0
 
 
 def test_new_captions_are_judged_by_their_first_step_where_no_more_is_read(
-    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ranked: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run_id = score(workspace, folder, "first-step").run_id
+    workspace = ranked
     dataset = workspace.find_or_import(str(folder))
     far: list[bool] = []
     explore = driver.run_trajectories
@@ -288,12 +309,13 @@ def test_new_captions_are_judged_by_their_first_step_where_no_more_is_read(
     assert classifier is not None
     assert not classifier.needs_steps
     with workspace.store.reading() as session:
+        run_row = runs.latest_run(session, dataset, "score")
+        assert run_row is not None
         rows = [
             (pair, row)
             for pair in range(1, COUNT + 1)
-            for row in suggestions.list_suggestions(session, pair, run_id)
+            for row in suggestions.list_suggestions(session, pair, run_row.id)
         ]
-        run_row = runs.get_run(session, run_id)
     for pair, row in rows:
         state = workspace.engine.encode([load_image(workspace.review.image_path(pair))])[0]
         whole = workspace.engine.trajectories(

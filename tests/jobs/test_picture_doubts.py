@@ -21,7 +21,7 @@ from db.queries import queue as queue_queries
 from db.queries.queue import QueueRow
 from tests.datasets.folders import image_folder
 
-SCENES = 24
+SCENES = 16
 #: So few captions have fewer phrases than a rule is usually fitted to.
 LEAST = 10
 

@@ -24,7 +24,7 @@ from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 from traced_ui.plane import plane_figure
 
-PAIRS = 40
+PAIRS = 28
 
 
 @pytest.fixture(scope="module")

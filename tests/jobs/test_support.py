@@ -2,6 +2,7 @@
 
 import json
 import math
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,12 +23,12 @@ from db.queries import runs as run_queries
 from db.queries import trajectories as trajectory_queries
 from db.queries.detections import DetectionRow
 from db.queries.trajectories import TrajectoryRow
-from tests.checkpoints import drawn_pairs
+from tests.checkpoints import drawn_folder, drawn_pairs
 from tests.datasets.folders import image_folder
 from traced_ui.api import Actions
 from traced_ui.datasets import overview_html
 
-COUNT = 60
+COUNT = 40
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     captions = [text for _, text in pairs]
     captions[3:6] = ["!?", "Simply forever", "犬が走っている"]
     rows = [
-        {"file_name": f"{i}.png", "caption": text, "split": "train" if i < 50 else "test"}
+        {"file_name": f"{i}.png", "caption": text, "split": "train" if i < 33 else "test"}
         for i, text in enumerate(captions)
     ]
     image_folder(path, rows, ())
@@ -56,16 +57,26 @@ def open_workspace(state: Path, **settings: object) -> Workspace:
 
 @pytest.fixture(scope="module")
 def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("state")
+    return tmp_path_factory.mktemp("workspace") / "state"
 
 
 @pytest.fixture(scope="module")
-def workspace(state: Path, folder: Path) -> Iterator[Workspace]:
+def scored(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
+    """The data of a workspace whose support has not been measured, to copy."""
+    state = tmp_path_factory.mktemp("scored") / "state"
     opened = open_workspace(state)
     dataset = opened.find_or_import(str(folder))
     with pytest.raises(SettingsError, match=r"Score it first: python app.*score pairs --support"):
         opened.jobs.measure_support(dataset)
     opened.jobs.score(dataset, suggestions=False)
+    opened.store.close()
+    return state
+
+
+@pytest.fixture(scope="module")
+def workspace(state: Path, scored: Path) -> Iterator[Workspace]:
+    shutil.copytree(scored, state)
+    opened = open_workspace(state)
     yield opened
     opened.store.close()
 
@@ -120,13 +131,13 @@ def test_a_second_run_computes_nothing_and_changes_nothing(workspace: Workspace)
 
 
 def test_a_run_stopped_in_the_middle_goes_on_behind_it(
-    workspace: Workspace, tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+    workspace: Workspace, tmp_path: Path, scored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = workspace.find("pairs")
     workspace.jobs.measure_support(whole)
+    shutil.copytree(scored, tmp_path / "state")
     other = open_workspace(tmp_path / "state")
-    dataset = other.find_or_import(str(folder))
-    other.jobs.score(dataset, suggestions=False)
+    dataset = other.find("pairs")
     monkeypatch.setattr(support, "BATCH", 7)
     asked: list[int] = []
     compute = support.phrase_scores
@@ -196,9 +207,9 @@ def test_programs_and_files_get_the_measured_values(workspace: Workspace, tmp_pa
             assert phrase["phrase"] == pair["caption"][phrase["start"] : phrase["end"]]
 
 
-def test_lemon_is_refused(tmp_path: Path, folder: Path) -> None:
+def test_lemon_is_refused(tmp_path: Path) -> None:
     opened = open_workspace(tmp_path / "state", kind="lemon")
-    dataset = opened.find_or_import(str(folder))
+    dataset = opened.find_or_import(str(drawn_folder(tmp_path / "few", 6)))
     opened.jobs.score(dataset, suggestions=False)
     with pytest.raises(SettingsError, match="LEMoN compares pairs; phrases need a scorer"):
         opened.jobs.measure_support(dataset)

@@ -68,7 +68,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 def recipe_of(parts: tuple[str, str], **more: Any) -> CaptionerRecipe:
     usual: dict[str, Any] = {
-        "clip": parts[0], "language_model": parts[1], "epochs": 0.6, "learning_rate": 1e-2,
+        "clip": parts[0], "language_model": parts[1], "epochs": 0.3, "learning_rate": 1e-2,
         "held_out": 0.2, "compare": False,
     }  # fmt: skip
     return CaptionerRecipe(**(usual | more))

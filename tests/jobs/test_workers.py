@@ -34,7 +34,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def opened(state: Path, source: Path) -> Workspace:
-    settings = {"data_directory": str(state), "model": str(MODELS / "scenes-clip")}
+    settings = {
+        "data_directory": str(state), "model": str(MODELS / "scenes-clip"), "detector": "logistic",
+    }  # fmt: skip
     workspace = Workspace(load_settings(settings, {}))
     workspace.jobs.import_dataset(source)
     return workspace

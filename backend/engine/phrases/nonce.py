@@ -281,7 +281,9 @@ def emptiest(
 def _candidates(
     reader: TokenReader, seed: int, closed: bool
 ) -> dict[tuple[int, str, bool], list[str]]:
-    """Up to CANDIDATES nonces for every number of tokens, suffix and kind of initial letter."""
+    """Up to CANDIDATES nonces for every number of tokens, suffix and kind of initial letter; of a
+    closed vocabulary the KEPT ones, among which nothing chooses."""
+    most = KEPT if closed else CANDIDATES
     counts = (1,) if closed else range(1, MOST_TOKENS + 1)
     pools: dict[tuple[int, str, bool], list[str]] = {
         (count, suffix, vowel): [] for count in counts for suffix in SUFFIXES
@@ -289,7 +291,7 @@ def _candidates(
     }  # fmt: skip
 
     def take(key: tuple[int, str, bool], nonce: str) -> None:
-        if key in pools and len(pools[key]) < CANDIDATES and nonce not in pools[key]:
+        if key in pools and len(pools[key]) < most and nonce not in pools[key]:
             pools[key].append(nonce)
 
     rng = random.Random(seed)
@@ -297,8 +299,8 @@ def _candidates(
         for nonce in _single_tokens(reader, rng):
             take((1, form_of(nonce).suffix, article_for(nonce) == "an"), nonce)
     for syllables in (*range(1, 7), *(1, 2) * 6):
-        open_counts = {key[0] for key, words in pools.items() if len(words) < CANDIDATES} - {1}
-        if not (open_counts or closed):
+        lacking = [key for key, words in pools.items() if len(words) < most]
+        if not any(closed or count > 1 for count, _, _ in lacking):
             break
         stems = [s for s in islice(_syllables(rng, syllables), 600) if means_nothing(s)]
         for suffix in SUFFIXES:
