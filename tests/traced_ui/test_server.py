@@ -85,8 +85,10 @@ def test_an_idle_server_rests(served: Workspace, monkeypatch: pytest.MonkeyPatch
         # Whoever knows this address would start a second loop beside the first.
         httpx.get(f"{address}gradio_api/startup-events")
         looks.clear()
+        start = time.monotonic()
         time.sleep(0.5)
-    assert 0 < len(looks) <= 0.6 / QUEUE_INTERVAL
+        count, seconds = len(looks), time.monotonic() - start
+    assert 0 < count <= seconds / QUEUE_INTERVAL + 2
 
 
 def test_without_its_database_the_server_says_so(

@@ -92,7 +92,7 @@ def test_trajectories_are_those_of_the_plain_loop(scorer: Scorer) -> None:
 def test_first_step_scores_and_similarities(scorer: Scorer) -> None:
     image, text = drawn_pairs(1, seed=8)[0]
     state = scorer.encode_images([image])[0]
-    caption = Caption.parse(text)
+    caption = Caption.parse(" ".join(text.split()[:10]))
     ((_, trajectory),) = run_trajectories(scorer, [(state, caption)])
     without = [caption.without([word]) for word in range(len(caption))]
     np.testing.assert_allclose(
