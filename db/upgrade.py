@@ -7,6 +7,7 @@ database unchanged, and of two processes that start at once only one migrates.
 import os
 import re
 import threading
+from functools import cache
 from pathlib import Path
 
 from alembic import command
@@ -84,9 +85,15 @@ def alembic_config(connection: Connection | None = None) -> Config:
 
 def head_revision() -> str:
     """The schema revision of this program."""
-    head = ScriptDirectory.from_config(alembic_config()).get_current_head()
-    assert head is not None
-    return head
+    return _newest_in(MIGRATIONS)
+
+
+@cache
+def _newest_in(folder: Path) -> str:
+    """The newest revision of the migrations in `folder`: Alembic runs all their files to find it."""
+    newest = ScriptDirectory(str(folder)).get_current_head()
+    assert newest is not None
+    return newest
 
 
 def _make_folder(path: Path, address: str) -> None:
@@ -111,15 +118,15 @@ def _bring_up_to_date(connection: Connection, address: str) -> str | None:
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
     # On SQLite the transaction began IMMEDIATE: nobody else writes from here on.
     revision = MigrationContext.configure(connection).get_current_revision()
-    scripts = ScriptDirectory.from_config(alembic_config())
-    if revision == scripts.get_current_head():
+    if revision == head_revision():
         return revision
+    scripts = ScriptDirectory.from_config(alembic_config())
     if revision is not None and revision not in {
         script.revision for script in scripts.walk_revisions()
     }:
         raise NewerDatabase(
             f"The database {address} was created by a newer version of TRACED Curator (schema "
-            f"'{revision}', this program knows up to '{scripts.get_current_head()}'). Nothing was "
+            f"'{revision}', this program knows up to '{head_revision()}'). Nothing was "
             "changed. Update the program, or give another database with --db."
         )
     if revision is None:
