@@ -90,7 +90,7 @@ def head_revision() -> str:
 
 @cache
 def _newest_in(folder: Path) -> str:
-    """The newest revision of the migrations in `folder`: Alembic runs all their files to find it."""
+    """The newest migration in `folder`, for which Alembic runs all of them."""
     newest = ScriptDirectory(str(folder)).get_current_head()
     assert newest is not None
     return newest
