@@ -18,9 +18,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from backend.engine.detection import cold_start
 from backend.engine.detection.features import feature_matrix
-from backend.jobs import scoring_stages
 from backend.jobs.classifiers import classifier_in_use
 from backend.jobs.reports import ExportChoice
 from backend.jobs.stored_trajectories import scored_batches
@@ -61,9 +59,6 @@ class Scenario(ABC):
 
 
 def workspace(folder: Path, **settings: str) -> Workspace:
-    # A noisy copy for each caption, whose moments between commits are like those of three.
-    for module in (cold_start, scoring_stages):
-        setattr(module, "COPIES_WANTED", 1)  # noqa: B010
     return Workspace(
         load_settings(
             {
@@ -108,6 +103,9 @@ class Importing(Scenario):
         (source / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
 
     def work(self, folder: Path) -> None:
+        import backend.jobs.import_dataset as importing
+
+        importing.BATCH = 200  # so that a kill finds more than one moment between commits
         opened = workspace(folder)
         opened.jobs.import_dataset(folder / "photos")
 
