@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.fixtures import garbage
+
 pytest_plugins = [
     "tests.fixtures.examples", "tests.fixtures.interrupting", "tests.fixtures.passwords",
     "tests.fixtures.processor_times", "tests.fixtures.shared", "tests.fixtures.stores",
@@ -97,10 +99,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(20_000, 10, 5)
-    gc.enable()
+    garbage.leave_out_what_is_imported()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
