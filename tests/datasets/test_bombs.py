@@ -26,14 +26,14 @@ import json, sys
 from pathlib import Path
 from backend.datasets.reading import read_dataset
 from backend.errors import DatasetError
-from tests.datasets.memory import peak_memory
-before = peak_memory()
+from backend.lab.bench.process_cost import peak_mebibytes
+before = peak_mebibytes()
 reader = read_dataset(Path(sys.argv[1]))
 try:
     captions, refusal = [pair.caption for pair in reader], ""
 except DatasetError as problem:
     captions, refusal = [], str(problem)
-grown = peak_memory() - before
+grown = (peak_mebibytes() - before) * 2**20
 problems = [problem.message for problem in reader.problems]
 print(json.dumps([captions, problems, refusal, grown]))
 """

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -10,24 +11,17 @@ from pathlib import Path
 from typing import Any
 
 _ROOT = Path(__file__).resolve().parents[3]
-#: Runs `run()` and reports the cost of its own process: the kernel's maximum for a child that was
-#: waited for would include the memory that the parent held when it forked.
+#: Runs `run()` and reports the cost of its own process.
 _MEASURED = """
 import json, resource, sys
 %s
-
-def peak():
-    try:
-        lines = open("/proc/self/status").read().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
-    except OSError:  # bytes, where there is no /proc
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 try:
     run()
 finally:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    print(json.dumps([used.ru_utime + used.ru_stime, peak()]), file=sys.stderr)
+    from backend.lab.bench.process_cost import peak_mebibytes
+    print(json.dumps([used.ru_utime + used.ru_stime, peak_mebibytes()]), file=sys.stderr)
 """
 
 
@@ -39,6 +33,16 @@ class ProcessCost:
     processor_seconds: float
     peak_mebibytes: float
     answer: Any
+
+
+def peak_mebibytes() -> float:
+    """Peak resident memory of this process. The kernel's maximum for a process, where there is
+    /proc to know better, includes what its parent held when it forked."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
+    except OSError:  # bytes, where there is no /proc
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def cost_of(source: str, arguments: Sequence[str], folder: str) -> ProcessCost:
