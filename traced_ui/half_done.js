@@ -10,6 +10,7 @@
 
   const drafts = new Map();  // by box and pair: {text, before: as the server drew it, open, caret}
   let typed = null;  // the field whose text is not sent yet: {name, value}
+  const chosen = new Map();  // values by field that are sent, and not answered yet
   let focus = null;  // "correction:PAIR", "note:PAIR" or "field:NAME" while one has it
   let moreOpen = false;
 
@@ -49,8 +50,9 @@
 
   // A field that is sent is left to the page's keys, unless the focus goes on to another one.
   document.addEventListener("change", ({ target }) => {
-    if (target.matches?.(FIELD)) { typed = null; focus = null; }
+    if (target.matches?.(FIELD)) { typed = null; focus = null; chosen.set(target.dataset.filter, target.value); }
   });
+  document.addEventListener("traced-answered", () => { if (!outstanding) chosen.clear(); });
   document.addEventListener("focusin", ({ target }) => { focus = focused(target); });
   document.addEventListener("focusout", ({ target }) => {
     // Left, or only taken away by a redraw?
@@ -108,7 +110,7 @@
   onRedraw(QUEUE, (queue) => {
     queue.querySelector("details.more").open ||= moreOpen;
     queue.querySelectorAll("[data-filter], [data-view]").forEach((field) => {
-      const value = typed && typed.name === field.dataset.filter ? typed.value : asDrawn(field);
+      const value = typed && typed.name === field.dataset.filter ? typed.value : chosen.get(field.dataset.filter) ?? asDrawn(field);
       if (field.value !== value) field.value = value;
       if (focus === `field:${field.dataset.filter}` && document.activeElement !== field) field.focus();
     });

@@ -139,13 +139,13 @@
     if (isPosting) { postAgain = true; return; }
     isPosting = true;
     postAgain = false;
-    const acts = unsent.slice(0, AT_ONCE), s = stage();
+    const acts = unsent.slice(0, AT_ONCE), pair = pairShown();
     const have = Object.fromEntries(ahead.map(({ pair, mark }) => [pair, mark]));
     let answer = null;
     try {
       const response = await fetch("/review/acts", {
         method: "POST", headers: { "Content-Type": "application/json" }, signal: AbortSignal.timeout(PATIENCE),
-        body: JSON.stringify({ session: queue.dataset.session, dataset: Number(queue.dataset.dataset), acts, shown: s ? Number(s.dataset.pair) : null, have }),
+        body: JSON.stringify({ session: queue.dataset.session, dataset: Number(queue.dataset.dataset), acts, shown: pair ? Number(pair) : null, have }),
       });
       answer = response.ok ? await response.json() : null;
       isRefused = response.status >= 400 && response.status < 500;  // kept, and sent again by the next page
@@ -180,6 +180,7 @@
       if (!unsent.length && box("returned").hidden) location.reload();
       return;
     }
+    raiseNumber(answer.number);
     if (answer.toast) morph(host("#traced-toast"), answer.toast);
     if (fromBefore && count) { fromBefore = 0; if (!answer.returned) says("later"); }
     if (answer.link === null || answer.link !== queueShown().dataset.link) return;

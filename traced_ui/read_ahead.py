@@ -114,7 +114,7 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
 
     In the result, `returned` contains the acts that were not saved, as HTML; `order` lists the
     pairs after `of`; `drawn` contains those of `order` that the page does not have yet; `more`:
-    whether the queue continues after them.
+    whether the queue continues after them; `number`: what is drawn under a lower one is outdated.
     """
     saved, returned = [], []
     for act in batch.acts:
@@ -139,6 +139,7 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
     answered: dict[str, Any] = {
         "toast": render("review/saved.html", saved=saved, is_last=False) if saved else "",
         "returned": render("review/returned_pairs.html", returned=returned) if returned else "",
+        "number": next(actions.numbers),
         "is_stale": session.dataset_id != batch.dataset,
         "of": batch.shown,
         "queue": "", "order": [], "drawn": {}, "more": False, "link": None,

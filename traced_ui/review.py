@@ -4,7 +4,6 @@ The browser sends each action with the pair and its version (`script.js`); the s
 one session per open page (`page_sessions.py`); `review_actions.py` defines what each key does.
 """
 
-import itertools
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,10 @@ from traced_ui.keyboard import help_overlay, key_table
 from traced_ui.review_actions import Drawn, ReviewActions
 from traced_ui.templates import render
 
-_SCRIPTS = ("script.js", "own_keys.js", "half_done.js", "read_ahead.js", "zoom.js", "addresses.js")
+_SCRIPTS = (
+    "script.js", "late_answers.js", "own_keys.js", "half_done.js", "read_ahead.js", "zoom.js",
+    "addresses.js",
+)  # fmt: skip
 SCRIPTS = [Path(__file__).with_name(name) for name in _SCRIPTS]
 
 #: In the browser, after a response: no verdict is pending any more.
@@ -60,14 +62,25 @@ def build(
     gr.HTML(render("review/returned.html"), elem_id="traced-returned")
     outputs = [queue, stage, chart, steps, toast, check]
 
+    def drawn(request: gr.Request, draw: Callable[[], Drawn]) -> Drawn:
+        with actions.sessions.of(request).lock:  # numbered in the order of drawing
+            parts = draw()
+            number = next(actions.numbers)
+        return Drawn(*(_numbered(part, number) for part in parts))
+
     def on_bus(event: gr.EventData, dataset_id: int | None, request: gr.Request) -> Drawn:
-        return _anew(actions.act(dict(event._data or {}), dataset_id, request))
+        data = dict(event._data or {})
+        return drawn(request, lambda: actions.act(data, dataset_id, request))
+
+    def on_typing(event: gr.EventData) -> Any:
+        # Without the lock: keys must not wait for a slow model.
+        return _numbered(actions.check(dict(event._data or {})), next(actions.numbers))
 
     def on_abstract(request: gr.Request) -> str:
         return actions.why_abstract(request)
 
     def on_load(dataset_id: int | None, request: gr.Request) -> Drawn:
-        return _anew(actions.open(dataset_id, request))
+        return drawn(request, lambda: actions.open(dataset_id, request))
 
     shared: dict[str, Any] = {
         "api_visibility": "private",
@@ -77,24 +90,20 @@ def build(
     bus.keypress(on_bus, [dataset], outputs, queue=False, trigger_mode="multiple", **shared).then(
         on_abstract, None, [abstract], queue=False, js=ANSWERED, **shared
     )
+    bus.input(on_typing, None, [check], queue=False, trigger_mode="multiple", **shared)
     for opened in (blocks.load, dataset.change):
         opened(on_load, [dataset], outputs, **shared).then(on_abstract, None, [abstract], **shared)
 
     def on_job_end(dataset_id: int | None, request: gr.Request) -> Drawn:
-        return _anew(actions.refresh(dataset_id, request))
+        return drawn(request, lambda: actions.refresh(dataset_id, request))
 
     return on_job_end, [dataset], outputs
 
 
-#: Numbers the redraws, see `_anew`.
-_drawings = itertools.count()
-
-
-def _anew(drawn: Drawn) -> Drawn:
-    """Number each part so that Gradio redraws it even if unchanged: Gradio compares it with what it
-    drew last, not with the page, where the script may have shown another pair since."""
-    number = next(_drawings)
-    return Drawn(
-        *(render("review/anew.html", html=part, number=number) if isinstance(part, str) else part
-          for part in drawn)
-    )  # fmt: skip
+def _numbered(part: Any, number: int) -> Any:
+    """Append a number to the HTML of a part. Gradio then redraws it even if unchanged: Gradio
+    compares it with what it drew last, not with the page, where the script may have shown another
+    pair since."""
+    if not isinstance(part, str):
+        return part
+    return render("review/numbered.html", html=part, number=number)

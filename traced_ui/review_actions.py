@@ -4,7 +4,9 @@ A verdict for a pair that is no longer on the page is not written: curators must
 that they have not seen.
 """
 
+import itertools
 import re
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -127,6 +129,9 @@ class ReviewActions:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.sessions = PageSessions(workspace.settings.author)
+        #: Number the answers to all pages, so that a page recognises an older one that comes late;
+        #: those of a server that was restarted are higher.
+        self.numbers = itertools.count(time.time_ns() // 1000)
 
     def open(self, dataset_id: int | None, request: gr.Request) -> Drawn:
         """Open the page, or switch its dataset. In the URL, `?pair=` names the pair to open, and
@@ -220,15 +225,13 @@ class ReviewActions:
                     and self.workspace.review.open_pair(session.pair_id).p_error is not None
                 ):
                     return self.open(dataset_id, request)
-                return self._all(session, "")
+                return self._same(session)
             except Exception as error:
                 return self._message(note(explained(error), "error"))
 
     def act(self, event: dict[str, Any], dataset_id: int | None, request: gr.Request) -> Drawn:
         """Handle one key or click."""
         session = self.sessions.of(request)
-        if event.get("action") == "check":
-            return self._check(event)  # without the lock: keys must not wait for a slow model
         with session.lock:
             if session.dataset_id != dataset_id or dataset_id is None:
                 return self.open(dataset_id, request)
@@ -487,6 +490,11 @@ class ReviewActions:
                 return pair_id
         return None
 
+    @on("redraw")
+    def _redraw(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
+        """An older answer has overtaken a newer one (`late_answers.js`)."""
+        return self._same(session)
+
     @on("step", "step-forward", "step-back")
     def _step(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
         if session.pair_id is None:
@@ -598,17 +606,17 @@ class ReviewActions:
         session.pair_id, session.step = (rows[0].pair_id if rows else None), 0
         return self._all(session, "")
 
-    def _check(self, event: dict[str, Any]) -> Drawn:
-        """Score the curator's own edit while it is being typed."""
+    def check(self, event: dict[str, Any]) -> str:
+        """Score the curator's own edit while it is being typed. Needs no session."""
         text, pair_id = str(event.get("text", "")), event.get("pair")
         if not text.strip() or not isinstance(pair_id, int):
-            return Drawn(check="")
+            return ""
         try:
             view = self.workspace.review.open_pair(pair_id)
             result = self.workspace.review.check_caption(pair_id, text)
         except Exception as error:
-            return Drawn(check=note(explained(error), "error"))
-        return Drawn(check=review_page.checked(view, result))
+            return note(explained(error), "error")
+        return review_page.checked(view, result)
 
     # ------------------------------------------------------------------ drawing
 
@@ -731,6 +739,12 @@ class ReviewActions:
         session.limits = view.limits
         session.waiting = view.p_error is None
         session.abstract = view.pair_id if view.looks_abstract else None
+
+    def _same(self, session: PageSession) -> Drawn:
+        """The whole page again, with new numbers. What it said last, and what it says of an edit
+        that is being typed, stays."""
+        drawn = self._all(session, "")
+        return drawn._replace(toast=drawn.toast or _STAYS, check=_STAYS)
 
     def _message(self, toast: str) -> Drawn:
         return Drawn(toast=toast)

@@ -2,15 +2,30 @@
 // Runs once (js_on_load of the bus); everything is delegated, so that redrawn parts need no hooks.
 const keys = JSON.parse(element.querySelector("[data-keys]").dataset.keys);
 const local = new Set(["queue", "help", "zoom", "edit", "note", "guidelines", "search", "words", "phrases", "theme", "skip"]);
-let asked = 0;  // events that the server has not answered yet
-const isBusy = () => asked > 0;
 let whenSaved = (act) => act(), decideAhead = () => false;  // see read_ahead.js
-const send = (payload) => whenSaved(() => {
-  asked += 1;
-  setTimeout(() => { asked = Math.max(0, asked - 1); }, 10_000);  // an answer may be lost
-  trigger("keypress", payload);
-});
-document.addEventListener("traced-answered", () => { asked = 0; });
+let raiseNumber = () => {}, pairShown = () => null;  // see late_answers.js
+
+// One event at a time: two that are on their way together may overtake each other.
+const PATIENT = 10_000;  // ms; an answer may be lost
+const unanswered = [];  // the first of them has been sent
+let outstanding = 0;  // those, and others that wait for verdicts to be saved
+let losing = null;
+const isBusy = () => unanswered.length > 0;
+const send = (payload) => {
+  outstanding += 1;
+  whenSaved(() => { if (unanswered.push(payload) === 1) sendFirst(); });
+};
+function sendFirst() {
+  clearTimeout(losing);
+  if (!isBusy()) return;
+  losing = setTimeout(sendNext, PATIENT);
+  trigger("keypress", unanswered[0]);
+}
+function sendNext() {
+  if (unanswered.shift()) outstanding -= 1;
+  sendFirst();
+}
+document.addEventListener("traced-answered", sendNext);
 const STAGE = "#traced-stage [data-pair]", QUEUE = "#traced-queue [data-link]";
 const stage = () => document.querySelector(STAGE);
 let tellAddress = () => {};  // see addresses.js
@@ -197,9 +212,10 @@ document.addEventListener("keydown", (event) => {
   const word = event.target.closest?.("#traced-stage .word[role=button]");
   if (word && onWord(word, event)) return;
   const action = keys[event.key];
-  // A held key must not decide a row of pairs that nobody has seen.
+  // A held key must not decide a row of pairs that nobody has seen, nor go on when it is released.
   if (!action || (event.repeat && !["next", "previous", "step-forward", "step-back"].includes(action))) return;
   event.preventDefault();
+  if (event.repeat && isBusy()) return;
   act(action, { key: true });
 });
 
@@ -254,7 +270,7 @@ document.addEventListener("input", (event) => {
   const area = event.target.closest("details.correction textarea");
   if (!area) return;
   clearTimeout(waiting);
-  waiting = setTimeout(() => send(payload("check", { text: area.value })), 600);
+  waiting = setTimeout(() => trigger("input", payload("check", { text: area.value })), 600);
 });
 
 // Into view within its own list; the page itself must not jump.

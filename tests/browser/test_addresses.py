@@ -81,7 +81,7 @@ def test_a_redraw_before_the_answer_leaves_the_way_back_as_it_is(page: Page) -> 
         page.wait_for_timeout(600)
         route.continue_()
 
-    page.route("**/gradio_api/queue/join*", answer_late)
+    page.route("**/gradio_api/run/predict*", answer_late)
     redraw = "document.querySelector('#traced-queue [data-link]').dataset.seen = '0'"
     page.evaluate(f"history.back(); setTimeout(() => {{ {redraw}; }}, 50)")
     expect(page.locator(STAGE)).to_have_attribute("data-pair", first)

@@ -299,7 +299,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/grid.html": lambda text: review_page.grid([row(text, 1, None), row(text, 2, "drop")]),
     "review/question.html": lambda text: review_page.question(pair(text), "drop"),
     "review/chart.html": lambda text: trajectory_chart(trajectory(text), 1),
-    "review/anew.html": lambda text: render("review/anew.html", html=text, number=7),
+    "review/numbered.html": lambda text: render("review/numbered.html", html=text, number=7),
     "review/saved.html": lambda text: render(
         "review/saved.html", saved=[{"verdict": text, "name": text}] * 2, is_last=True
     ),

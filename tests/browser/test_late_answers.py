@@ -1,0 +1,100 @@
+"""On a slow way, what is sent and answered later may arrive earlier. The page shows the newest."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import APIResponse, BrowserContext, Page, Route, expect
+
+from tests.browser.conftest import Site, opened_page, served
+from tests.browser.test_main_job import pair_of
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def busy_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A copy of its own, for a job runs in it."""
+    with served(tmp_path_factory.mktemp("busy"), scored_pairs) as made:
+        yield made
+
+
+@pytest.fixture
+def page(profile: BrowserContext, busy_site: Site) -> Iterator[Page]:
+    with opened_page(profile, busy_site) as opened:
+        yield opened
+
+
+def choose(page: Page, filter: str, value: str) -> None:
+    page.locator(f"#traced-queue [data-filter={filter}]").select_option(value)
+
+
+def chosen(page: Page, filter: str) -> str:
+    return page.locator(f"#traced-queue [data-filter={filter}]").input_value()
+
+
+def test_the_redraw_at_a_jobs_end_does_not_take_a_newer_filter_away(page: Page) -> None:
+    late: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        """Keep back the first redraw of the queue that does not answer a key."""
+        answer = route.fetch()
+        if not late and "data-link" in answer.text():
+            late.append((route, answer))
+        else:
+            route.fulfill(response=answer)
+
+    page.route("**/gradio_api/queue/data*", hold)
+    page.get_by_role("tab", name="Datasets").click()
+    page.locator("#quality-start").click()
+    page.get_by_role("tab", name="Review").click()
+    for _ in range(300):
+        page.wait_for_timeout(100)
+        if late:
+            break
+    ((route, answer),) = late
+    before = pair_of(page)
+    choose(page, "order", "s_0")
+    expect(page).to_have_url(re.compile("order=s_0"))
+    newest = pair_of(page)
+    assert newest != before
+    route.fulfill(response=answer)
+    page.wait_for_timeout(500)  # until the address would have changed back
+    expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", newest)
+    assert chosen(page, "order") == "s_0"
+    expect(page).to_have_url(re.compile("order=s_0"))
+
+
+def test_a_second_filter_does_not_overtake_the_first(page: Page) -> None:
+    sent: list[str] = []
+
+    def delay_first(route: Route) -> None:
+        sent.append(route.request.post_data or "")
+        if len(sent) == 1:
+            page.wait_for_timeout(400)
+        route.continue_()
+
+    page.route("**/gradio_api/run/predict*", delay_first)
+    choose(page, "review", "all")
+    choose(page, "order", "s_0")
+    expect(page).to_have_url(re.compile("order=s_0"))
+    page.wait_for_timeout(500)  # until a later answer about the first would have been drawn
+    assert (chosen(page, "review"), chosen(page, "order")) == ("all", "s_0")
+    assert "order=s_0" in page.url
+
+
+def test_a_redraw_leaves_a_filter_that_is_on_its_way(page: Page) -> None:
+    """Whatever is chosen next is sent together with it."""
+    held: list[Route] = []
+    page.route("**/gradio_api/run/predict*", lambda route: held.append(route))
+    choose(page, "review", "all")
+    page.evaluate("document.querySelector('#traced-queue [data-link]').dataset.seen = '0'")
+    page.wait_for_function(
+        "document.querySelector('#traced-queue [data-link]').dataset.seen === '1'"
+    )
+    assert chosen(page, "review") == "all"
+    (sent,) = held
+    sent.continue_()
+    page.unroute("**/gradio_api/run/predict*")
+    expect(page).to_have_url(re.compile("review=all"))
