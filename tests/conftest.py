@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,11 +43,11 @@ QUICK = (
     "review/test_queue_form.py",
 )  # fmt: skip
 #: Folders whose files take longest, in the order in which processes should take them: the last file
-#: that one of them takes is a short one, and they end together. While one of them kills, another
-#: scores what all browser tests share, and nobody waits for it.
+#: that one of them takes is a short one, and they end together. The browser tests take one of them
+#: most of the time (`fixtures/scheduling.py`).
 LONGEST_FIRST = (
-    "faults",
     "browser",
+    "faults",
     "lab",
     "packaging",
     "docs",
@@ -96,6 +97,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = [item for item in items if needs_postgresql(item)]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.hookimpl(optionalhook=True)  # of xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from tests.fixtures.scheduling import FilesAndTheBrowser
+
+    return FilesAndTheBrowser(config, log)
 
 
 def pytest_collection_finish() -> None:

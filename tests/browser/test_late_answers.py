@@ -1,7 +1,7 @@
 """On a slow way, what is sent and answered later may arrive earlier. The page shows the newest."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -34,6 +34,15 @@ def chosen(page: Page, filter: str) -> str:
     return page.locator(f"#traced-queue [data-filter={filter}]").input_value()
 
 
+def wait_for(page: Page, kept: Sequence[object]) -> None:
+    """Until a request or an answer has been kept back."""
+    for _ in range(600):
+        page.wait_for_timeout(50)
+        if kept:
+            return
+    pytest.fail("Nothing came.")
+
+
 def test_the_redraw_at_a_jobs_end_does_not_take_a_newer_filter_away(page: Page) -> None:
     late: list[tuple[Route, APIResponse]] = []
 
@@ -49,10 +58,7 @@ def test_the_redraw_at_a_jobs_end_does_not_take_a_newer_filter_away(page: Page) 
     page.get_by_role("tab", name="Datasets").click()
     page.locator("#quality-start").click()
     page.get_by_role("tab", name="Review").click()
-    for _ in range(300):
-        page.wait_for_timeout(100)
-        if late:
-            break
+    wait_for(page, late)
     ((route, answer),) = late
     before = pair_of(page)
     choose(page, "order", "s_0")
@@ -89,12 +95,12 @@ def test_a_redraw_leaves_a_filter_that_is_on_its_way(page: Page) -> None:
     held: list[Route] = []
     page.route("**/gradio_api/run/predict*", lambda route: held.append(route))
     choose(page, "review", "all")
+    wait_for(page, held)
     page.evaluate("document.querySelector('#traced-queue [data-link]').dataset.seen = '0'")
     page.wait_for_function(
         "document.querySelector('#traced-queue [data-link]').dataset.seen === '1'"
     )
     assert chosen(page, "review") == "all"
-    (sent,) = held
-    sent.continue_()
+    held[0].continue_()
     page.unroute("**/gradio_api/run/predict*")
     expect(page).to_have_url(re.compile("review=all"))
