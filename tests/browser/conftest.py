@@ -127,6 +127,14 @@ def site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield made
 
 
+@pytest.fixture(scope="module")
+def separate_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The same pairs for one file alone, whose jobs would change what other tests see. It is what
+    `page` opens where the file says that it is its `site`."""
+    with served(tmp_path_factory.mktemp("separate"), scored_pairs) as made:
+        yield made
+
+
 @pytest.fixture(scope="package")
 def team_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The same pairs for two curators and an adjudicator."""

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, opened_page, served
+from tests.browser.conftest import Site, served
 from tests.fixtures.shared import SharedFolder
 from tests.jobs.copied_pictures import PAIRS, score_copies
 
@@ -27,18 +27,10 @@ POINT = """(place) => {
 
 
 @pytest.fixture(scope="module")
-def copies_site(
-    shared_folder: SharedFolder, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Site]:
+def site(shared_folder: SharedFolder, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     scored: Path = shared_folder("scored-copies", score_copies)
     with served(tmp_path_factory.mktemp("copies"), scored) as made:
         yield made
-
-
-@pytest.fixture
-def page(profile: BrowserContext, copies_site: Site) -> Iterator[Page]:
-    with opened_page(profile, copies_site) as opened:
-        yield opened
 
 
 def test_one_is_kept_by_key_and_by_click_and_one_undo_brings_the_others_back(page: Page) -> None:
@@ -82,9 +74,7 @@ def test_one_is_kept_by_key_and_by_click_and_one_undo_brings_the_others_back(pag
     expect(counts).to_contain_text("0 were errors")
 
 
-def test_a_line_around_points_is_a_queue_that_outlives_a_reload(
-    page: Page, copies_site: Site
-) -> None:
+def test_a_line_around_points_is_a_queue_that_outlives_a_reload(page: Page, site: Site) -> None:
     page.get_by_role("tab", name="Map").click()
     expect(page.locator("#map-empty")).to_contain_text("No map yet")
     page.locator("#map-start").click()

@@ -1,29 +1,21 @@
 """On a slow way, what is sent and answered later may arrive earlier. The page shows the newest."""
 
 import re
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 
 import pytest
-from playwright.sync_api import APIResponse, BrowserContext, Page, Route, expect
+from playwright.sync_api import APIResponse, Page, Route, expect
 
-from tests.browser.conftest import Site, opened_page, served
+from tests.browser.conftest import Site
 from tests.browser.test_main_job import pair_of
 
 pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def busy_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A copy of its own, for a job runs in it."""
-    with served(tmp_path_factory.mktemp("busy"), scored_pairs) as made:
-        yield made
-
-
-@pytest.fixture
-def page(profile: BrowserContext, busy_site: Site) -> Iterator[Page]:
-    with opened_page(profile, busy_site) as opened:
-        yield opened
+def site(separate_site: Site) -> Site:
+    """A job runs in it."""
+    return separate_site
 
 
 def choose(page: Page, filter: str, value: str) -> None:

@@ -2,13 +2,11 @@
 edit for many captions."""
 
 import re
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import Site, opened_page, served
+from tests.browser.conftest import Site
 from tests.browser.test_main_job import pair_of
 
 pytestmark = pytest.mark.browser
@@ -17,16 +15,9 @@ JOB = 200_000
 
 
 @pytest.fixture(scope="module")
-def measured_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """A copy of its own: what is measured here would change what other tests see."""
-    with served(tmp_path_factory.mktemp("measured"), scored_pairs) as made:
-        yield made
-
-
-@pytest.fixture
-def page(profile: BrowserContext, measured_site: Site) -> Iterator[Page]:
-    with opened_page(profile, measured_site) as opened:
-        yield opened
+def site(separate_site: Site) -> Site:
+    """What is measured here would change what other tests see."""
+    return separate_site
 
 
 def order(page: Page, name: str) -> None:
