@@ -176,11 +176,11 @@
       box("returned").querySelector("ul").insertAdjacentHTML("beforeend", answer.returned);
       box("returned").hidden = false;
     }
-    if (answer.is_stale) {  // the server has been started anew and knows nothing of this page
+    if (answer.is_unknown) {  // the server has been restarted
       if (!unsent.length && box("returned").hidden) location.reload();
       return;
     }
-    raiseNumber(answer.number);
+    if (answer.link !== null) raiseNumber(answer.number);
     if (answer.toast) morph(host("#traced-toast"), answer.toast);
     if (fromBefore && count) { fromBefore = 0; if (!answer.returned) says("later"); }
     if (answer.link === null || answer.link !== queueShown().dataset.link) return;

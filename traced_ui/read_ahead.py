@@ -114,7 +114,8 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
 
     In the result, `returned` contains the acts that were not saved, as HTML; `order` lists the
     pairs after `of`; `drawn` contains those of `order` that the page does not have yet; `more`:
-    whether the queue continues after them; `number`: what is drawn under a lower one is outdated.
+    whether the queue continues after them; `number`: what is drawn under a lower one is outdated;
+    `is_unknown`: this server has not opened the page.
     """
     saved, returned = [], []
     for act in batch.acts:
@@ -140,11 +141,12 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
         "toast": render("review/saved.html", saved=saved, is_last=False) if saved else "",
         "returned": render("review/returned_pairs.html", returned=returned) if returned else "",
         "number": next(actions.numbers),
-        "is_stale": session.dataset_id != batch.dataset,
+        "is_unknown": session.dataset_id is None,
         "of": batch.shown,
         "queue": "", "order": [], "drawn": {}, "more": False, "link": None,
     }  # fmt: skip
-    if answered["is_stale"] or session.grid or batch.shown is None:
+    # The page may still show the dataset before: what is drawn of the next one is on its way.
+    if session.dataset_id != batch.dataset or session.grid or batch.shown is None:
         return answered
     try:
         answered |= _following(actions, session, batch, batch.shown)

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.conftest import Site
 from tests.browser.test_main_job import pair_of
+from tests.browser.test_own_pictures import pictures
 
 pytestmark = pytest.mark.browser
 
@@ -96,3 +98,38 @@ def test_a_redraw_leaves_a_filter_that_is_on_its_way(page: Page) -> None:
     held[0].continue_()
     page.unroute("**/gradio_api/run/predict*")
     expect(page).to_have_url(re.compile("review=all"))
+
+
+def test_another_dataset_that_is_not_shown_yet_does_not_reload_the_page(
+    page: Page, tmp_path: Path
+) -> None:
+    """What has been typed on the other pages would be gone."""
+    page.get_by_role("tab", name="Datasets").click()
+    page.locator("#import-path").locator("input, textarea").fill(str(pictures(tmp_path / "photos")))
+    page.locator("#import-start").click()
+    expect(page.locator("#traced-queue [data-dataset='2']")).to_be_attached()
+    late: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        answer = route.fetch()
+        if not late and "data-link" in answer.text():
+            late.append((route, answer))
+        else:
+            route.fulfill(response=answer)
+
+    page.route("**/gradio_api/queue/data*", hold)
+    page.locator("#import-path").locator("input, textarea").fill("/typed/for/later")
+    dataset = page.get_by_label("Dataset", exact=True)
+    dataset.click()
+    page.get_by_role("option", name=re.compile("pairs")).first.click()
+    wait_for(page, late)
+    with page.expect_response("**/review/acts"):
+        page.get_by_role("tab", name="Review").click()
+    page.wait_for_timeout(500)  # until the page would have been loaded again
+    ((route, answer),) = late
+    route.fulfill(response=answer)
+    expect(page.locator("#traced-queue [data-dataset='1']")).to_be_attached()
+    page.get_by_role("tab", name="Datasets").click()
+    expect(page.locator("#import-path").locator("input, textarea")).to_have_value(
+        "/typed/for/later"
+    )

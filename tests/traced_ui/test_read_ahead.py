@@ -162,7 +162,7 @@ def test_a_server_that_was_started_anew_saves_and_says_so(actions: ReviewActions
         {"session": "one", "dataset": 1, "acts": [page.act(view, "drop")], "shown": first}
     )
     said = answer(restarted, restarted.sessions.at("one", ""), batch)
-    assert said["is_stale"]
+    assert said["is_unknown"]
     assert not said["returned"]
     assert page.view(first).decision == "drop"
 
