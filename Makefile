@@ -19,9 +19,7 @@ export TOKENIZERS_PARALLELISM := false
 run: install
 	$(BIN)/python app.py serve --port $(PORT)
 
-# The type checker runs beside the tests: it needs one core and two minutes.
-test: install-dev system-packages lint
-	$(MAKE) --jobs 2 types tests
+test: install-dev system-packages lint types tests
 
 # One process more than cores, at least three: tests of pages wait for a server and a browser.
 WORKERS := $(shell $(PYTHON) -c "import os; print(min(6, max(2, os.cpu_count() or 2) + 1))")
@@ -47,7 +45,7 @@ lint: install-dev
 
 types: install-dev
 	rm -f traced_ui/*.pyi
-	$(BIN)/mypy .
+	$(BIN)/pyrefly check
 
 install: $(VENV)/installed
 install-dev: $(VENV)/installed-dev
@@ -95,4 +93,4 @@ screenshots: install-dev
 	$(BIN)/python -m tests.browser.screenshots
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .pytest_cache .ruff_cache

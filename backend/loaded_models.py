@@ -194,7 +194,10 @@ class Engine:
                    settings.corrector_mode, settings.quantise, settings.device)  # fmt: skip
             made: Corrector = self._shelf.get(
                 key,
-                lambda: Corrector(self.language_model(), settings.corrector_mode),  # type: ignore[arg-type]  # checked by load_settings
+                lambda: Corrector(
+                    self.language_model(),
+                    settings.corrector_mode,  # pyrefly: ignore[bad-argument-type]
+                ),  # checked by load_settings
             )
             return made
 
@@ -209,7 +212,7 @@ class Engine:
         from backend.engine.language_models.local import load_local
 
         return load_local(
-            name, self.scorer.info.device, self.settings.quantise, answers, self.spending  # type: ignore[arg-type]
+            name, self.scorer.info.device, self.settings.quantise, answers, self.spending  # pyrefly: ignore[bad-argument-type]
         )  # fmt: skip
 
     @property

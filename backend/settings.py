@@ -101,8 +101,8 @@ class Settings:
 
         return Exploring(
             self.explorer,
-            self.unit,  # type: ignore[arg-type]  # checked by Exploring itself
-            self.direction,  # type: ignore[arg-type]
+            self.unit,  # checked by Exploring itself  # pyrefly: ignore[bad-argument-type]
+            self.direction,  # pyrefly: ignore[bad-argument-type]
             self.steps,
             self.top,
             self.candidates,

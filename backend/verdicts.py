@@ -76,4 +76,4 @@ def saved_text(decision: str | None, enriches: bool) -> str:
 
 
 def _texts_of(judgement: str | None) -> VerdictText:
-    return ENRICHMENT if judgement == ENRICHED else TEXTS[judgement]  # type: ignore[index]
+    return ENRICHMENT if judgement == ENRICHED else TEXTS[judgement]  # pyrefly: ignore[bad-index]

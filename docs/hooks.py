@@ -6,6 +6,7 @@ from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parent.parent
 #: File of the repository to file of the site.
@@ -44,7 +45,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     return files
 
 
-def on_page_markdown(markdown: str, page, config: MkDocsConfig, files: Files) -> str:  # type: ignore[no-untyped-def]
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
     if page.file.generated_by:
         return markdown
     return in_site(markdown, f"docs/{page.file.src_uri}")

@@ -76,7 +76,7 @@ def random_vision_to_text(folder: Path, seed: int = 0, begins: bool = True) -> P
         ViTConfig(**size, num_attention_heads=2, image_size=48, patch_size=16),
         GPT2Config(
             vocab_size=len(tokenizer), n_positions=64, n_embd=48, n_layer=2, n_head=2,
-            bos_token_id=0, eos_token_id=0, add_cross_attention=True, is_decoder=True,
+            bos_token_id=0, eos_token_id=0, add_cross_attention=True, is_decoder=True,  # pyrefly: ignore[unexpected-keyword]
         ),
     )  # fmt: skip
     model = VisionEncoderDecoderModel(configuration)
@@ -215,7 +215,7 @@ def random_lavis_checkpoint(folder: Path, seed: int = 0) -> Path:
 
     configuration = blip_configuration()
     # LAVIS reads 35 tokens; BERT has places for 512.
-    configuration.text_config.max_position_embeddings = 64
+    configuration.text_config.max_position_embeddings = 64  # pyrefly: ignore[missing-attribute]
     torch.manual_seed(seed)
     model = BlipForImageTextRetrieval(configuration)
     initialise(model)
@@ -257,7 +257,7 @@ def random_clip_with_byte_pairs(folder: Path, seed: int = 0, metaclip: bool = Fa
     configuration, architecture = (
         (MetaClip2Config, MetaClip2Model) if metaclip else (CLIPConfig, CLIPModel)
     )
-    model = architecture(configuration(text_config=text, vision_config=vision, projection_dim=32))
+    model = architecture(configuration(text_config=text, vision_config=vision, projection_dim=32))  # pyrefly: ignore[bad-argument-type]
     model.save_pretrained(folder)
     square = {"height": 48, "width": 48}
     CLIPProcessor(

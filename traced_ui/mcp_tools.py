@@ -32,8 +32,8 @@ def improve(blocks: gr.Blocks, workspace: Workspace) -> None:
     def content(data: list[Any], _root_url: str) -> list[Any]:
         return [part for value in data for part in _parts(value, workspace)]
 
-    server.postprocess_output_data = content
-    handlers = server.mcp_server.request_handlers
+    server.postprocess_output_data = content  # pyrefly: ignore[bad-assignment, missing-attribute]
+    handlers = server.mcp_server.request_handlers  # pyrefly: ignore[missing-attribute]
     listed = handlers[types.ListToolsRequest]
 
     async def annotated(request: types.ListToolsRequest) -> types.ServerResult:

@@ -174,7 +174,7 @@ def distill(
             named = {"corrector": teacher, "corrector_url": teacher_url, "device": device}
             corrector = Engine(load_settings(named)).corrector
             asked = corrector.model if corrector else None
-        small = load_local(student, device or "cpu", quantise)  # type: ignore[arg-type]
+        small = load_local(student, device or "cpu", quantise)  # pyrefly: ignore[bad-argument-type]
         modules = tuple(name.strip() for name in train_also.split(",") if name.strip())
         recipe = Recipe(rank, 2 * rank, epochs, learning_rate, batch, modules, seed)
         with progress("Distilling a corrector") as update:

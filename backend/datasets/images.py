@@ -89,8 +89,8 @@ def to_rgb(image: Image.Image) -> Image.Image:
     upright = ImageOps.exif_transpose(image)
     if upright.mode in ("I;16", "I", "F"):
         low, high = upright.getextrema()
-        span = max(1.0, float(high) - float(low))  # type: ignore[arg-type]
-        upright = upright.convert("F").point(lambda v: (v - float(low)) * 255 / span).convert("L")  # type: ignore[arg-type]
+        span = max(1.0, float(high) - float(low))  # pyrefly: ignore[bad-argument-type]
+        upright = upright.convert("F").point(lambda v: (v - float(low)) * 255 / span).convert("L")  # pyrefly: ignore[bad-argument-type]
     if upright.mode in ("RGBA", "LA", "PA") or "transparency" in upright.info:
         rgba = upright.convert("RGBA")
         white = Image.new("RGBA", rgba.size, (255, 255, 255, 255))
@@ -186,7 +186,7 @@ def _source(source: ImageFile | bytes, name: str, limits: ImageLimits) -> Binary
         size = os.fstat(file.fileno()).st_size
     else:
         data = source if isinstance(source, bytes) else source.read()
-        file, size = _TimedBytes(data, limits.seconds), len(data)  # type: ignore[assignment]
+        file, size = _TimedBytes(data, limits.seconds), len(data)
     if size > limits.bytes:
         file.close()
         raise ImageError(f"'{name}' is larger than {limits.bytes / 1e6:g} megabytes.")

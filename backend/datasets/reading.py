@@ -282,7 +282,7 @@ class DatasetReader:
         guess = "" if self.columns.get("id") is not None else columns.id or ""
         captions = row.values.get(columns.caption)
         several = isinstance(captions, list)
-        for number, caption in enumerate(captions if several else [captions]):  # type: ignore[arg-type]
+        for number, caption in enumerate(captions if several else [captions]):
             text = _of_column(text_of, {columns.caption: caption}, columns.caption)
             identity = given_id or _made_id(path, self.root, text)
             if several and given_id:

@@ -92,7 +92,7 @@ def tar_rows(
     try:
         with opened(path) as raw, _opened_tar(raw) as archive:
             while (member := archive.next()) is not None:
-                archive.members.clear()  # type: ignore[attr-defined]  # it would keep all of them
+                archive.members.clear()  # it would keep all of them  # pyrefly: ignore[missing-attribute]
                 if not member.isfile():
                     continue
                 sample_key, ending = _key_and_ending(member.name)

@@ -54,7 +54,7 @@ class _Sink(io.RawIOBase):
         return True
 
     def write(self, piece: object) -> int:
-        taken = bytes(piece)  # type: ignore[call-overload]
+        taken = bytes(piece)  # pyrefly: ignore[bad-argument-type]
         self._pieces.append(taken)
         return len(taken)
 

@@ -193,7 +193,7 @@ def _disable_prompts() -> None:
     standard input before running a model's code. With a timeout of 0 it refuses instead."""
     from transformers import dynamic_module_utils
 
-    dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0
+    dynamic_module_utils.TIME_OUT_REMOTE_CODE = 0  # pyrefly: ignore[bad-assignment]
 
 
 def native_bfloat16(device: str) -> bool:

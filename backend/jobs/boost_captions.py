@@ -344,4 +344,4 @@ def booster(
             "Name a vision-language model: --vlm NAME. Blends alone need only a language model: "
             "--llm."
         )
-    return Booster(sees, blends, tuple(kinds))  # type: ignore[arg-type]  # checked above
+    return Booster(sees, blends, tuple(kinds))  # checked above  # pyrefly: ignore[bad-argument-type]

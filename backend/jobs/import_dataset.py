@@ -27,7 +27,7 @@ from db.queries.datasets import NewProblem
 from db.queries.pairs import NewPair
 
 #: Pairs per transaction: large enough to be fast, small enough to lose little.
-BATCH = 500
+BATCH: int = 500
 
 #: Problems included in a report; the others are in the store.
 SHOWN_PROBLEMS = 20

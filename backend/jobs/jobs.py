@@ -435,7 +435,7 @@ def _view(job: JobRow, names: Mapping[int, str]) -> JobView:
 
 def _figures(result: Any) -> dict[str, Any]:
     """A job's result as plain JSON values."""
-    plain = dataclasses.asdict(result) if dataclasses.is_dataclass(result) else dict(result)  # type: ignore[arg-type]
+    plain = dataclasses.asdict(result) if dataclasses.is_dataclass(result) else dict(result)
     return {key: _plain(value) for key, value in plain.items()}
 
 

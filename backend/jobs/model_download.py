@@ -114,7 +114,7 @@ def _download(name: str, progress: Progress) -> int:
         came = 0
         for file in files:
             came += _fetch(
-                name, commit, file, lambda done, base=before: progress(  # type: ignore[misc]
+                name, commit, file, lambda done, base=before: progress(
                     base + done, total, f"Downloading {name} (bytes)")
             )  # fmt: skip
             before += file.size

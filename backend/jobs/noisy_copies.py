@@ -29,7 +29,7 @@ from db.queries import expectations as expectation_queries
 from db.queries.copy_trajectories import Copy
 
 #: Captions scored per batch.
-BATCH = 48
+BATCH: int = 48
 
 
 class _Asked(NamedTuple):

@@ -71,7 +71,7 @@ from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 
 #: Pairs encoded, scored and committed together: the most work that a kill can lose.
-BATCH = 48
+BATCH: int = 48
 #: … on an accelerator, which has more pairs in flight.
 BATCH_ON_ACCELERATOR = 256
 

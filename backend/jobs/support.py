@@ -42,7 +42,7 @@ from db.queries.phrase_scores import LONGEST, PhraseRow
 from db.queries.runs import RunRow
 
 #: Pairs encoded, queried and committed together: the most work that a kill can lose.
-BATCH = 48
+BATCH: int = 48
 KIND = "support"
 #: Problem kind for an image that was scored but can no longer be read.
 UNREADABLE = "unreadable image"

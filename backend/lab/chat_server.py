@@ -55,7 +55,7 @@ def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
             self.end_headers()
             self.wfile.write(sent)
 
-        def log_message(self, *args: object) -> None:
+        def log_message(self, format: str, *args: Any) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", port), Handler)

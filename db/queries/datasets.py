@@ -103,7 +103,7 @@ def pair_and_dataset(session: Session, pair_id: int) -> tuple[PairRow, DatasetRo
     """A pair with the dataset that it belongs to, in one statement. Raises `MissingRow`."""
     columns = (*PAIR_COLUMNS, *_COLUMNS)
     query = select(*columns).join(Dataset, Dataset.id == Pair.dataset_id).where(Pair.id == pair_id)
-    row = session.execute(query).one_or_none()
+    row: Sequence[Any] | None = session.execute(query).one_or_none()
     if row is None:
         raise MissingRow(f"There is no pair {pair_id}; its dataset may have been deleted.")
     return PairRow(*row[: len(PAIR_COLUMNS)]), DatasetRow(*row[len(PAIR_COLUMNS) :])

@@ -236,7 +236,7 @@ def page(
 
 
 def _queue_row(row: Row[Any]) -> QueueRow:
-    values = dict(row._mapping)
+    values = row._asdict()
     del values["ranking"]
     return QueueRow(**values)
 

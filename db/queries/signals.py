@@ -5,7 +5,7 @@ from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import bindparam, func, literal, select, update
+from sqlalchemy import ColumnElement, bindparam, func, literal, select, update
 from sqlalchemy.orm import Session
 
 from db.blobs import decode_floats
@@ -92,7 +92,7 @@ def suspects_like(
     counting stops at `MOST_COUNTED`."""
     if word is None and kind is None:
         return 0, 0
-    counts = []
+    counts: list[ColumnElement[int]] = []
     for column, value in ((Pair.suspect_word, word), (Pair.suspect_kind, kind)):
         pairs = select(Pair.id).where(Pair.dataset_id == dataset_id, column == value)
         limited = pairs.limit(MOST_COUNTED).subquery()

@@ -81,7 +81,7 @@ def get_retrieval(session: Session, pair_id: int) -> RetrievalRow | None:
     ).one_or_none()  # fmt: skip
     if row is None:
         return None
-    return RetrievalRow(**{**row._mapping, "better": decode_integers(row.better)})
+    return RetrievalRow(**row._asdict() | {"better": decode_integers(row.better)})
 
 
 def unmeasured(

@@ -27,7 +27,7 @@ def insert_for(session: Session, table: type[DeclarativeBase]) -> SqliteInsert |
     return postgresql_insert(table)
 
 
-def table_of(model: type[DeclarativeBase]) -> Table:
+def table_of(model: type[DeclarativeBase]) -> Table[Any]:
     """The model's table, for statements that run many times without the ORM's bookkeeping."""
     table = model.__table__
     assert isinstance(table, Table)
@@ -42,7 +42,7 @@ def chunks(items: Sequence[Item], size: int) -> Iterator[Sequence[Item]]:
 
 def record(kind: type[Record], row: Row[*tuple[Any, ...]]) -> Record:
     """An instance of `kind` from a row whose columns are named like its fields."""
-    return kind(**row._mapping)
+    return kind(**row._asdict())
 
 
 def check_text(value: str, what: str, longest: int | None = None) -> None:

@@ -175,8 +175,7 @@ def accepted_enrichments(session: Session, pair_ids: Sequence[int]) -> dict[int,
 
 def save_attempt(session: Session, attempt: Attempt) -> None:
     """Save the outcome of an attempt; replaces that of an earlier one."""
-    values = asdict(attempt) | {"created_at": now()}
-    values["detail"] = values["detail"][:255]
+    values = asdict(attempt) | {"created_at": now(), "detail": attempt.detail[:255]}
     insert = insert_for(session, CorrectionAttempt)
     session.execute(
         insert.values(**values).on_conflict_do_update(

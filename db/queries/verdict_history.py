@@ -68,5 +68,5 @@ def iterate_acts(session: Session, dataset_id: int, batch: int = 1000) -> Iterat
         .limit(batch)
     ).all():
         for row in rows:
-            yield Act(**{name: v for name, v in row._mapping.items() if name != "id"})
+            yield Act(**{name: v for name, v in row._asdict().items() if name != "id"})
         after = rows[-1].id

@@ -98,7 +98,7 @@ def test_a_line_around_points_is_a_queue_that_outlives_a_reload(page: Page, site
     page.mouse.up()
     region = page.locator("#map-region")
     expect(region.locator("a.t-button")).to_be_visible()
-    inside = int(re.match(r"(\d+) pairs", region.locator(".found span").inner_text())[1])  # type: ignore[index]
+    inside = int(re.match(r"(\d+) pairs", region.locator(".found span").inner_text())[1])  # pyrefly: ignore[unsupported-operation]
     assert 1 <= inside < PAIRS
     expect(region.locator("li")).to_have_count(inside)
     region.locator("a.t-button").click()

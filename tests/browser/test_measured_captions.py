@@ -37,7 +37,7 @@ def test_phrases_are_measured_and_hollow_captions_come_first(page: Page) -> None
     expect(phrases.locator("summary")).to_contain_text(re.compile(r"support [-−]?\d"))
     expect(phrases.locator(".chip, .phrase").first).to_be_visible()
     # Ranges are for everybody who looks for them: the hollow half is a queue.
-    shown = float(re.search(r"support ([-−]?[\d.]+)", phrases.inner_text())[1].replace("−", "-"))  # type: ignore[index]
+    shown = float(re.search(r"support ([-−]?[\d.]+)", phrases.inner_text())[1].replace("−", "-"))  # pyrefly: ignore[unsupported-operation]
     page.locator("#traced-queue details.more summary").click()
     upper = page.locator("#traced-queue [data-filter=support_to]")
     upper.fill(str(shown + 0.01))
@@ -91,7 +91,7 @@ def test_many_captions_are_edited_with_a_preview_and_one_undo(page: Page) -> Non
     form.locator("[data-bulk=preview]").click()
     counts = form.locator(".counts")
     expect(counts).to_contain_text(re.compile(r"\d+ of \d+ captions would change"))
-    changed = int(re.match(r"\d+", counts.inner_text().strip())[0])  # type: ignore[index]
+    changed = int(re.match(r"\d+", counts.inner_text().strip())[0])  # pyrefly: ignore[unsupported-operation]
     assert changed > 1
     expect(form.locator(".edits ins").first).to_be_visible()
     expect(form.locator(".edits b")).to_have_count(0)  # what was typed is text

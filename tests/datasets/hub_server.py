@@ -197,7 +197,7 @@ def hub_server() -> Iterator[Hub]:
             self.rfile.readline()
             return content
 
-        def log_message(self, *arguments: Any) -> None:
+        def log_message(self, format: str, *arguments: Any) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

@@ -58,7 +58,7 @@ def test_the_first_picture_of_an_animation_is_taken(tmp_path: Path) -> None:
 def test_a_picture_by_another_name_and_in_print_colours_is_read(tmp_path: Path) -> None:
     Image.new("CMYK", (20, 10), (0, 255, 255, 0)).save(tmp_path / "x.jpg")
     (tmp_path / "x.jpg").rename(tmp_path / "x.png")
-    red, green, _ = load_image(tmp_path / "x.png").getpixel((3, 3))  # type: ignore[misc]
+    red, green, _ = load_image(tmp_path / "x.png").getpixel((3, 3))  # pyrefly: ignore[not-iterable]
     assert red > 200 > 100 > green
 
 

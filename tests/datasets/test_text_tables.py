@@ -20,7 +20,7 @@ RUSSIAN = ["Собака бежит по пляжу", "Красный автоб
 
 
 def read(path: Path, **options: object) -> tuple[list[SourcePair], DatasetReader]:
-    reader = read_dataset(path, **options)  # type: ignore[arg-type]
+    reader = read_dataset(path, **options)  # pyrefly: ignore[bad-argument-type]
     return list(reader), reader
 
 

@@ -69,7 +69,7 @@ def test_what_is_too_large_or_broken_off_leaves_nothing(uploads: Uploads) -> Non
     with pytest.raises(SettingsError, match="larger than"):
         send(uploads, name, "b", b"x" * 300, b"x" * 300)
     with pytest.raises(TypeError):
-        send(uploads, name, "c", b"half", None)  # type: ignore[arg-type]  # as a connection ends
+        send(uploads, name, "c", b"half", None)  # as a connection ends  # pyrefly: ignore[bad-argument-type]
     assert everything(uploads.folder / name) == {"a"}
     # A server that was started anew counts what is there.
     with pytest.raises(SettingsError, match="larger than"):

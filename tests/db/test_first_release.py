@@ -49,7 +49,7 @@ def copy(source: str, target: str) -> None:
         for table in tables.sorted_tables:
             rows = [dict(row._mapping) for row in reading.execute(table.select())]
             if rows and table.name != "alembic_version":
-                writing.execute(table.insert(), rows)
+                writing.execute(table.insert(), rows)  # pyrefly: ignore[no-matching-overload]
                 if "id" in table.columns:
                     writing.execute(
                         text(

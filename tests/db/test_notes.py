@@ -61,7 +61,7 @@ def test_notes_are_found(store: Store) -> None:
         verdicts.add_verdict(session, ids[2], 0, "correct", author="Ada")
 
     def listed(**fields: object) -> list[int]:
-        filter = QueueFilter(dataset, order="position", descending=False, **fields)  # type: ignore[arg-type]
+        filter = QueueFilter(dataset, order="position", descending=False, **fields)  # pyrefly: ignore[bad-argument-type]
         with store.reading() as session:
             assert queue.count(session, filter) == len(queue.page(session, filter).rows)
             return [row.pair_id for row in queue.page(session, filter).rows]

@@ -274,7 +274,7 @@ def test_a_pair_of_another_dataset_has_no_place_here(store: Store) -> None:
 )
 def test_a_filter_that_makes_no_sense_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"must be one of|not a decision"):
-        QueueFilter(1, **wrong)  # type: ignore[arg-type]
+        QueueFilter(1, **wrong)  # pyrefly: ignore[bad-argument-type]
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
     assert asked or bounded
     with sqlite_store.engine.connect() as connection:
         for statement, given in asked:
-            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # type: ignore[arg-type]
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # pyrefly: ignore[bad-argument-type]
             steps = " / ".join(str(step[3]) for step in plan)
             assert steps.startswith("SEARCH pairs USING INDEX"), f"{steps}\n{statement}"
             assert "B-TREE" not in steps, f"{steps}\n{statement}"
@@ -333,7 +333,7 @@ def test_columns_of_the_source_and_parts_of_ids_filter(store: Store) -> None:
 
     def matching(**filter: object) -> list[str]:
         with store.reading() as session:
-            asked = QueueFilter(made, order="position", descending=False, **filter)  # type: ignore[arg-type]
+            asked = QueueFilter(made, order="position", descending=False, **filter)  # pyrefly: ignore[bad-argument-type]
             return [row.external_id for row in queue.page(session, asked).rows]
 
     assert matching(extra=("licence", "by")) == ["img_0%", "img_1%", "img_2%"]

@@ -130,7 +130,7 @@ def test_either_column_has_the_indexes_of_its_orders(
     event.remove(sqlite_store.engine, "before_cursor_execute", remember)
     with sqlite_store.engine.connect() as connection:
         for statement, given in asked:
-            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # type: ignore[arg-type]
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # pyrefly: ignore[bad-argument-type]
             steps = " / ".join(str(step[3]) for step in plan)
             assert steps.startswith(f"SEARCH pairs USING INDEX {index} "), f"{steps}\n{statement}"
             assert "B-TREE" not in steps, f"{steps}\n{statement}"

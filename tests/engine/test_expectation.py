@@ -1,5 +1,6 @@
 """The captioner's word: read from any captioner behind the door, per word and per caption."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -95,10 +96,7 @@ def test_impossible_words_are_cut() -> None:
 def test_only_the_captioner_that_was_learnt_from_is_listened_to() -> None:
     said = Expectation(np.array([-1.0], np.float32), np.array([0.5], np.float32), (), "this one")
     plain = trajectory("dog", [0.1], 0.5)
-    (with_it,) = [
-        trajectory.__class__(**{**trajectory.__dict__, "expectation": said})
-        for trajectory in [plain]
-    ]
+    (with_it,) = [replace(trajectory, expectation=said) for trajectory in [plain]]
     assert listening([plain, with_it], "this one") == [plain, with_it]
     assert [trajectory.expectation for trajectory in listening([plain, with_it], "another")] == [
         None,

@@ -391,7 +391,7 @@ def test_open_clip_weights_that_are_damaged(tmp_path: Path) -> None:
 
 
 class Unreadable(io.StringIO):
-    def readline(self, *_: Any) -> str:  # type: ignore[override]
+    def readline(self, *_: Any) -> str:
         raise AssertionError("standard input was read")
 
     read = readline
@@ -511,7 +511,7 @@ def test_metaclip_2_scores_as_transformers_does(tmp_path: Path) -> None:
     state = scorer.encode_images([image])[0]
     (scores,) = scorer.score([(state, captions)])
     plain = MetaClip2Model.from_pretrained(model, dtype=torch.float32).eval()
-    texts = AutoTokenizer.from_pretrained(model)(captions, padding=True, return_tensors="pt")
+    texts = AutoTokenizer.from_pretrained(model)(captions, padding=True, return_tensors="pt")  # pyrefly: ignore[not-callable]
     with torch.no_grad():
         vectors = plain.text_projection(plain.text_model(**texts).pooler_output)
         wanted = torch.nn.functional.normalize(vectors, dim=-1) @ state

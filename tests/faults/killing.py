@@ -33,7 +33,7 @@ def killed(work: Work, after: float) -> bool:
     return False
 
 
-def _forked(work: Work) -> int:
+def _forked(work: Work) -> int:  # pyrefly: ignore[bad-return]
     """The child shares what is imported, and nothing that is open: it starts at once."""
     sys.stdout.flush()
     sys.stderr.flush()

@@ -116,7 +116,7 @@ def _judge(client: httpx.Client, name: str, rng: random.Random, seen: Seen) -> N
 def _note(answer: dict[str, object], name: str, seen: Seen) -> None:
     act = (int(str(answer["id"])), int(str(answer["version"])), answer["verdict"], name)
     with seen.lock:
-        seen.acts.append(act)  # type: ignore[arg-type]
+        seen.acts.append(act)  # pyrefly: ignore[bad-argument-type]
 
 
 def prepared(folder: Path, url: str | None, curators: int, waiting: int) -> Workspace:

@@ -190,7 +190,7 @@ def test_the_enrichment_that_adds_most_comes_first(enriched: Enriched) -> None:
         )
         by_pair.setdefault(suggestion.pair_id, []).append(suggestion)
     for pair_id, suggestions in by_pair.items():
-        worths = [suggestion.provenance["worth"] for suggestion in suggestions]  # type: ignore[index]
+        worths = [suggestion.provenance["worth"] for suggestion in suggestions]  # pyrefly: ignore[unsupported-operation]
         assert worths == sorted(worths, reverse=True)
         view = workspace.review.open_pair(pair_id)
         assert [shown.id for shown in view.enrichments] == [row.id for row in suggestions]
@@ -348,7 +348,7 @@ def test_a_model_of_this_machine_gets_everything_here(state: Path) -> None:
     class Local:
         name = "local"
 
-    booster = Booster(Local(), None)  # type: ignore[arg-type]
+    booster = Booster(Local(), None)  # pyrefly: ignore[bad-argument-type]
     preview = workspace.jobs.boost_dry_run(everything(), booster)
     assert (preview.pictures_to, preview.captions_to) == (None, None)
     workspace.store.close()

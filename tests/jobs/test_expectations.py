@@ -67,7 +67,7 @@ def test_captions_are_read_later_goes_on_after_a_kill_and_teach_the_next_trainin
     asked: list[str] = []
     plain = Engine.expectations
 
-    def counted(self: Engine, wanted):  # type: ignore[no-untyped-def]
+    def counted(self: Engine, wanted):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
         asked.extend(text for _, text in wanted)
         if len(asked) == 20:
             raise KeyboardInterrupt

@@ -40,7 +40,7 @@ def interrupted(
     workspace: Workspace, kind: str, dataset: int | None, attempts: int = 0, **arguments: Any
 ) -> int:
     """A job as a program that was killed leaves it, started as pages start jobs."""
-    workspace.jobs.background._run_in_thread = lambda job: None  # type: ignore[method-assign]
+    workspace.jobs.background._run_in_thread = lambda job: None
     job = workspace.jobs._start(kind, dataset, arguments, attempts)
     with workspace.store.writing() as session:
         queries.update_job(session, job, status="running", done=2, total=9)

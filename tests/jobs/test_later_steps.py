@@ -74,7 +74,8 @@ def reopened(path: Path, model: Path, **settings: object) -> Workspace:
 
 def score(workspace: Workspace, folder: Path, which: str | None = None, **how: Any) -> Any:
     dataset = workspace.find_or_import(str(folder))
-    return workspace.jobs.score(dataset, trajectories=which, **{"suggestions": False, **how})
+    how = {"suggestions": False, **how}
+    return workspace.jobs.score(dataset, trajectories=which, **how)
 
 
 def stored(workspace: Workspace, run: int) -> dict[int, trajectories.TrajectoryRow]:

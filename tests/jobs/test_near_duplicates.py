@@ -88,7 +88,7 @@ def test_one_is_kept_the_others_dropped_and_one_undo_brings_them_back(
         workspace.review.keep_one(1, group.id, 9999, seen)
     with pytest.raises(SettingsError, match="no longer in this group"):
         workspace.review.keep_one(2, group.id, copy.rows[0].pair_id, seen)
-    assert workspace.review.undo(1).together == 2  # type: ignore[union-attr]
+    assert workspace.review.undo(1).together == 2  # pyrefly: ignore[missing-attribute]
     # What somebody has decided in the meantime stays as it is.
     workspace.review.decide(same.rows[0].pair_id, 2, "correct")
     done = workspace.review.keep_one(1, group.id, copy.rows[0].pair_id, seen)
@@ -121,7 +121,7 @@ def test_a_way_to_choose_keeps_one_of_every_group(workspace: Workspace, way: str
         else:
             likely = [picture.rows[0].p_error or 0 for picture in group.pictures]
             assert kept.rows[0].p_error == min(likely)
-    assert workspace.review.undo(1).together == done.dropped  # type: ignore[union-attr]
+    assert workspace.review.undo(1).together == done.dropped  # pyrefly: ignore[missing-attribute]
     assert pictures(workspace, only_open=True) == groups
     with pytest.raises(SettingsError, match="first, sharpest, best"):
         workspace.review.keep_in_all(1, "prettiest")

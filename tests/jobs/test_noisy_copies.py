@@ -47,7 +47,7 @@ def test_what_was_scored_before_a_kill_is_not_scored_again(
     asked: list[str] = []
     plain = Engine.trajectories
 
-    def killed_at_the_third(self: Engine, wanted, keys, exploring):  # type: ignore[no-untyped-def]
+    def killed_at_the_third(self: Engine, wanted, keys, exploring):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
         asked.extend(text for _, text in wanted)
         if len(asked) > 8:
             raise KeyboardInterrupt
@@ -71,7 +71,7 @@ def test_what_was_scored_before_a_kill_is_not_scored_again(
         asked.clear()
         again: list[str] = []
 
-        def counted(self: Engine, wanted, keys, exploring):  # type: ignore[no-untyped-def]
+        def counted(self: Engine, wanted, keys, exploring):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
             again.extend(text for _, text in wanted)
             return plain(self, wanted, keys, exploring)
 

@@ -16,7 +16,7 @@ REPORT = SelectionReport(
 
 
 def lines(**lost: object) -> list[str]:
-    return losses(replace(REPORT, lost=replace(NOTHING, **lost)))  # type: ignore[arg-type]
+    return losses(replace(REPORT, lost=replace(NOTHING, **lost)))  # pyrefly: ignore[bad-argument-type]
 
 
 def test_every_loss_is_a_sentence_of_its_own() -> None:

@@ -129,7 +129,7 @@ def test_stopped_in_the_middle_it_goes_on_and_ends_as_if_it_had_not(
         saved += 1
         if saved == 3:
             raise KeyboardInterrupt
-        save(session, rows)  # type: ignore[arg-type]
+        save(session, rows)  # pyrefly: ignore[bad-argument-type]
 
     monkeypatch.setattr(queries, "save_retrievals", dying)
     with pytest.raises(KeyboardInterrupt):
@@ -139,7 +139,7 @@ def test_stopped_in_the_middle_it_goes_on_and_ends_as_if_it_had_not(
 
     def counting(session: object, rows: list[queries.RetrievalRow]) -> None:
         counted.append(len(rows))
-        save(session, rows)  # type: ignore[arg-type]
+        save(session, rows)  # pyrefly: ignore[bad-argument-type]
 
     monkeypatch.setattr(queries, "save_retrievals", counting)
     again = workspace.jobs.measure_specificity(1)

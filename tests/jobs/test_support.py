@@ -146,7 +146,7 @@ def test_a_run_stopped_in_the_middle_goes_on_behind_it(
         asked.append(len(pairs))
         if len(asked) == 4:
             raise KeyboardInterrupt
-        return compute(engine, pools, pairs)  # type: ignore[arg-type]
+        return compute(engine, pools, pairs)  # pyrefly: ignore[bad-argument-type]
 
     monkeypatch.setattr(support, "phrase_scores", stops)
     with pytest.raises(KeyboardInterrupt):

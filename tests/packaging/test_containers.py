@@ -46,7 +46,7 @@ def test_the_image_runs_the_installed_command(instructions: list[tuple[str, str]
     (words,) = arguments(instructions, "CMD")
     command, *options = json.loads(words)
     group = typer.main.get_command(app)
-    context = group.commands[command].make_context(command, options)  # type: ignore[attr-defined]
+    context = group.commands[command].make_context(command, options)  # pyrefly: ignore[missing-attribute]
     assert context.params["host"] == "0.0.0.0"
     assert context.params["no_login"] is False
 

@@ -121,7 +121,7 @@ def test_it_costs_a_look_at_an_index(workspace: Workspace) -> None:
     event.remove(engine, "before_cursor_execute", remember)
     with engine.connect() as connection:
         for statement, given in asked:
-            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # type: ignore[arg-type]
+            plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # pyrefly: ignore[bad-argument-type]
             steps = " / ".join(str(step[3]) for step in plan)
             assert steps.startswith("SEARCH"), f"{steps}\n{statement}"
             assert "COVERING INDEX" in steps, f"{steps}\n{statement}"

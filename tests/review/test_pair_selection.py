@@ -56,7 +56,7 @@ def test_an_export_of_some_pairs(
     (second,) = workspace.review.queue_page(QueueFilter(1, external_id="p1")).rows
     workspace.review.decide(second.pair_id, 0, "correct")
     workspace.review.save_view(1, "the tests", {"split": "test"})
-    chosen = workspace.review.select_pairs(1, **given)  # type: ignore[arg-type]
+    chosen = workspace.review.select_pairs(1, **given)  # pyrefly: ignore[bad-argument-type]
     choice = ExportChoice(only=chosen)
     assert workspace.jobs.export_counts(1, choice).total == len(ids)
     assert exported(workspace, tmp_path / "out", choice) == ids
@@ -126,7 +126,7 @@ def test_what_does_not_exist_is_refused(
     workspace: Workspace, given: dict[str, object], message: str
 ) -> None:
     with pytest.raises(SettingsError, match=message):
-        workspace.review.select_pairs(1, **given)  # type: ignore[arg-type]
+        workspace.review.select_pairs(1, **given)  # pyrefly: ignore[bad-argument-type]
 
 
 def test_a_choice_of_nothing_is_no_export(workspace: Workspace, tmp_path: Path) -> None:

@@ -126,7 +126,7 @@ def test_the_page_has_each_field_under_its_label(workspace: Workspace) -> None:
     blocks = page_of(workspace)
     by_id = {block.elem_id: block for block in blocks.blocks.values() if hasattr(block, "elem_id")}
     for name, label in {**LABELS, **TICKS}.items():
-        assert by_id[element(name)].label == label
+        assert by_id[element(name)].label == label  # pyrefly: ignore[missing-attribute]
     (unusual,) = [
         block for block in blocks.blocks.values()
         if isinstance(block, gr.Accordion) and block.label == "If the file is unusual"
@@ -146,8 +146,8 @@ def begin_on_page(workspace: Workspace, path: str, **entered: Any) -> int:
     ]  # fmt: skip
     by_id = {component.elem_id: component for component in function.inputs}
     fields = {element(name): value for name, value in {"path": path, **entered}.items()}
-    values = [fields.get(id, by_id[id].value) for id in by_id]
-    started, *_ = function.fn(*values)
+    values = [fields.get(id, by_id[id].value) for id in by_id]  # pyrefly: ignore[missing-attribute, no-matching-overload]
+    started, *_ = function.fn(*values)  # pyrefly: ignore[not-callable]
     return int(started)
 
 

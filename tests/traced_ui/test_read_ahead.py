@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import gradio as gr
 import pytest
 from fastapi.testclient import TestClient
 from sqlalchemy import update
@@ -15,7 +16,7 @@ from backend.workspace import Workspace
 from db.column_types import now
 from db.models import Claim
 from tests.engine.detection.made_trajectories import trajectory
-from tests.traced_ui.test_review import Page, Request, decisions
+from tests.traced_ui.test_review import Page, decisions
 from traced_ui.markup import percent
 from traced_ui.read_ahead import DEPTH, Batch, Shown, answer, with_later_steps
 from traced_ui.review_actions import ReviewActions, drawn_pair
@@ -186,7 +187,7 @@ class Colleague(Reader):
 
     def __init__(self, actions: ReviewActions, curator: str) -> None:
         self.actions, self.dataset_id = actions, 1
-        self.request = Request("one", username=curator)
+        self.request = gr.Request(username=curator, session_hash="one", query_params={})
         self.shown = actions.open(1, self.request)
 
 

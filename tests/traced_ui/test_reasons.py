@@ -17,7 +17,7 @@ ONE = replace(trajectory(TEXT, [0.0, 0.1, -0.2], 0.5), expectation=SAID)
 
 
 def sentence_of(sign: str, contribution: float, words: tuple[int, ...] = ()) -> str:
-    before, named, after = sentence(Reason(sign, contribution, 0.2, words), ONE)  # type: ignore[arg-type]
+    before, named, after = sentence(Reason(sign, contribution, 0.2, words), ONE)  # pyrefly: ignore[bad-argument-type]
     return " ".join(part for part in (before, *named, after) if part)
 
 

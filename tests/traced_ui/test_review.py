@@ -1,10 +1,10 @@
 """What keys and clicks do, on a real store: nothing is written that nobody has seen."""
 
 import html
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import pytest
 
 from backend.errors import SettingsError
@@ -20,15 +20,6 @@ from traced_ui.read_ahead import Batch, answer
 from traced_ui.review_actions import ACTIONS, ReviewActions
 
 
-@dataclass
-class Request:
-    """As much of a Gradio request as the actions looks at."""
-
-    session_hash: str = "one"
-    query_params: dict[str, str] = field(default_factory=dict)
-    username: str | None = None
-
-
 class Page:
     """One open page: presses keys as the browser would, with what it last showed."""
 
@@ -36,7 +27,7 @@ class Page:
         self, actions: ReviewActions, dataset_id: int = 1, session: str = "one", **query: str
     ) -> None:
         self.actions, self.dataset_id = actions, dataset_id
-        self.request = Request(session, query)
+        self.request = gr.Request(session_hash=session, query_params=query)
         self.shown = actions.open(dataset_id, self.request)
 
     @property
@@ -276,7 +267,7 @@ def test_a_link_opens_its_pair_and_a_dead_link_the_queue(actions: ReviewActions)
 
 
 def test_no_dataset_says_what_to_do(actions: ReviewActions) -> None:
-    shown = actions.open(None, Request("none"))
+    shown = actions.open(None, gr.Request(session_hash="none", query_params={}))
     assert "No dataset yet" in shown.stage
 
 

@@ -60,7 +60,7 @@ def test_richer_captions_stand_apart_from_corrections() -> None:
     assert "<ins>red" in message
     # A description from scratch is no edit of the caption: two interleaved texts are unreadable.
     afresh = replace(suggestion, caption="On a bench at the lake, two men in red.")
-    view = SimpleNamespace(caption="A dog", enrichments=(afresh,))
+    view: Any = SimpleNamespace(caption="A dog", enrichments=(afresh,))
     assert "On a bench at the lake, two men in red." in str(enrichments(view))
     none: Any = SimpleNamespace(caption="A dog", enrichments=())
     assert enrichments(none) is None

@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import pytest
 from sqlalchemy import event
 
 from backend.lab.bench.generated_store import generate
 from backend.settings import load_settings
 from backend.workspace import Workspace
-from tests.traced_ui.test_review import Page, Request
+from tests.traced_ui.test_review import Page
 from traced_ui.api import Actions
 from traced_ui.review_actions import ReviewActions
 
@@ -68,7 +69,7 @@ def test_a_verdict_on_the_page_costs_half_of_what_it_did(
     scored: Workspace, curator: str | None, at_most: int, transactions: int
 ) -> None:
     page = Page(ReviewActions(scored))
-    page.request = Request(f"of {curator}", username=curator)
+    page.request = gr.Request(username=curator, session_hash=f"of {curator}", query_params={})
     page.shown = page.actions.open(1, page.request)
     first = scored.review.open_pair(page.session.pair_id)
     event_ = {"action": "correct", "pair": first.pair_id, "version": first.version}

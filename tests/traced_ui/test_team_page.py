@@ -18,7 +18,7 @@ def test_an_enrichment_is_not_called_a_correction(store: Store) -> None:
         (row,) = suggestions.list_suggestions(session, ids[0], kind="boost")
         verdicts.add_verdict(session, ids[0], 0, "correction", "a boost", row.id, author="Ada")
         verdicts.add_verdict(session, ids[0], 1, "correction", "a text", author="Ben")
-    view = Team(store).of_dataset(dataset)  # type: ignore[arg-type]  # reading needs no more
+    view = Team(store).of_dataset(dataset)  # reading needs no more  # pyrefly: ignore[bad-argument-type]
     (dispute,) = view.disputes
     judgements = {opinion.author: opinion.judgement for opinion in dispute.opinions}
     assert judgements == {"Ada": ENRICHED, "Ben": "correction"}

@@ -5,6 +5,7 @@ import json
 import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from backend.engine.language_models.question import Answer, Question
 
@@ -19,8 +20,8 @@ class AnswerCache:
     def read(self, question: Question) -> Answer | None:
         path = self._path(question)
         try:
-            value = json.loads(path.read_text("utf-8")) if path is not None else None
-            return None if value is None else Answer(**{**value, "kept": True})
+            value: Any = json.loads(path.read_text("utf-8")) if path is not None else None
+            return None if value is None else Answer(**(value | {"kept": True}))
         except (OSError, ValueError, TypeError):
             return None  # missing or unreadable: a cache miss
 
@@ -36,7 +37,7 @@ class AnswerCache:
     def _path(self, question: Question) -> Path | None:
         if self.folder is None:
             return None
-        asked = {**self.who, **asdict(question)}
+        asked: dict[str, Any] = {**self.who, **asdict(question)}
         asked.pop("schema")  # implied by the prompt, and not sent to every server
         image = asked.pop("image")
         if image is not None:

@@ -137,7 +137,7 @@ def load_local(
 
 def _quantised(quantisation: Quantisation, device: str) -> Any:
     try:
-        import bitsandbytes  # type: ignore[import-not-found]  # noqa: F401
+        import bitsandbytes  # noqa: F401
         from transformers import BitsAndBytesConfig
     except ImportError as problem:
         raise ModelUnavailable(

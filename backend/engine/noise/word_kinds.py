@@ -1,5 +1,6 @@
 """Classification of words; the same kinds classify the errors in captions."""
 
+from collections.abc import Iterable
 from functools import lru_cache
 
 from backend.engine.noise import word_lists
@@ -36,7 +37,7 @@ def _kind_of(word: str) -> str:
 
 @lru_cache(maxsize=1)
 def _tables() -> dict[str, frozenset[str]]:
-    def flat(table: tuple[tuple[list[str], list[str]], ...]) -> frozenset[str]:
+    def flat(table: Iterable[Iterable[Iterable[str]]]) -> frozenset[str]:
         return frozenset(word for sides in table for side in sides for word in side)
 
     relations = {word for phrase in word_lists.RELATIONS for word in phrase.split()}

@@ -6,6 +6,8 @@ surroundings). Words that may both be true of one picture are never exchanged fo
 share a line in `MAY_BOTH_BE_TRUE`.
 """
 
+from collections.abc import Sequence
+
 COLOURS = (
     "red orange yellow green blue purple pink brown black white gray grey beige tan golden silver"
 ).split()
@@ -44,7 +46,7 @@ ROLES = (
 MALE = "man boy guy gentleman".split()
 FEMALE = "woman girl lady".split()
 
-NOUNS: dict[str, list[str]] = {
+NOUNS: dict[str, Sequence[str]] = {
     "animal": (
         "dog cat horse cow sheep bird elephant zebra giraffe bear duck goose goat pig rabbit lion "
         "tiger monkey puppy kitten deer chicken fish turtle penguin swan pigeon parrot seagull"
@@ -138,7 +140,7 @@ OPPOSITE_DIRECTIONS = (
 )
 
 #: Base forms, grouped by their complements, so that replacements remain grammatical.
-VERBS: dict[str, list[str]] = {
+VERBS: dict[str, Sequence[str]] = {
     "posture": "sit stand lie kneel crouch sleep run walk jump swim dance crawl fly".split(),
     "handling": "hold throw catch kick hit carry push pull drop chase wash".split(),
     "eating": "eat cook cut slice bake".split(),

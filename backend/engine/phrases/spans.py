@@ -21,6 +21,7 @@ The phrases of a caption are the same on every machine.
 """
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
@@ -417,7 +418,7 @@ class _Reading:
             return False
         return self.words[i + 1] not in ("left", "right", "top", "front")
 
-    def _matches(self, i: int, words: list[str]) -> bool:
+    def _matches(self, i: int, words: Sequence[str]) -> bool:
         return self.words[i : i + len(words)] == words
 
     def _phrase(self, kind: Kind, first: int, end: int, head: int) -> Phrase | None:

@@ -71,7 +71,7 @@ class BlipScorer(HubImages, DualEncoder):
 
     def wrapped(self, text: Tokens, first: int | None = None) -> tuple[int, ...]:
         """`text` with its special tokens; the first is [ENC] for ITM, [CLS] for ITC."""
-        tokenizer = self.reader.tokenizer  # type: ignore[attr-defined]
+        tokenizer = self.reader.tokenizer  # pyrefly: ignore[missing-attribute]
         begin = int(tokenizer.cls_token_id) if first is None else first
         return (begin, *text, int(tokenizer.sep_token_id))
 

@@ -92,7 +92,7 @@ class OpenClipScorer(DualEncoder):
 
     @cached_property
     def causal(self) -> CausalText | None:
-        tokenizer = self.reader.tokenizer  # type: ignore[attr-defined]
+        tokenizer = self.reader.tokenizer  # pyrefly: ignore[missing-attribute]
         return from_open_clip(self.model, tokenizer, self.dtype)
 
     @cached_property

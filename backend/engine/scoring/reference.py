@@ -27,12 +27,12 @@ def reference_scores(scorer: Plain, image: Image.Image, captions: Sequence[str])
 
 
 def _score(scorer: Plain, image: Image.Image, caption: str) -> float:
-    inputs = scorer.reader.tokenizer(  # type: ignore[attr-defined]
+    inputs = scorer.reader.tokenizer(  # pyrefly: ignore[missing-attribute]
         [caption],
         return_tensors="pt",
         padding="max_length",
         truncation=True,
-        max_length=scorer.reader.context,  # type: ignore[attr-defined]
+        max_length=scorer.reader.context,  # pyrefly: ignore[missing-attribute]
     )
     inputs["pixel_values"] = scorer.pixels([image])
     inputs = inputs.to(scorer.info.device)
@@ -143,7 +143,7 @@ class ReferenceSession:
 
     def _padded(self, sequences: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         longest = max(self.padding, *map(len, sequences)) if sequences else 0
-        filler = int(self.scorer.reader.tokenizer.pad_token_id or 0)  # type: ignore[attr-defined]
+        filler = int(self.scorer.reader.tokenizer.pad_token_id or 0)  # pyrefly: ignore[missing-attribute]
         ids = torch.full((len(sequences), longest), filler, dtype=torch.long)
         mask = torch.zeros(len(sequences), longest, dtype=torch.long)
         for row, sequence in enumerate(sequences):

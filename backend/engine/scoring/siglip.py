@@ -31,7 +31,7 @@ class SiglipScorer(HubImages, DualEncoder):
     @cached_property
     def tower(self) -> PaddedText:
         text = self.model.config.text_config
-        tokenizer = self.reader.tokenizer  # type: ignore[attr-defined]
+        tokenizer = self.reader.tokenizer  # pyrefly: ignore[missing-attribute]
         length = int(text.max_position_embeddings)
         end, filler = int(tokenizer.eos_token_id), int(tokenizer.pad_token_id or 0)
 

@@ -99,10 +99,10 @@ def measure(
     progress(1, 4, f"{kind}, {exploring.name}: fast")
     recorder = Recorder(scorer.open_session())
     fast_seconds, fast = _timed(lambda: _run(scorer, asked, exploring, recorder), device)
-    plain_session = ReferenceSession(scorer)  # type: ignore[arg-type]
+    plain_session = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
     plain_score, _ = _timed(lambda: _score_once(scorer, asked, plain_session), device)
 
-    plain_session = ReferenceSession(scorer)  # type: ignore[arg-type]  # resets its counters
+    plain_session = ReferenceSession(scorer)  # resets its counters  # pyrefly: ignore[bad-argument-type]
     slow_seconds = full_seconds = None
     slow: dict[int, Trajectory] = {}
     if reference:
@@ -110,7 +110,7 @@ def measure(
         slow_seconds, slow = _timed(lambda: _run(scorer, asked, exploring, plain_session), device)
         if kind == "clip":
             progress(3, 4, f"{kind}, {exploring.name}: the plain way, padded to 77")
-            padded = ReferenceSession(scorer, padding=77)  # type: ignore[arg-type]
+            padded = ReferenceSession(scorer, padding=77)  # pyrefly: ignore[bad-argument-type]
             full_seconds, _ = _timed(lambda: _run(scorer, asked, exploring, padded), device)
     shape = shape_of(scorer)
     text_shape = replace(shape, patch_width=0)

@@ -233,8 +233,8 @@ def _read(folder: Path, name: str, seed: int, sizes: Sizes) -> list[Figures]:
         return []
     return [
         Figures(
-            **{
-                **row,
+            **row
+            | {
                 "rewarded": retrieved_from(row["rewarded"]),
                 "judged": tuple(retrieved_from(judged) for judged in row["judged"]),
             }
@@ -300,7 +300,7 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
     add(f"{BAG_CURRI}: judge's RD100", 5, gains(BAG_CURRI, judge_rd100))
     for size, least in ((3, 4), (7, 5)):
         add(f"{BAG_CURRI}: judge's R@1 #{size}", least,
-            gains(BAG_CURRI, lambda row, size=size: row.judged[0].bags[size]))  # type: ignore[misc]  # fmt: skip
+            gains(BAG_CURRI, lambda row, size=size: row.judged[0].bags[size]))  # fmt: skip
     for name in (name for name, recipe in RECIPES.items() if recipe.anchored):
         add(f"{name}: all claims true", -3, gains(name, lambda row: row.all_true))
         add(f"{name}: judge's RD100", 4, gains(name, judge_rd100))
@@ -312,7 +312,7 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
         add(f"{BAG_CURRI} over random: judge's R@1 #3{error}", 2, ahead, bool(np.mean(ahead) >= 2))
     rewarded = gains(BAG_CURRI, lambda row: row.rewarded.bags[3])
     for number, judge in enumerate(("first", "second")):
-        risen = gains(BAG_CURRI, lambda row, number=number: row.judged[number].bags[3])  # type: ignore[misc]
+        risen = gains(BAG_CURRI, lambda row, number=number: row.judged[number].bags[3])
         values = [100 * a / b for a, b in zip(risen, rewarded, strict=True) if b > 0]
         if values:
             listed = ", ".join(f"{value:.0f} %" for value in values)

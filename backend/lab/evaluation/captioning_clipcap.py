@@ -74,7 +74,7 @@ def models_of(folder: Path) -> list[Model]:
     models = []
     for path in sorted(folder.glob("*/model.safetensors")):
         if name := _NAME.fullmatch(path.parent.name):
-            models.append(Model(name[1], int(name[2]), name[3] is not None, path.parent))  # type: ignore[arg-type]
+            models.append(Model(name[1], int(name[2]), name[3] is not None, path.parent))  # pyrefly: ignore[bad-argument-type]
     if not models:
         raise SettingsError(
             f"'{folder}' has no ClipCap. Train some: "

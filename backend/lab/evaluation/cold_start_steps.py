@@ -104,7 +104,7 @@ def summary(figures: Sequence[dict[str, Any]]) -> dict[str, Any]:
         rows = [row for row in figures if row["scorer"] == scorer]
         means[scorer] = {
             key: {
-                way: mean(rows, lambda row, way=way, key=key: row[way][key])  # type: ignore[misc]
+                way: mean(rows, lambda row, way=way, key=key: row[way][key])
                 for way in ("whole", "first_step")
             }
             for key in ("auc", "calibration_error", "top1")

@@ -156,7 +156,7 @@ def test_half(pairs: LabelledPairs, seed: int) -> NDArray[np.bool_]:
     return half_of(pairs.groups, seed)
 
 
-test_half.__test__ = False  # type: ignore[attr-defined]  # prevents collection by pytest
+test_half.__test__ = False  # prevents collection by pytest  # pyrefly: ignore[missing-attribute]
 
 
 def training_half(

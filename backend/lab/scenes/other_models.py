@@ -56,7 +56,7 @@ def next_word_loss(
     """Mean cross-entropy per token, including full stop and end token."""
     with torch.no_grad():
         states = model.vision_model(pixel_values=pixels).last_hidden_state
-    dec = model.config.text_config.bos_token_id
+    dec = model.config.text_config.bos_token_id  # pyrefly: ignore[missing-attribute]
     ids, mask = stack([[dec, *text[1:-1], STOP, text[-1]] for text in texts])
     output = model.text_decoder(input_ids=ids, attention_mask=mask, encoder_hidden_states=states)
     logits = output.logits[:, :-1].float()

@@ -52,7 +52,7 @@ def equal(a: Any, b: Any) -> bool:
 def test_the_loss_is_that_of_transformers(new: Callable[..., Likelihood]) -> None:
     """Pads are ignored and the end token counts once: as with labels of -100 elsewhere."""
     training = new(LikelihoodRecipe(steps=1, batch=4))
-    captioner = training.policy.captioner  # type: ignore[attr-defined]
+    captioner = training.policy.captioner  # pyrefly: ignore[missing-attribute]
     for module in captioner.model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0

@@ -150,7 +150,7 @@ def test_training_gives_no_reward_for_a_caption_without_end() -> None:
             texts = [" ".join([REFERENCES[int(kind)][0]] * words) for kind in images]
             return cast(Samples, policy.samples_of(texts))
 
-        policy.sample = sample  # type: ignore[assignment, method-assign]
+        policy.sample = sample  # pyrefly: ignore[bad-assignment]
         (figures,) = made.steps()
         rewards.append(figures.reward)
     ended, endless = rewards
@@ -256,7 +256,7 @@ def test_a_training_killed_at_any_step_ends_with_the_same_weights() -> None:
 def test_what_a_recipe_needs_is_checked_first() -> None:
     for name in ("temperature", "learning_rate", "length", "norm", "batch"):
         with pytest.raises(SettingsError, match=f"{name} must be above 0, not 0"):
-            replace(RECIPE, **{name: 0})  # type: ignore[arg-type]
+            replace(RECIPE, **{name: 0})  # pyrefly: ignore[bad-argument-type]
     with pytest.raises(SettingsError, match="weight 'kl' must be 0 or more, not nan"):
         replace(RECIPE, kl=math.nan)
     with pytest.raises(ValueError, match="a temperature above 0"):
@@ -279,6 +279,6 @@ def test_an_exploding_training_is_stopped() -> None:
     made = training(RECIPE, policy)
     with torch.no_grad():
         policy.table[0, 0, 0] = math.inf
-    policy.sample = lambda *_: policy.samples_of(["red"] * 12)  # type: ignore[method-assign]
+    policy.sample = lambda *_: policy.samples_of(["red"] * 12)  # pyrefly: ignore[bad-assignment]
     with pytest.raises(TrainingError, match="gradient of step 1 is not finite"):
         list(made.steps())

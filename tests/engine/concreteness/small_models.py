@@ -30,11 +30,11 @@ def language_model(folder: Path, texts: list[str], width: int = 48) -> Path:
     tokenizer = word_tokenizer(texts)
     GPT2LMHeadModel(
         GPT2Config(
-            vocab_size=len(tokenizer), n_embd=width, n_layer=2, n_head=4, n_positions=96,  # type: ignore[arg-type]
+            vocab_size=len(tokenizer), n_embd=width, n_layer=2, n_head=4, n_positions=96,  # pyrefly: ignore[bad-argument-type]
             bos_token_id=2, eos_token_id=2, pad_token_id=0,
         )
     ).save_pretrained(folder)  # fmt: skip
-    tokenizer.save_pretrained(folder)  # type: ignore[attr-defined]
+    tokenizer.save_pretrained(folder)  # pyrefly: ignore[missing-attribute]
     return folder
 
 
@@ -50,7 +50,7 @@ def text_to_image(folder: Path, texts: list[str]) -> Path:
 
     torch.manual_seed(0)
     tokenizer = word_tokenizer(texts)
-    tokenizer.model_max_length = 16  # type: ignore[attr-defined]
+    tokenizer.model_max_length = 16  # pyrefly: ignore[missing-attribute]
     StableDiffusionPipeline(
         vae=AutoencoderKL(
             block_out_channels=(8, 8), norm_num_groups=4, latent_channels=4, in_channels=3,
@@ -59,7 +59,7 @@ def text_to_image(folder: Path, texts: list[str]) -> Path:
         ),
         text_encoder=CLIPTextModel(
             CLIPTextConfig(
-                vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16,  # type: ignore[arg-type]
+                vocab_size=len(tokenizer), hidden_size=16, intermediate_size=16,  # pyrefly: ignore[bad-argument-type]
                 num_hidden_layers=1, num_attention_heads=2, max_position_embeddings=16,
             )
         ),
@@ -86,9 +86,9 @@ def text_encoder(folder: Path, texts: list[str]) -> Path:
     tokenizer = word_tokenizer(texts)
     BertModel(
         BertConfig(
-            vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,  # type: ignore[arg-type]
+            vocab_size=len(tokenizer), hidden_size=32, num_hidden_layers=1, num_attention_heads=2,  # pyrefly: ignore[bad-argument-type]
             intermediate_size=32,
         )
     ).save_pretrained(folder)  # fmt: skip
-    tokenizer.save_pretrained(folder)  # type: ignore[attr-defined]
+    tokenizer.save_pretrained(folder)  # pyrefly: ignore[missing-attribute]
     return folder

@@ -58,7 +58,7 @@ def classifier(folder: Path, labels: int) -> Path:
     BertForSequenceClassification(
         BertConfig(
             vocab_size=len(words), hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-            intermediate_size=16, num_labels=labels,
+            intermediate_size=16, num_labels=labels,  # pyrefly: ignore[unexpected-keyword]
         )
     ).save_pretrained(folder)  # fmt: skip
     return folder
@@ -70,7 +70,7 @@ def test_a_model_from_a_directory(tmp_path: Path, labels: int) -> None:
 
     folder = str(classifier(tmp_path, labels))
     scores = score_captions(["a dog", "", "hope"], folder, clipped=False)
-    tokens = AutoTokenizer.from_pretrained(folder)(["a dog", "hope"], padding=True)
+    tokens = AutoTokenizer.from_pretrained(folder)(["a dog", "hope"], padding=True)  # pyrefly: ignore[not-callable]
     model = AutoModelForSequenceClassification.from_pretrained(folder)
     with torch.inference_mode():
         logits = model(**tokens.convert_to_tensors("pt")).logits

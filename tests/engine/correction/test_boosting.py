@@ -31,7 +31,7 @@ class Scripted:
 
     def __init__(self, *answers: str) -> None:
         self.spending = Spending()
-        self.answers, self.asked = list(answers), []  # type: ignore[var-annotated]
+        self.answers, self.asked = list(answers), []
 
     def ask(self, question: Question) -> Answer:
         self.asked.append(question)
@@ -210,10 +210,10 @@ def test_captions_are_shortened_to_whole_phrases() -> None:
 
 
 def boost(caption: str, kind: str = "holistic", *sources: str) -> Boost:
-    return Boost(kind, caption, sources)  # type: ignore[arg-type]
+    return Boost(kind, caption, sources)  # pyrefly: ignore[bad-argument-type]
 
 
-def doubting(*words: str):  # type: ignore[no-untyped-def]
+def doubting(*words: str):  # pyrefly: ignore[unannotated-return]
     """A picture that does not show these words."""
 
     def doubts(text: str, phrases: Sequence[Phrase]) -> list[Doubt]:

@@ -80,7 +80,7 @@ def test_a_blend_denies_only_what_a_caption_denies() -> None:
 def guarded(proposal: str, *people: str, kind: str = "holistic", sources: tuple[str, ...] = (),
             doubtful: str = "") -> Guarded:  # fmt: skip
     return guard(
-        Boost(kind, proposal, sources or people),  # type: ignore[arg-type]
+        Boost(kind, proposal, sources or people),  # pyrefly: ignore[bad-argument-type]
         people,
         lambda text, phrases: [
             Doubt(phrase.start, phrase.end, -0.5, 0.9, 0.0)

@@ -161,7 +161,7 @@ def test_an_image_is_encoded_once(captioner: Captioner, monkeypatch: pytest.Monk
 
     def counted(self: Captioner, images: list[object]) -> list[torch.Tensor]:
         encoded.append(len(images))
-        return plain_encode(self, images)  # type: ignore[arg-type]
+        return plain_encode(self, images)  # pyrefly: ignore[bad-argument-type]
 
     monkeypatch.setattr(Captioner, "encode", counted)
     proposals_of([context], captioner)

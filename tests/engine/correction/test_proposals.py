@@ -48,10 +48,10 @@ def test_the_empty_caption_is_never_proposed() -> None:
 def test_suspect_positions_are_ranked_and_fall_back_to_the_worst_word() -> None:
     walked = trajectory("A red dog", [0.2, 0.5, 0.4, 0.1], [1, 0, 2])
     suspects = (SuspectWord(2, 5, 0.9), SuspectWord(6, 9, 0.6))
-    context = CorrectionContext(None, None, walked, suspects)  # type: ignore[arg-type]
+    context = CorrectionContext(None, None, walked, suspects)  # pyrefly: ignore[bad-argument-type]
     assert context.suspect_positions(3) == (1, 2)
     assert context.suspect_positions(1) == (1,)
-    weak = CorrectionContext(None, None, walked, (SuspectWord(2, 5, 0.3), SuspectWord(6, 9, 0.1)))  # type: ignore[arg-type]
+    weak = CorrectionContext(None, None, walked, (SuspectWord(2, 5, 0.3), SuspectWord(6, 9, 0.1)))  # pyrefly: ignore[bad-argument-type]
     assert weak.suspect_positions(3) == (1,)
 
 

@@ -62,7 +62,7 @@ MODELS = [
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
 def test_what_is_stored_says_the_same_again(model: object) -> None:
     features, labels = table()
-    fitted = model.fit(features, labels, np.ones(len(labels)))  # type: ignore[attr-defined]
+    fitted = model.fit(features, labels, np.ones(len(labels)))  # pyrefly: ignore[missing-attribute]
     before = Classifier(fitted, Calibration(0.9, -0.2, 0.4))
     after = Classifier.from_bytes(before.to_bytes())
     assert after.kind == before.kind
@@ -262,8 +262,8 @@ def test_a_detector_can_be_asked_for_by_name(detector: str) -> None:
     chosen = choose(features, labels, weights, folds, labelled=True, detector=detector)
     if detector == "paper":
         assert chosen.model.kind in ("xgboost", "cart")
-        assert chosen.model.columns == PAPERS_OWN  # type: ignore[attr-defined]
-        assert not chosen.model.held  # type: ignore[attr-defined]
+        assert chosen.model.columns == PAPERS_OWN  # pyrefly: ignore[missing-attribute]
+        assert not chosen.model.held  # pyrefly: ignore[missing-attribute]
     else:
         assert chosen.model.kind == detector
     with pytest.raises(SettingsError, match="no detector"):

@@ -40,7 +40,7 @@ def plain_server(reply: Callable[[], Reply]) -> Iterator[tuple[str, list[bytes]]
         def do_GET(self) -> None:  # what follows a 303
             self.do_POST()
 
-        def log_message(self, *_: object) -> None:
+        def log_message(self, format: str, *_: Any) -> None:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)

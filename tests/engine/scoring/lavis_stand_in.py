@@ -44,4 +44,4 @@ class StandIn:
 def through_a_worker(scorer: Scorer) -> LavisScorer:
     """The same model as a scorer whose questions go to another process."""
     info = replace(scorer.info, model="lavis:blip_image_text_matching", auxiliary="")
-    return LavisScorer(info, scorer.reader, StandIn(scorer))  # type: ignore[arg-type]
+    return LavisScorer(info, scorer.reader, StandIn(scorer))  # pyrefly: ignore[bad-argument-type]

@@ -32,7 +32,7 @@ def scorer(pairs: list, tmp_path_factory: pytest.TempPathFactory) -> LemonScorer
     base = load_scorer(str(random_clip(tmp_path_factory.mktemp("clip"))), "clip", "cpu")
     images = np.stack([s.numpy() for s in base.encode_images([image for image, _ in pairs])])
     captions = base.text_embeddings([text for _, text in pairs])
-    return LemonScorer(base, PARAMETERS, NeighbourBank(range(100, 112), images, captions))  # type: ignore[arg-type]
+    return LemonScorer(base, PARAMETERS, NeighbourBank(range(100, 112), images, captions))  # pyrefly: ignore[bad-argument-type]
 
 
 def by_hand(
@@ -162,7 +162,7 @@ def test_without_a_dataset_it_says_what_to_do(scorer: LemonScorer) -> None:
 def test_it_needs_embeddings(tmp_path: Path) -> None:
     base = load_scorer(str(random_blip(tmp_path)), "blip-itm", "cpu")
     with pytest.raises(ModelMismatch, match="blip-itc"):
-        LemonScorer(base, PARAMETERS)  # type: ignore[arg-type]
+        LemonScorer(base, PARAMETERS)  # pyrefly: ignore[bad-argument-type]
 
 
 def test_fitted_weights_are_never_worse_than_the_fixed_ones() -> None:
@@ -211,7 +211,7 @@ def test_only_the_training_part_is_searched_for_neighbours(
         identity = "split"
         objective = "fix"
 
-        def vectors(self, model, embed):  # type: ignore[no-untyped-def]
+        def vectors(self, model, embed):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
             yield (
                 list(range(12)),
                 *embed([image for image, _ in pairs], [text for _, text in pairs]),

@@ -47,7 +47,7 @@ def asked(scorer: DualEncoder) -> list[tuple[ImageState, Caption]]:
 def test_the_fast_way_goes_where_the_plain_way_goes(
     scorer: DualEncoder, asked: list[tuple[ImageState, Caption]], exploring: Exploring
 ) -> None:
-    plain = ReferenceSession(scorer)  # type: ignore[arg-type]
+    plain = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
     slow = dict(run_trajectories(scorer, asked, exploring, session=plain))
     fast = dict(run_trajectories(scorer, asked, exploring))
     for index in range(2):

@@ -44,7 +44,7 @@ def test_scores_are_those_of_the_plain_way(scorer: Scorer) -> None:
     all_scores = scorer.score(list(zip(states, asked, strict=True)))
     for image, captions, scores in zip(images, asked, all_scores, strict=True):
         assert scores.dtype == np.float32
-        np.testing.assert_allclose(scores, reference_scores(scorer, image, captions), atol=1e-4)  # type: ignore[arg-type]
+        np.testing.assert_allclose(scores, reference_scores(scorer, image, captions), atol=1e-4)  # pyrefly: ignore[bad-argument-type]
 
 
 def test_equal_captions_get_equal_scores_whatever_stands_beside_them(scorer: Scorer) -> None:

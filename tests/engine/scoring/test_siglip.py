@@ -35,7 +35,7 @@ def test_scores_are_the_models_own(scorer: SiglipScorer) -> None:
     captions = ["a red dog", "", "A dog. " * 40, "two boats"]
     state = scorer.encode_images([image])[0]
     (scores,) = scorer.score([(state, captions)])
-    tokenizer = scorer.reader.tokenizer  # type: ignore[attr-defined]
+    tokenizer = scorer.reader.tokenizer  # pyrefly: ignore[missing-attribute]
     rows = [
         [*tokenizer(c, add_special_tokens=False)["input_ids"][: LENGTH - 1], tokenizer.eos_token_id]
         for c in captions

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -291,13 +291,14 @@ def test_lazy_elimination_asks_again_only_for_the_most_promising_words() -> None
 
 
 @pytest.mark.parametrize("unit", ["word", "token"])
-def test_lazy_elimination_that_asks_for_every_word_is_exact(scorer: Scorer, unit: str) -> None:
+def test_lazy_elimination_that_asks_for_every_word_is_exact(
+    scorer: Scorer, unit: Literal["word", "token"]
+) -> None:
     image, text = drawn_pairs(1, seed=4)[0]
     state = scorer.encode_images([image])[0]
     asked = [(state, Caption.parse(text))]
     exact, lazy = (
-        dict(run_trajectories(scorer, asked, Exploring(unit=unit, lazy=m)))[0]  # type: ignore[arg-type]
-        for m in (None, 99)
+        dict(run_trajectories(scorer, asked, Exploring(unit=unit, lazy=m)))[0] for m in (None, 99)
     )
     assert_same_trajectory(lazy, exact)
 
@@ -325,6 +326,7 @@ def test_lazy_is_recorded_and_for_elimination_only() -> None:
     lazy = Exploring(lazy=2)
     assert Exploring().parameters() == {k: v for k, v in lazy.parameters().items() if k != "lazy"}
     assert Exploring.recorded(lazy.name, lazy.parameters()) == lazy
+    wrong: dict[str, Any]
     for wrong in ({"lazy": 0}, {"name": "gcd", "lazy": 2}):
         with pytest.raises(SettingsError, match="lazy"):
             Exploring(**wrong)
@@ -385,7 +387,7 @@ def assert_like_the_plain_way(scorer: Scorer, exploring: Exploring) -> None:
     captions = [" ".join(text.split()[:words]) for words, (_, text) in enumerate(pairs, 5)]
     captions += STRANGE
     asked = [(states[i % 3], Caption.parse(text)) for i, text in enumerate(captions)]
-    plain = ReferenceSession(scorer)  # type: ignore[arg-type]
+    plain = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
     slow = dict(run_trajectories(scorer, asked, exploring, session=plain))
     fast = dict(run_trajectories(scorer, asked, exploring, live=4))
     for index in range(len(asked)):

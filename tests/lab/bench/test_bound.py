@@ -88,7 +88,7 @@ def test_operations_are_those_that_torch_counts(scorer: DualEncoder, eliminated:
 def test_the_plain_ways_operations_are_those_that_torch_counts(
     scorer: DualEncoder, eliminated: Recorder
 ) -> None:
-    session = ReferenceSession(scorer)  # type: ignore[arg-type]
+    session = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
     states = scorer.encode_images([image for image, _ in PAIRS])
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:

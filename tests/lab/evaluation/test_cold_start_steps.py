@@ -16,7 +16,7 @@ def test_both_ways_read_the_same_trajectories(
     computed: list[int] = []
     run = cold_start_steps.run_trajectories
 
-    def counted(scorer, asked):  # type: ignore[no-untyped-def]
+    def counted(scorer, asked):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
         asked = list(asked)
         computed.append(len(asked))
         return run(scorer, asked)

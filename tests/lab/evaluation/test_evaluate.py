@@ -4,6 +4,7 @@ import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -220,6 +221,7 @@ def test_the_command_gives_results_and_refuses_nonsense(cache: Path) -> None:
         "elimination",
         "random",
     )
+    wrong: dict[str, Any]
     for wrong in ({"noises": ("loud",)}, {"seeds": 0}, {"pairs": 3}, {"scorers": ("siglip",)}):
         with pytest.raises(SettingsError):
             Plan(**wrong)

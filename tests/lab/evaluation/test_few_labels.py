@@ -72,7 +72,7 @@ def test_the_learning_curve_tests_on_pairs_that_it_has_not_learnt_from(
 
     def counted(features: np.ndarray, *others: object, **named: object) -> object:
         trained.append(len(features))
-        return choose(features, *others, **named)  # type: ignore[arg-type]
+        return choose(features, *others, **named)  # pyrefly: ignore[bad-argument-type]
 
     monkeypatch.setattr(curve, "choose", counted)
     few, more = learning_curve(

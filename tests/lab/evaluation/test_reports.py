@@ -74,7 +74,7 @@ def test_a_hostile_dataset_name_and_command_stay_text(report: EvaluationReport, 
 
 
 def with_scorer(item: Figures, **changes: object) -> Figures:
-    return replace(item, **changes)  # type: ignore[arg-type]
+    return replace(item, **changes)  # pyrefly: ignore[bad-argument-type]
 
 
 def test_the_papers_figures_stand_beside_ours_where_the_setting_is_the_same(

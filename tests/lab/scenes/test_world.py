@@ -40,7 +40,7 @@ BRANCH = Scene(
 
 
 def message(noun: str, count: int = 1, **more: str) -> NounPhrase:
-    return NounPhrase(noun, count, **more)  # type: ignore[arg-type]
+    return NounPhrase(noun, count, **more)  # pyrefly: ignore[bad-argument-type]
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ def meaning_similarity(
 
 @cache
 def _scorer(encoder: str) -> Any:
-    from bert_score import BERTScorer  # type: ignore[import-untyped]
+    from bert_score import BERTScorer
     from transformers import AutoConfig
 
     what = "The encoder for BERTScore"
@@ -61,6 +61,6 @@ def layer_of(encoder: str, last: int) -> int:
     >>> layer_of("microsoft/deberta-xlarge-mnli", 48), layer_of("a/folder", 6)
     (40, 6)
     """
-    from bert_score.utils import model2layers  # type: ignore[import-untyped]
+    from bert_score.utils import model2layers
 
     return int(model2layers.get(encoder, last))

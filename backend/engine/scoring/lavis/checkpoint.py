@@ -85,7 +85,7 @@ def load_checkpoint(path: Path) -> Any:
             f"({', '.join(sorted(lacking)[:1])}), {len(unexpected)} are unknown "
             f"({', '.join(sorted(unexpected)[:1])})."
         )
-    model.has_matching_head = "itm_head.weight" in weights
+    model.has_matching_head = "itm_head.weight" in weights  # pyrefly: ignore[bad-argument-type]
     return model.eval()
 
 

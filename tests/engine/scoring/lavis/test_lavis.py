@@ -59,7 +59,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, BlipScorer]:
     state = lavis_names(scorer.model.state_dict())
     state |= {"queue": torch.zeros(2), "text_encoder_m.x": torch.zeros(1), "temp": torch.zeros(1)}
     torch.save({"model": state}, folder / "model.pth")
-    vocabulary(folder, scorer.reader.vocabulary)  # type: ignore[attr-defined]
+    vocabulary(folder, scorer.reader.vocabulary)  # pyrefly: ignore[missing-attribute]
     return folder / "model.pth", scorer
 
 
@@ -116,7 +116,7 @@ def test_images_that_nobody_holds_are_forgotten_over_there() -> None:
             return {"handle": self.handles}, []
 
     worker = Noting()
-    scorer = LavisScorer(None, None, worker)  # type: ignore[arg-type]
+    scorer = LavisScorer(None, None, worker)  # pyrefly: ignore[bad-argument-type]
     states = scorer.encode_images([IMAGE, IMAGE, IMAGE])
     del states[:2]
     kept = scorer.encode_images([IMAGE])
