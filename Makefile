@@ -13,6 +13,8 @@ PORT ?= 7860
 export GRADIO_ANALYTICS_ENABLED := False
 export HF_HUB_DISABLE_TELEMETRY := 1
 export TOKENIZERS_PARALLELISM := false
+# Tests start hundreds of programs: each would compile all modules again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run quick test tests coverage bench check lint types docs lavis install install-dev system-packages models demo screenshots clean
 
