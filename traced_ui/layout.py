@@ -8,6 +8,7 @@ from backend.review.queue_form import id_in
 from backend.workspace import Workspace
 from traced_ui import (
     api,
+    dataset_jobs,
     datasets,
     export,
     models_page,
@@ -42,7 +43,7 @@ def build(
         with gr.Row(elem_id="traced-header"):
             gr.HTML(render("header.html"))
             dataset = gr.Dropdown(
-                datasets.choices(workspace), value=dataset_id, label="Dataset", container=False,
+                dataset_jobs.choices(workspace), value=dataset_id, label="Dataset", container=False,
                 elem_id="traced-dataset", min_width=260, scale=0,
             )  # fmt: skip
             jobs_button = build_button()

@@ -131,7 +131,7 @@ def test_what_cannot_be_known_is_not_estimated(tmp_path: Path) -> None:
 def test_the_parts_make_the_whole() -> None:
     planned = Estimate("m", "cpu", 100, 300, 20, 60.0, 180.0, 10.0, 5.0, 1_000_000, 2_000_000_000)
     assert planned.seconds == 255.0
-    from traced_ui.datasets import estimate_message
+    from traced_ui.dataset_messages import estimate_message
 
     text = estimate_summary(planned)
     assert "About 4 min for 100 pairs on cpu, measured on 20" in text

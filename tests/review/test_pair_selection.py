@@ -13,7 +13,7 @@ from backend.review.pair_selection import read_ids
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 from tests.datasets.folders import image_folder
-from traced_ui.datasets import imported_note
+from traced_ui.dataset_messages import imported_note
 from traced_ui.export import pairs_of
 
 SPLITS = ["train", "test", "train", None, "test", "train"]

@@ -17,6 +17,7 @@ from tests.browser.conftest import ROOT
 from tests.datasets.folders import image_folder
 from tests.traced_ui.test_page_words import OPTION
 from traced_ui import datasets
+from traced_ui.dataset_messages import imported_note
 from traced_ui.import_form import LABELS, TICKS, element, import_options
 from traced_ui.jobs import job_html, state_of
 from traced_ui.page_words import for_page
@@ -211,6 +212,6 @@ def test_rows_left_out_and_notes_name_the_field() -> None:
         "'t.csv' is not UTF-8; it is read as cp1252 (“é”). If that is wrong, delete the dataset "
         "and name the encoding with --encoding."
     ]}  # fmt: skip
-    shown = str(datasets.imported_note(imported))
+    shown = str(imported_note(imported))
     assert "“Encoding”" in shown
     assert not OPTION.search(shown)

@@ -20,7 +20,8 @@ from tests.datasets.hub_server import Hub
 from tests.jobs.test_models import COMMIT, NAME, checkpoint, hub
 from tests.lab.scenes.other_pictures import generated
 from traced_ui import models_page
-from traced_ui.datasets import imported_note, models_offered
+from traced_ui.dataset_jobs import models_offered
+from traced_ui.dataset_messages import imported_note
 from traced_ui.models_page import choices, chosen_by, done_message, models_html, suggested
 
 __all__ = ["checkpoint", "hub"]  # fixtures

@@ -1,0 +1,128 @@
+"""Datasets page: start jobs from its buttons, and follow them until they end."""
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import gradio as gr
+
+from backend.errors import SettingsError
+from backend.workspace import Workspace
+from traced_ui import models_page
+from traced_ui.dataset_messages import ended_html
+from traced_ui.import_form import FIELDS, import_options
+from traced_ui.jobs import job_html
+
+#: What a button that starts a job updates: the job's id, its status, the timer that follows it.
+Started = tuple[int, str, gr.Timer]
+
+
+class Update(NamedTuple):
+    """What following a job changes on the page; `gr.skip()` for what stays."""
+
+    message: Any
+    timer: Any
+    dataset: Any
+    model: Any
+    has_ended: bool = False
+
+
+class DatasetJobs:
+    """The handlers of the page's buttons."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def begin_import(self, path: str | None, *given: str | bool | None) -> Started:
+        """`given`: the import options, in the order of `FIELDS`."""
+        source = (path or "").strip()
+        if not source:
+            raise SettingsError("Enter a folder or a file first.")
+        entered = dict(zip(FIELDS, given, strict=True))
+        return self._followed(
+            self.workspace.jobs.start("import", None, path=source, **import_options(entered))
+        )
+
+    def uploaded(self, event: gr.EventData) -> Started:
+        """Follow the import job started by an upload, like that of any other import."""
+        return self._followed(int(dict(event._data or {}).get("job", 0)))
+
+    def starting(self, kind: str) -> Callable[[int | None], Started]:
+        """The handler that starts a job of this kind."""
+        return functools.partial(self._begin, kind)
+
+    def begin_scoring(
+        self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
+        request: gr.Request,
+    ) -> Started:  # fmt: skip
+        arguments = scoring_arguments(which, anyway)
+        if model and dataset_id is not None:
+            model = models_page.chosen_by(self.workspace, model, request)
+            arguments["model"] = model
+            if not self.workspace.models.view(model).is_here:
+                arguments["download"] = True
+        return self._begin("score", dataset_id, **arguments)
+
+    def begin_estimate(
+        self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
+        request: gr.Request,
+    ) -> Started:  # fmt: skip
+        arguments = scoring_arguments(which, anyway)
+        if model and dataset_id is not None:
+            arguments["model"] = models_page.chosen_by(self.workspace, model, request)
+        return self._begin("estimate", dataset_id, **arguments)
+
+    def models(self, dataset_id: int | None, chosen: str | None = None) -> gr.Dropdown:
+        """The models to score with. `chosen`: what is chosen on the page, and stays."""
+        jobs = self.workspace.jobs
+        last = jobs.last_scoring(dataset_id) if dataset_id is not None else None
+        asks = last is not None and last.asks_for_model
+        return models_offered(self.workspace, dataset_id, asks, chosen or "")
+
+    def watch(self, started: int | None) -> Update:
+        """The state of the job that the page follows."""
+        if started is None:
+            return Update(gr.skip(), gr.Timer(active=False), gr.skip(), gr.skip())
+        job = self.workspace.jobs.job(started)
+        if not job.has_ended:
+            return Update(job_html(job), gr.skip(), gr.skip(), gr.skip())
+        dataset_id, asks, selected = job.dataset_id, job.asks_for_model, {}
+        if job.status == "done" and job.kind == "import":
+            dataset_id, asks = job.result["dataset_id"], bool(job.result.get("asks_for_model"))
+            selected = {"value": dataset_id}
+        dataset = gr.Dropdown(choices=choices(self.workspace), **selected)
+        model = models_offered(self.workspace, dataset_id, asks=True) if asks else gr.skip()
+        return Update(ended_html(job), gr.Timer(active=False), dataset, model, True)
+
+    def _begin(self, kind: str, dataset_id: int | None, **arguments: Any) -> Started:
+        if dataset_id is None:
+            raise SettingsError("Choose a dataset at the top first.")
+        return self._followed(self.workspace.jobs.start(kind, dataset_id, **arguments))
+
+    def _followed(self, started: int) -> Started:
+        return started, job_html(self.workspace.jobs.job(started)), gr.Timer(active=True)
+
+
+def choices(workspace: Workspace) -> list[tuple[str, int]]:
+    """The datasets, as choices of a dropdown."""
+    return [
+        (f"{summary.name} ({summary.total} pairs)", summary.id) for summary in workspace.datasets()
+    ]
+
+
+def models_offered(
+    workspace: Workspace, dataset_id: int | None, asks: bool, chosen: str = ""
+) -> gr.Dropdown:
+    """The models to score the dataset with. `asks`: its model does not know its pictures, so that
+    another one is chosen unless one is `chosen` already."""
+    pairs = workspace.review.counts(dataset_id).total if dataset_id is not None else 0
+    value = chosen
+    if asks and not chosen:
+        value = models_page.suggested(workspace.models.listed())
+    return gr.Dropdown(choices=models_page.choices(workspace, pairs), value=value)
+
+
+def scoring_arguments(trajectories: str, anyway: bool) -> dict[str, Any]:
+    """The arguments of a job that scores or estimates, without the defaults."""
+    chosen: dict[str, Any] = {"anyway": True} if anyway else {}
+    return chosen | ({"trajectories": trajectories} if trajectories else {})
