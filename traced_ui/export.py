@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 from markupsafe import Markup
@@ -29,66 +29,33 @@ FORMATS = [
 ]
 
 
+class Fields(NamedTuple):
+    """The fields that choose what to write: their components, or what is entered in them."""
+
+    use_threshold: Any
+    threshold: Any
+    dropped: Any
+    abstract: Any
+    unsure: Any
+    decided_only: Any
+    captions: Any
+    use_stages: Any
+    align: Any
+    keep: Any
+    by: Any
+    least: Any
+    tag: Any
+    view: Any
+    queue: Any
+
+
 def build(
     workspace: Workspace, dataset: gr.Dropdown
 ) -> tuple[Callable[..., str], list[Any], list[Any]]:
     """Build the page; return what refreshes its counts: (function, inputs, outputs)."""
     with gr.Row():
         with gr.Column(scale=1, min_width=340):
-            use_threshold = gr.Checkbox(
-                False, label="Leave out undecided pairs that look wrong", elem_id="use-threshold"
-            )
-            threshold = gr.Slider(
-                0, 1, 0.9, step=0.01, label="… above this probability of error", elem_id="threshold"
-            )
-            dropped = gr.Radio(["leave out", "tag"], value="leave out", label="Decided wrong: drop")
-            abstract = gr.Radio(
-                ["leave out", "tag", "keep"], value="leave out", label="Decided abstract"
-            )
-            unsure = gr.Radio(["keep", "leave out"], value="keep", label="Decided unsure")
-            decided_only = gr.Checkbox(False, label="Only pairs with a verdict")
-            captions = gr.Radio(
-                [("as decided", "decided"), ("enriched where suggested", "enriched")],
-                value="decided", label="Captions", elem_id="export-captions",
-                info="Suggested enrichments have not been checked; the column caption_kind says "
-                     "which captions they are.",
-            )  # fmt: skip
-            with gr.Accordion("Select for training, in two stages", open=False):
-                use_stages = gr.Checkbox(
-                    False,
-                    label="Keep only a selection of the undecided pairs",
-                    elem_id="use-stages",
-                )
-                align = gr.Slider(
-                    0.05, 1, 0.7, step=0.01, label="Stage one: share of pairs to keep, by highest "
-                                                   "match",
-                    elem_id="stage-align",
-                )  # fmt: skip
-                keep = gr.Slider(
-                    0.05, 1, 0.5, step=0.01, label="Stage two: share of all pairs to keep",
-                    elem_id="stage-keep",
-                )  # fmt: skip
-                by = gr.Radio(
-                    [("support (mean)", "support"), ("weakest phrase", "worst"),
-                     ("match alone", "alignment"), ("specificity", "specificity"),
-                     ("sampled at random", "random")],
-                    value="support", label="Stage two by",
-                    info="Our reading of Counterfactual Phrase Intervention. Decided pairs are not "
-                         "counted; hollow is not wrong.",
-                )  # fmt: skip
-                least = gr.Slider(
-                    0, 5, 0, step=1, label="Captions with fewer tested phrases go last",
-                    info="2 keeps generic captions of a single noun from being preferred.",
-                    elem_id="stage-least",
-                )  # fmt: skip
-                tag = gr.Checkbox(False, label="Leave nothing out: write selected or left as a tag")
-                see = gr.HTML(elem_id="stage-links")
-            view = gr.Dropdown([], value=None, label="Only a saved view", elem_id="export-view")
-            queue = gr.Textbox(
-                label="Only a queue", placeholder="split=train&p_error_to=0.5&review=all",
-                info="The part of its address after the ?. Without review=…: unreviewed pairs.",
-                elem_id="export-queue",
-            )  # fmt: skip
+            fields, selection = _fields()
         with gr.Column(scale=1, min_width=340):
             counts = gr.HTML(elem_id="export-counts")
             format = gr.Dropdown(
@@ -107,92 +74,169 @@ def build(
             card = gr.Markdown(elem_id="export-card")
             timer = gr.Timer(0.7, active=False)
 
-    def choice_of(*given: Any) -> ExportChoice:
-        use, limit, for_dropped, for_abstract, for_unsure, only, whose = given[:7]
-        staged, first, second, way, fewest, as_tag, split = given[7:]
-        return ExportChoice(
-            drop_above=float(limit) if use else None,
-            abstract=for_abstract,
-            dropped=for_dropped,
-            unsure=for_unsure,
-            decided_only=bool(only),
-            captions=str(whose),
-            two_stage=(
-                TwoStage(float(first), float(second), str(way), int(fewest), split, bool(as_tag))
-                if staged
-                else None
-            ),
-        )
+    page = ExportPage(workspace)
+    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
+    changes = [dataset.change, *(component.change for component in fields)]
+    gr.on(changes, page.counts, [dataset, *fields], [counts], **options)
+    gr.on(changes, page.selection, [dataset, *fields], [selection], **options)
+    gr.on([dataset.change, fields.view.focus], page.views, [dataset], [fields.view], **options)
+    dataset.change(lambda: (None, ""), None, [fields.view, fields.queue], **options)
+    inputs = [dataset, format, out, overwrite, *fields]
+    start.click(guarded(page.begin), inputs, [job_id, status, timer], **options)
+    timer.tick(guarded(page.watch), [job_id], [status, timer, card], **options)
+    return page.counts, [dataset, *fields], [counts]
 
-    def with_split(dataset_id: int, given: tuple[Any, ...]) -> tuple[Any, ...]:
-        """The choices, with view and queue replaced by the split that a selection applies to."""
-        return (*given[:-2], workspace.review.split_for(dataset_id, None))
 
-    def count(dataset_id: int | None, *given: Any) -> str:
+def _fields() -> tuple[Fields, gr.HTML]:
+    """The fields, and the place below them for what a selection keeps and loses."""
+    use_threshold = gr.Checkbox(
+        False, label="Leave out undecided pairs that look wrong", elem_id="use-threshold"
+    )
+    threshold = gr.Slider(
+        0, 1, 0.9, step=0.01, label="… above this probability of error", elem_id="threshold"
+    )
+    dropped = gr.Radio(["leave out", "tag"], value="leave out", label="Decided wrong: drop")
+    abstract = gr.Radio(["leave out", "tag", "keep"], value="leave out", label="Decided abstract")
+    unsure = gr.Radio(["keep", "leave out"], value="keep", label="Decided unsure")
+    decided_only = gr.Checkbox(False, label="Only pairs with a verdict")
+    captions = gr.Radio(
+        [("as decided", "decided"), ("enriched where suggested", "enriched")],
+        value="decided", label="Captions", elem_id="export-captions",
+        info="Suggested enrichments have not been checked; the column caption_kind says "
+             "which captions they are.",
+    )  # fmt: skip
+    with gr.Accordion("Select for training, in two stages", open=False):
+        stages, selection = _stages()
+    view = gr.Dropdown([], value=None, label="Only a saved view", elem_id="export-view")
+    queue = gr.Textbox(
+        label="Only a queue", placeholder="split=train&p_error_to=0.5&review=all",
+        info="The part of its address after the ?. Without review=…: unreviewed pairs.",
+        elem_id="export-queue",
+    )  # fmt: skip
+    fields = Fields(
+        use_threshold=use_threshold, threshold=threshold, dropped=dropped, abstract=abstract,
+        unsure=unsure, decided_only=decided_only, captions=captions, **stages, view=view,
+        queue=queue,
+    )  # fmt: skip
+    return fields, selection
+
+
+def _stages() -> tuple[dict[str, Any], gr.HTML]:
+    """The fields of the selection in two stages by name, and the place for what it keeps."""
+    use_stages = gr.Checkbox(
+        False, label="Keep only a selection of the undecided pairs", elem_id="use-stages"
+    )
+    align = gr.Slider(
+        0.05, 1, 0.7, step=0.01, label="Stage one: share of pairs to keep, by highest match",
+        elem_id="stage-align",
+    )  # fmt: skip
+    keep = gr.Slider(
+        0.05, 1, 0.5, step=0.01, label="Stage two: share of all pairs to keep",
+        elem_id="stage-keep",
+    )  # fmt: skip
+    by = gr.Radio(
+        [("support (mean)", "support"), ("weakest phrase", "worst"),
+         ("match alone", "alignment"), ("specificity", "specificity"),
+         ("sampled at random", "random")],
+        value="support", label="Stage two by",
+        info="Our reading of Counterfactual Phrase Intervention. Decided pairs are not "
+             "counted; hollow is not wrong.",
+    )  # fmt: skip
+    least = gr.Slider(
+        0, 5, 0, step=1, label="Captions with fewer tested phrases go last",
+        info="2 keeps generic captions of a single noun from being preferred.",
+        elem_id="stage-least",
+    )  # fmt: skip
+    tag = gr.Checkbox(False, label="Leave nothing out: write selected or left as a tag")
+    fields = {
+        "use_stages": use_stages, "align": align, "keep": keep, "by": by, "least": least,
+        "tag": tag,
+    }  # fmt: skip
+    return fields, gr.HTML(elem_id="stage-links")
+
+
+class ExportPage:
+    """The handlers of the page; their last arguments are what is entered in the `Fields`."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+
+    def counts(self, dataset_id: int | None, *entered: Any) -> str:
+        """What an export would write, as a table."""
         if dataset_id is None:
             return ""
         try:
-            choice = choice_of(*with_split(dataset_id, given))
-            only = workspace.review.select_pairs(dataset_id, **pairs_of(*given[-2:]))
-            made = replace(choice, only=only)
-            return counts_html(workspace.jobs.export_counts(dataset_id, made))
+            fields = Fields(*entered)
+            only = self.workspace.review.select_pairs(
+                dataset_id, **pairs_of(fields.view, fields.queue)
+            )
+            choice = replace(self._choice(dataset_id, fields), only=only)
+            return counts_html(self.workspace.jobs.export_counts(dataset_id, choice))
         except Exception as error:
             return note(explained(error), "error")
 
-    @guarded
+    def selection(self, dataset_id: int | None, *entered: Any) -> str:
+        """Links to the pairs that a selection keeps and to those it leaves out."""
+        fields = Fields(*entered)
+        if dataset_id is None or not fields.use_stages:
+            return ""
+        try:
+            two_stage = self._choice(dataset_id, fields).two_stage
+            assert two_stage is not None
+            report = self.workspace.review.two_stage(dataset_id, two_stage)
+            return selection_html(report, dataset_id)
+        except Exception:
+            return ""  # the counts next to it already show the error
+
+    def views(self, dataset_id: int | None) -> gr.Dropdown:
+        """The saved views of the dataset, as choices."""
+        rows = self.workspace.review.saved_views(dataset_id) if dataset_id is not None else []
+        return gr.Dropdown([("all pairs", ""), *((row.name, row.name) for row in rows)])
+
     def begin(
-        dataset_id: int | None, form: str, folder: str, over: bool, *given: Any
-    ) -> tuple[int, str, Any]:
+        self, dataset_id: int | None, format: str, folder: str, overwrite: bool, *entered: Any
+    ) -> tuple[int, str, gr.Timer]:
+        """Start the export; returns the job's id, its status and the timer that follows it."""
         if dataset_id is None:
             raise SettingsError("Choose a dataset at the top first.")
         if not folder.strip():
             raise SettingsError("Enter the output folder.")
-        started = workspace.jobs.start(
-            "export", dataset_id, choice=choice_of(*with_split(dataset_id, given)),
-            out=folder.strip(), format=form, overwrite=bool(over), **pairs_of(*given[-2:]),
+        fields = Fields(*entered)
+        started = self.workspace.jobs.start(
+            "export", dataset_id, choice=self._choice(dataset_id, fields), out=folder.strip(),
+            format=format, overwrite=bool(overwrite), **pairs_of(fields.view, fields.queue),
         )  # fmt: skip
-        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
+        return started, job_html(self.workspace.jobs.job(started)), gr.Timer(active=True)
 
-    @guarded
-    def watch(started: int | None) -> tuple[Any, Any, Any]:
+    def watch(self, started: int | None) -> tuple[Any, Any, Any]:
+        """The state of the job: status, timer, and the written data card."""
         if started is None:
             return gr.skip(), gr.Timer(active=False), gr.skip()
-        job = workspace.jobs.job(started)
-        if job.status in ("queued", "running"):
+        job = self.workspace.jobs.job(started)
+        if not job.has_ended:
             return job_html(job), gr.skip(), gr.skip()
-        if job.status == "failed":
+        if job.status != "done":
             return job_html(job), gr.Timer(active=False), gr.skip()
         body = str(job.result["card"]).split("---", 2)[-1]
         return render("export/written.html", job=job), gr.Timer(active=False), body
 
-    def views(dataset_id: int | None) -> Any:
-        rows = workspace.review.saved_views(dataset_id) if dataset_id is not None else []
-        return gr.Dropdown([("all pairs", ""), *((row.name, row.name) for row in rows)])
-
-    def links(dataset_id: int | None, *given: Any) -> str:
-        """Links to the pairs that are kept and to those left out."""
-        if dataset_id is None or not given[7]:
-            return ""
-        try:
-            chosen = choice_of(*with_split(dataset_id, given)).two_stage
-            assert chosen is not None
-            return selection_html(workspace.review.two_stage(dataset_id, chosen), dataset_id)
-        except Exception:
-            return ""  # the counts next to it already show the error
-
-    choice = [use_threshold, threshold, dropped, abstract, unsure, decided_only, captions]
-    choice += [use_stages, align, keep, by, least, tag, view, queue]
-    options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-    changes = [dataset.change, *(component.change for component in choice)]
-    gr.on(changes, count, [dataset, *choice], [counts], **options)
-    gr.on(changes, links, [dataset, *choice], [see], **options)
-    gr.on([dataset.change, view.focus], views, [dataset], [view], **options)
-    dataset.change(lambda: (None, ""), None, [view, queue], **options)
-    start.click(
-        begin, [dataset, format, out, overwrite, *choice], [job_id, status, timer], **options
-    )
-    timer.tick(watch, [job_id], [status, timer, card], **options)
-    return count, [dataset, *choice], [counts]
+    def _choice(self, dataset_id: int, fields: Fields) -> ExportChoice:
+        two_stage = None
+        if fields.use_stages:
+            split = self.workspace.review.split_for(dataset_id, None)
+            two_stage = TwoStage(
+                float(fields.align), float(fields.keep), str(fields.by), int(fields.least), split,
+                bool(fields.tag),
+            )  # fmt: skip
+        return ExportChoice(
+            drop_above=float(fields.threshold) if fields.use_threshold else None,
+            abstract=fields.abstract,
+            dropped=fields.dropped,
+            unsure=fields.unsure,
+            decided_only=bool(fields.decided_only),
+            captions=str(fields.captions),
+            two_stage=two_stage,
+        )
 
 
 def selection_html(report: SelectionReport, dataset_id: int) -> Markup:
