@@ -311,7 +311,7 @@ def _asked(
 ) -> Iterator[tuple[QueueRow, CorrectionContext, Proposal]]:
     """Answers in the order of the pairs, up to the budget's end."""
     if not isinstance(corrector.model, ChatEndpoint):
-        # A model in this process: a thread left behind would compute on it beside the next job.
+        # A model in this process: a leftover thread would use it at the same time as the next job.
         yield from ((row, context, propose(context, corrector)) for row, context in contexts)
         return
     with DaemonPool(max(1, at_once)) as pool:

@@ -69,7 +69,7 @@ def distill(
 
     `taught`: number of undecided pairs, most likely wrong first, that the teacher corrects for
     training. `held_out`: share of the pictures. Raises TrainingError if there are fewer than FEWEST
-    accepted corrections, SettingsError for options that do not go together.
+    accepted corrections, SettingsError for incompatible options.
     """
     if mode == "reasoning":
         raise SettingsError(

@@ -33,7 +33,7 @@ BATCH: int = 48
 
 
 class _Asked(NamedTuple):
-    """A copy of which the trajectory, the captioner's expectation or both are missing."""
+    """A copy whose trajectory, captioner's expectation or both are missing."""
 
     copy: Copy
     image_path: str
@@ -43,7 +43,7 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class _Made:
-    """What was missing of a batch of copies; no expectations without a captioner."""
+    """The missing results of a batch of copies; no expectations without a captioner."""
 
     trajectories: dict[Copy, Trajectory]
     expectations: dict[Copy, Expectation]
@@ -95,7 +95,7 @@ class TrajectoryCache:
         copies: Sequence[Copy],
         known: dict[Copy, Trajectory],
     ) -> Iterator[list[_Asked]]:
-        """Batches of what the store does not have; what it has is added to `known`."""
+        """Batches of the copies that the store lacks; results in the store are added to `known`."""
         captioner = self._workers.engine.captioner
         seen: set[Copy] = set()
         for first in range(0, len(requests), BATCH):
@@ -143,7 +143,7 @@ class TrajectoryCache:
 def score_copies(
     engine: Engine, batch: Sequence[_Asked], opened: Opened, exploring: Exploring
 ) -> _Made:
-    """Compute what is missing of these copies. They need the expectations of the same captioner as
+    """Compute the missing results of these copies. They need expectations by the same captioner as
     the dataset's own captions. Raises ImageError."""
     for name, image in opened.items():
         if isinstance(image, str):

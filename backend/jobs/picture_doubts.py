@@ -1,8 +1,8 @@
-"""Evidence of the picture against single phrases, and the rule that makes them doubtful.
+"""Evidence from the picture against single phrases, and the rule by which they are doubtful.
 
 The rule is fitted once for each model and dataset, to captions that people wrote, and kept with the
-scoring run: an interrupted `boost` goes on with the same one. A new detector has other suspect
-scores, so a rule is fitted anew.
+scoring run: an interrupted `boost` continues with the same one. A new detector has other suspect
+scores, so the rule is fitted again.
 """
 
 import random
@@ -116,7 +116,7 @@ class PictureDoubts:
         return self.rule
 
     def _unsuspected(self) -> list[QueueRow]:
-        """Captions that neither curators nor the detector consider wrong, always the same."""
+        """Captions that neither curators nor the detector consider wrong, always the same ones."""
         likely_right = (Range("p_error", maximum=WRONG_FROM),)
         filter = QueueFilter(self._dataset_id, ranges=likely_right, order="random")
         with self._store.reading() as session:
@@ -127,7 +127,8 @@ class PictureDoubts:
     def _transplants(
         self, rows: Sequence[QueueRow], captions_of: Callable[[QueueRow], Sequence[str]]
     ) -> list[tuple[Added | None, Added | None]]:
-        """For each caption an addition of its picture and one of another, read to their ends."""
+        """For each caption an addition from its own picture and one from another, None where there
+        is none that the scorer reads to its end."""
         rng = random.Random(0)
         words_read = self._engine.scorer.reader.words_read
 

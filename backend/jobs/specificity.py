@@ -179,7 +179,7 @@ class Judge:
         return index
 
     def measured(self, batch: Sequence[Caption], run_id: int) -> list[RetrievalRow]:
-        """The rows, in the name of a run, of those pairs whose picture has a vector."""
+        """The rows, under this run, of those pairs whose picture has a vector."""
         has_vector = self._vectors.has([caption.pair_id for caption in batch])
         batch = [caption for caption, kept in zip(batch, has_vector, strict=True) if kept]
         if not batch:

@@ -136,7 +136,7 @@ def _pools_for(
     if engine.scorer.info.limits:
         notes.append(engine.scorer.info.limits)
     if pools.closed:
-        notes.append("this model knows all nonces as one unknown word")
+        notes.append("this model maps all nonces to one unknown token")
     return pools.without(used), other_languages, tuple(notes)
 
 

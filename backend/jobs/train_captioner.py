@@ -1,4 +1,4 @@
-"""Train a captioner on a dataset as cleaned, and see what cleaning was worth.
+"""Train a captioner on a dataset as cleaned, and measure the effect of cleaning.
 
     cleaned    what an export would write: pairs that stay, with corrected and enriched captions
     raw        all pairs with their original captions, for comparison, with the same recipe
@@ -55,9 +55,9 @@ from db.queries import pairs as pair_queries
 Floats = NDArray[np.float32]
 Policy = ClipCapPolicy | BlipPolicy
 
-#: Pairs to learn from, at least.
+#: Minimum number of training pairs.
 FEWEST = 200
-#: Pictures with several captions that CIDEr-D needs, at least: a batch.
+#: Minimum number of pictures with several captions for CIDEr-D: a batch.
 FEWEST_WITH_REFERENCES = 100
 SIZES = (3, 5, 7)
 _TOGETHER = 64
@@ -72,7 +72,7 @@ class CaptionerRecipe:
     """A training recipe.
 
     `clip`, `language_model`: of a new ClipCap; `captioner`: a BLIP captioner or a ClipCap to
-    continue from instead. `clip` also rewards self-retrieval. `lora_rank`: of self-retrieval, 0
+    continue from instead. `clip` also rewards self-retrieval. `lora_rank`: of self-retrieval; 0
     trains all weights. `retrieval_steps`: None: 20 epochs; `retrieval_rate`: None: the published
     one. `anyway`: accept a judge that also rewards. `side`: what self-retrieval trains.
     """
@@ -116,7 +116,7 @@ def train_captioner(
 ) -> CaptionerReport:
     """Train, write the captioner to `out`/model and the report to `out`/report.md and report.json.
 
-    `engine`: its scorer is the judge. Raises SettingsError for options that do not go together,
+    `engine`: its scorer is the judge. Raises SettingsError for incompatible options,
     TrainingError for too little data, ModelUnavailable or ModelMismatch for unsuitable models.
     """
     _check(recipe)
@@ -253,7 +253,7 @@ def _check_amount(recipe: CaptionerRecipe, cleaned: Sequence[tuple[str, str]]) -
 
 
 def _new_policy(recipe: CaptionerRecipe, seed: int, engine: Engine) -> Policy:
-    """The captioner before training, all of its language side to be trained."""
+    """The captioner before training, with all of its language side trainable."""
     device = engine.scorer.info.device
     if recipe.captioner is None:
         made = make_clipcap(str(recipe.clip), str(recipe.language_model), seed=seed)
@@ -345,7 +345,7 @@ class _Training:
         opened = self._open
         if isinstance(policy, BlipPolicy) or policy.sees_pixels:
             return lambda rows: policy.images_of([opened(row) for row in rows])
-        # The image tower of a captioner to continue from may have been trained.
+        # The image tower of the captioner that training continues from may have been trained.
         start = self.recipe.captioner
         tower = [policy.captioner.clip, revision_of(start) if start else ""]
         path = self.work / f"vectors-{self._digest([self.pictures.names, tower])}.npy"
@@ -439,7 +439,7 @@ class _Training:
         return receiver, np.stack(means)
 
     def _identity(self, learnt: Sequence[tuple[int, str]], settings: dict[str, Any]) -> str:
-        """Of a training: its data, its start and its recipe."""
+        """Identifies a training run by its data, its start and its recipe."""
         recipe = self.recipe
         names = [name for name in (recipe.clip, recipe.language_model, recipe.captioner) if name]
         start = [(name, revision_of(name)) for name in names]
@@ -505,7 +505,7 @@ def _figures(
     texts = unit(judge.text_embeddings(captions))
     bags = {}
     for size in SIZES:
-        # Neighbours by picture alone, so that both captioners are asked the same.
+        # Neighbours by picture alone, so that both captioners get the same task.
         mined = [bag.members for bag in curated_bags(candidate_bags(pictures, pictures, size))]
         if mined:
             bags[size] = recall_at_1(mined, pictures, texts, owners).share
@@ -529,7 +529,7 @@ def _figures(
 
 
 def markdown(report: CaptionerReport) -> str:
-    """The report as a table, with what it rests on."""
+    """The report as a table, with the basis of its figures."""
     sizes = sorted({size for row in report.figures for size in row.bags})
     lines = [
         "| trained on | pairs | R@1 among 100 | " + "".join(f"#{size} | " for size in sizes)
