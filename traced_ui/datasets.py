@@ -166,7 +166,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
 
     def offered(dataset_id: int | None, chosen: str | None = None) -> Any:
-        """`chosen`: what is chosen on the page, and stays."""
+        """`chosen`: the choice on the page, which is kept."""
         last = workspace.jobs.last_scoring(dataset_id) if dataset_id is not None else None
         asks = last is not None and last.asks_for_model
         return models_offered(workspace, dataset_id, asks, chosen or "")
@@ -235,8 +235,8 @@ def _tick(name: str, info: str) -> gr.Checkbox:
 def models_offered(
     workspace: Workspace, dataset_id: int | None, asks: bool, chosen: str = ""
 ) -> gr.Dropdown:
-    """The models to score the dataset with. `asks`: its model does not know its pictures, so that
-    another one is chosen unless one is `chosen` already."""
+    """The models to score the dataset with. `asks`: its model does not know its pictures, so
+    another one is selected unless one is already `chosen`."""
     pairs = workspace.review.counts(dataset_id).total if dataset_id is not None else 0
     value = chosen
     if asks and not chosen:

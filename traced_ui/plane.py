@@ -129,7 +129,7 @@ class _Scale(NamedTuple):
 
 _SCALES = {
     "specificity": _Scale("share", lambda point: point.share, 0, 1),
-    # A z-score: beyond two standard deviations the colour says no more.
+    # A z-score: beyond two standard deviations the colour no longer changes.
     "support": _Scale("support", lambda point: point.support, -2, 2),
 }
 #: Bounds (from, to) of the whole plane: probability, ICC, share.
@@ -256,7 +256,7 @@ def _lines(
     **fields: str,
 ) -> _Lines:
     """Rows of the table, and (address, text) of the links below it. `shown`: how a threshold is
-    displayed; `fields`: of the queue besides `field`."""
+    displayed; `fields`: of the queue, in addition to `field`."""
     rows = [
         [
             percent(threshold.wanted),

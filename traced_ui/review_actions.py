@@ -129,8 +129,8 @@ class ReviewActions:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.sessions = PageSessions(workspace.settings.author)
-        #: Number the answers to all pages, so that a page recognises an older one that comes late;
-        #: those of a server that was restarted are higher.
+        #: Numbers the responses to all pages, so that a page recognises one that arrives late;
+        #: after a restart of the server they are higher.
         self.numbers = itertools.count(time.time_ns() // 1000)
 
     def open(self, dataset_id: int | None, request: gr.Request) -> Drawn:
@@ -147,7 +147,7 @@ class ReviewActions:
                 toast = self._follow(asked, session)
             try:
                 self._check_filter(session)
-            except Exception as problem:  # of the dataset that the page had before
+            except Exception as problem:  # the filter was made for the previous dataset
                 session.filter = dict(START)
                 toast += note(f"{explained(problem)} The filters were cleared.", "warning")
             wanted = "" if session.waiting else str(asked.get("pair", ""))
@@ -194,8 +194,8 @@ class ReviewActions:
         return ""
 
     def _names_another(self, asked: dict[str, str], dataset_id: int | None) -> bool:
-        """Whether an address is about another dataset, which the page will change to: what it says
-        is read then."""
+        """Whether a URL names another dataset, to which the page will change: the URL is evaluated
+        then."""
         named = id_in(asked.get("dataset", ""))
         if named is None or named == dataset_id:
             return False
@@ -311,7 +311,7 @@ class ReviewActions:
                 note=str(event.get("note") or ""),
             )  # fmt: skip
         except VerdictConflict as problem:
-            # A curator who is asked to look again must see the current state of the pair.
+            # A curator who is asked to check again must see the current state of the pair.
             return self._all(session, note(explained(problem), "warning"))
         # no name: the server was restarted
         saved = [{"verdict": _now(verdict), "name": session.name or f"pair {session.pair_id}"}]
@@ -492,7 +492,7 @@ class ReviewActions:
 
     @on("redraw")
     def _redraw(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """An older answer has overtaken a newer one (`late_answers.js`)."""
+        """Redraw: an older response has overtaken a newer one (`late_answers.js`)."""
         return self._same(session)
 
     @on("step", "step-forward", "step-back")
@@ -741,8 +741,8 @@ class ReviewActions:
         session.abstract = view.pair_id if view.looks_abstract else None
 
     def _same(self, session: PageSession) -> Drawn:
-        """The whole page again, with new numbers. What it said last, and what it says of an edit
-        that is being typed, stays."""
+        """The whole page again, with new numbers. Its last message, and its message about an edit
+        being typed, are kept."""
         drawn = self._all(session, "")
         return drawn._replace(toast=drawn.toast or _STAYS, check=_STAYS)
 
