@@ -156,7 +156,7 @@ def measure(
 
 
 def explorer_name(exploring: Exploring) -> str:
-    """The explorer's name with what it leaves out.
+    """The explorer's name with its approximations.
 
     >>> explorer_name(Exploring(lazy=2)), explorer_name(Exploring("gcd", whole=False))
     ('elimination, lazy 2', 'gcd, first step')
@@ -168,7 +168,7 @@ def explorer_name(exploring: Exploring) -> str:
 
 
 def name_of(device: str) -> str:
-    """The name of an accelerator, as its driver gives it; otherwise that of the device."""
+    """The name of an accelerator as reported by its driver; otherwise that of the device."""
     return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
 
 

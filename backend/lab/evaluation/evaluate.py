@@ -259,7 +259,7 @@ def _transfers(
 def _scored(
     plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
 ) -> tuple[LabelledPairs, list[Trajectory]]:
-    """The pairs with errors of this noise, and their trajectories with what the captioner says."""
+    """The pairs with errors of this noise, and their trajectories with captioner expectations."""
     pairs = labelled(plan, noise, seed)
     prepare(scorer, pairs, test_half(pairs, seed), fit=LEMON.get(name, "fix"))
     what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}

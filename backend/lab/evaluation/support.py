@@ -278,9 +278,9 @@ def markdown(evaluation: SupportEvaluation) -> str:
         f"{evaluation.drawn_f1:.3f} | 0.98 |",
         "",
         "| drawn world, fine-grained errors | seeds × pairs | changed phrases by −PAS, AUC | "
-        "within a caption | by what support is made of | mean image (control) | "
+        "within a caption | by the basis of support | mean image (control) | "
         "wrong captions by −support | by −weakest | by −s_0 | "
-        "cost beside trajectories |",
+        "cost relative to trajectories |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in dict.fromkeys(result.scorer for result in evaluation.results):
