@@ -89,15 +89,15 @@ def dry_run(
     for row, context in work.waiting(filter, None):
         if isinstance(context, str) or _looks_wrong(row):
             continue
-        asked = []
+        previewed = []
         captions = boosting.joinable(work.captions(row))
         if len(captions) > 1:
-            asked.append(boosting.blend_question(captions))
+            previewed.append(boosting.blend_question(captions))
         if booster.sees is not None and {"visual", "holistic"} & set(booster.kinds):
-            asked.append(boosting.visual_question(context.image))
+            previewed.append(boosting.visual_question(context.image))
         questions += [
             DryRunQuestion(row.pair_id, row.external_id, q.system, q.user, len(q.image or b""))
-            for q in asked
+            for q in previewed
         ]
         if len(questions) >= shown:
             break

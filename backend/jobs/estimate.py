@@ -347,12 +347,12 @@ def _measure(
         exploring,
     )
     after_trajectories = time.monotonic()
-    asked: list[tuple[Image.Image, str]] = [
+    requests: list[tuple[Image.Image, str]] = [
         (image, pair.caption)
         for pair in readable
         if isinstance(image := opened[pair.image_path], Image.Image)
     ]
-    expected = engine.expectations(asked)
+    expected = engine.expectations(requests)
     after_captioner = time.monotonic()
     captions = [pair.caption for pair in readable]
     engine.concreteness(captions)
@@ -425,7 +425,11 @@ def _training_seconds(sample: _Sample, size: int, detector: str, whole: bool) ->
     trajectories = [sample.trajectories[place] for place in places]
     began = time.monotonic()
     _trained(
-        detector, whole, pairs, trajectories, lambda asked: [trajectories[at] for at, _ in asked]
+        detector,
+        whole,
+        pairs,
+        trajectories,
+        lambda requests: [trajectories[at] for at, _ in requests],
     )
     return time.monotonic() - began
 

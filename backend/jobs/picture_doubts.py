@@ -100,12 +100,12 @@ class PictureDoubts:
                 if row.pair_id in contexts
             ]
             for side, evidence in enumerate((true, false)):
-                asked = [
+                requests = [
                     (context, addition.text, addition.phrases)
                     for context, pair in batch
                     if (addition := pair[side]) is not None
                 ]
-                evidence += [doubt for doubts in self.evidence(asked) for doubt in doubts]
+                evidence += [doubt for doubts in self.evidence(requests) for doubt in doubts]
             progress(min(first + _AT_ONCE, len(rows)), len(rows), "Calibrating the guard")
         rule = fitted(true, false)
         if isinstance(rule, Weighed):
@@ -143,17 +143,17 @@ class PictureDoubts:
             made.append((read(same), read(foreign)))
         return made
 
-    def evidence(self, asked: Sequence[Asked]) -> list[list[Doubt]]:
+    def evidence(self, requests: Sequence[Asked]) -> list[list[Doubt]]:
         """The evidence against each phrase: its attribution in logits, the suspect scores of its
         words, and the drop in the probability of error when it is removed."""
-        asked_phrases = [phrases for _, _, phrases in asked]
+        asked_phrases = [phrases for _, _, phrases in requests]
         if not any(asked_phrases):
-            return [[] for _ in asked]
+            return [[] for _ in requests]
         corrector, engine = self._corrector, self._engine
-        supports = self._supports(asked)
+        supports = self._supports(requests)
         variants = [
             (context, variant)
-            for context, text, phrases in asked
+            for context, text, phrases in requests
             for variant in (text, *(without(text, p.start, p.end) for p in phrases))
         ]
         trajectories = engine.trajectories(
@@ -194,9 +194,9 @@ class PictureDoubts:
         memory.give_back()
         return evidence
 
-    def _supports(self, asked: Sequence[Asked]) -> list[dict[tuple[int, int], float | None]]:
+    def _supports(self, requests: Sequence[Asked]) -> list[dict[tuple[int, int], float | None]]:
         """The attribution of each caption's phrases in logits, by their characters."""
-        pairs = [(context.state, Caption.parse(text)) for context, text, _ in asked]
+        pairs = [(context.state, Caption.parse(text)) for context, text, _ in requests]
         with self._engine.lock:
             scored = dict(attribute_phrases(self._engine.scorer, pairs, self._nonces))
         return [
@@ -205,5 +205,5 @@ class PictureDoubts:
                     None if score.pas is None else self._scale * score.pas
                 for score in scored[place]
             }
-            for place in range(len(asked))
+            for place in range(len(requests))
         ]  # fmt: skip

@@ -228,12 +228,12 @@ class Judge:
             return
         cosines, rows = self._index.search(images, count)
         for place, caption in enumerate(batch):
-            near, alike, asked = rows[place], cosines[place], count
+            near, alike, limit = rows[place], cosines[place], count
             while True:
                 other = (alike < NEAR_DUPLICATE) & (self._pool.names[near] != caption.image_path)
-                if other.sum() >= NEIGHBOURS or asked == size:
+                if other.sum() >= NEIGHBOURS or limit == size:
                     break
-                asked = min(size, asked * 8)  # many near duplicates: look further
-                similarities, further = self._index.search(images[place : place + 1], asked)
+                limit = min(size, limit * 8)  # many near duplicates: look further
+                similarities, further = self._index.search(images[place : place + 1], limit)
                 near, alike = further[0], similarities[0]
             yield near[other][:NEIGHBOURS], alike[other][:NEIGHBOURS]

@@ -298,15 +298,15 @@ class _Training:
     ) -> tuple[Policy, int]:
         """Train and save to `target`; the trained policy and the number of pairs."""
         row_of = {name: row for row, name in enumerate(self.pictures.names)}
-        learnt = [(row_of[name], caption) for name, caption in pairs
+        examples = [(row_of[name], caption) for name, caption in pairs
                   if name in row_of and name not in self.held]  # fmt: skip
-        if len(learnt) < FEWEST:
+        if len(examples) < FEWEST:
             raise TrainingError(
-                f"{len(learnt)} pairs are left for training ({self.name} dataset, without "
+                f"{len(examples)} pairs are left for training ({self.name} dataset, without "
                 f"held-out and unreadable pictures); a captioner needs at least {FEWEST}."
             )
         recipe, device = self.recipe, self.engine.scorer.info.device
-        steps = max(1, round(recipe.epochs * len(learnt) / recipe.batch))
+        steps = max(1, round(recipe.epochs * len(examples) / recipe.batch))
         likelihood = LikelihoodRecipe(
             steps, recipe.batch, recipe.learning_rate, warm_up=steps // 30, seed=recipe.seed
         )
@@ -316,18 +316,18 @@ class _Training:
                 figures.step, steps, f"Learning {self.name} captions, loss {figures.loss:.2f}"
             )
 
-        identity = self._identity(learnt, asdict(likelihood))
+        identity = self._identity(examples, asdict(likelihood))
         images_of = self._images(policy)
-        training = Likelihood(policy, images_of, learnt, likelihood)
+        training = Likelihood(policy, images_of, examples, likelihood)
         checkpointing.run(training, self.work / f"{self.name}.pt", identity, each)
         learnt_in = self.work / f"{self.name}-likelihood" if recipe.self_retrieval else target
         policy.save(learnt_in)
         if recipe.self_retrieval:
             rank = recipe.lora_rank or None
             policy = _policy_of(learnt_in, device, rank, recipe.seed, recipe.side)
-            self._retrieve(policy, self._images(policy), learnt, identity)
+            self._retrieve(policy, self._images(policy), examples, identity)
             policy.save(target)
-        return policy, len(learnt)
+        return policy, len(examples)
 
     def captions(self, policy: Policy, rows: Sequence[int]) -> list[str]:
         """Greedy captions of pictures."""
@@ -355,9 +355,9 @@ class _Training:
                 rows = range(first, min(first + _TOGETHER, len(self.pictures.names)))
                 parts.append(policy.images_of([opened(row) for row in rows]).numpy())
                 self.progress(rows[-1] + 1, len(self.pictures.names), "Pictures as CLIP sees them")
-            beside = path.with_suffix(".part.npy")
-            np.save(beside, np.concatenate(parts))
-            beside.replace(path)
+            temporary = path.with_suffix(".part.npy")
+            np.save(temporary, np.concatenate(parts))
+            temporary.replace(path)
         vectors = torch.from_numpy(np.load(path))
         return lambda rows: vectors[list(rows)]
 
@@ -371,13 +371,13 @@ class _Training:
         self,
         policy: Policy,
         images_of: Callable[[Sequence[int]], Images],
-        learnt: Sequence[tuple[int, str]],
+        examples: Sequence[tuple[int, str]],
         identity: str,
     ) -> None:
         """Self-retrieval, on pictures with the references that the recipe needs."""
         recipe = self.recipe
         by_row: dict[int, list[str]] = {}
-        for row, caption in learnt:
+        for row, caption in examples:
             by_row.setdefault(row, []).append(caption)
         kept = [row for row, captions in by_row.items() if len(captions) > bool(recipe.cider)]
         if len(kept) < len(by_row):
@@ -438,12 +438,12 @@ class _Training:
         )
         return receiver, np.stack(means)
 
-    def _identity(self, learnt: Sequence[tuple[int, str]], settings: dict[str, Any]) -> str:
+    def _identity(self, examples: Sequence[tuple[int, str]], settings: dict[str, Any]) -> str:
         """Identifies a training run by its data, its start and its recipe."""
         recipe = self.recipe
         names = [name for name in (recipe.clip, recipe.language_model, recipe.captioner) if name]
         start = [(name, revision_of(name)) for name in names]
-        pairs = [(self.pictures.names[row], caption) for row, caption in learnt]
+        pairs = [(self.pictures.names[row], caption) for row, caption in examples]
         return self._digest([start, pairs, settings])
 
     @staticmethod

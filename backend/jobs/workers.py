@@ -213,7 +213,7 @@ class Workers:
 
 
 def _opened(root: Path, batch: Sequence[HasImage]) -> Opened:
-    return open_pictures(root, [asked.image_path for asked in batch])
+    return open_pictures(root, [question.image_path for question in batch])
 
 
 # ---------------------------------------------------------------------- in the other processes

@@ -148,9 +148,11 @@ def write_pairs(trial: Trial, style: str) -> Path:
                 COLUMN: record,
             }
         )
-    beside = table.with_suffix(".part")
-    beside.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    beside.replace(table)
+    temporary = table.with_suffix(".part")
+    temporary.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8"
+    )
+    temporary.replace(table)
     return table
 
 

@@ -291,7 +291,7 @@ def _counted(
     drawn: _Drawn,
     considered: dict[int, list[Considered]],
     outcomes: Counter[str],
-    asked: Sequence[dict[str, Any]],
+    bodies: Sequence[dict[str, Any]],
 ) -> BoostingFigures:
     true = [facts(scene) for scene in drawn.scenes]
     captions: dict[str, list[str]] = {"original": [texts[0] for texts in drawn.captions]}
@@ -331,7 +331,7 @@ def _counted(
              if proposal.boost.kind == "holistic"], true),
         "holistic": _claimed(kept["holistic"], true),
     }  # fmt: skip
-    keys = [json.dumps(question, sort_keys=True) for question in asked]
+    keys = [json.dumps(question, sort_keys=True) for question in bodies]
     return BoostingFigures(
         seed=drawn.seed,
         pictures=len(drawn.scenes),

@@ -131,14 +131,14 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
 
     for kind in (ORDINARY, RICH):
         start, tuned = recipe_of(kind, False), recipe_of(kind, True)
-        learnt = [row for row in figures if row.recipe == start]
+        trained = [row for row in figures if row.recipe == start]
         for what, least, shares in (
-            ("readable", 0.95, [row.readable for row in learnt]),
-            ("all claims true", 0.35, [row.all_true for row in learnt]),
+            ("readable", 0.95, [row.readable for row in trained]),
+            ("all claims true", 0.35, [row.all_true for row in trained]),
         ):
             reached = min(shares, default=0) >= least
             add(f"{start}: {what}", f">= {least:.0%}", shares, reached, ".1%")
-        longer = [row.words / row.reference_words - 1 for row in learnt]
+        longer = [row.words / row.reference_words - 1 for row in trained]
         near = all(abs(value) <= 0.2 for value in longer)
         add(f"{start}: length against the references", "within 20 %", longer, near, "+.1%")
         both = pairs(tuned, start)

@@ -97,9 +97,9 @@ def vectors(of: Sequence[Scene], clip: Path, cache: Path) -> Floats:
         parts.append(scorer.image_embeddings(scorer.encode_images(pictures)))
     made = unit(np.concatenate([part for part in parts if part is not None]))
     cache.parent.mkdir(parents=True, exist_ok=True)
-    beside = cache.with_suffix(".part.npz")
-    np.savez(beside, vectors=made)
-    beside.replace(cache)
+    temporary = cache.with_suffix(".part.npz")
+    np.savez(temporary, vectors=made)
+    temporary.replace(cache)
     return made
 
 
