@@ -5,7 +5,7 @@
 # make quick  tests that need no browser, no PostgreSQL and no models
 # make coverage  which lines the quick tests reach; TESTS="tests/db tests/jobs" for others
 # make bench  measure speed
-# make demo   draw and score the demo dataset anew;  make models  train the embedded models anew
+# make demo   redraw and rescore the demo dataset;  make models  retrain the embedded models
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -52,7 +52,7 @@ types: install-dev
 install: $(VENV)/installed
 install-dev: $(VENV)/installed-dev
 
-# A stamp a requirements file: pip runs again only when the file has changed.
+# One stamp per set of requirements: pip runs again only when a file has changed.
 $(VENV)/installed: requirements.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
@@ -63,12 +63,12 @@ $(VENV)/installed-dev: requirements.txt requirements-ray.txt requirements-traini
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.txt
 	touch $(VENV)/installed $@
 
-# Chromium for the browser tests, PostgreSQL for the store's tests. Only what is missing is
-# installed, by apt where there is one; elsewhere the message says what to install.
+# Chromium for the browser tests, PostgreSQL for the store's tests. Missing packages are installed
+# with apt if it is available; otherwise a message lists them.
 system-packages:
 	@tests/system_packages.sh
 
-# LAVIS in an environment of its own, for --model lavis:NAME. It needs Python 3.11.
+# LAVIS in a separate environment, for --model lavis:NAME. It needs Python 3.11.
 LAVIS_PYTHON ?= python3.11
 LAVIS := .venv-lavis
 lavis: $(LAVIS)/installed

@@ -72,8 +72,8 @@ def main(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No messages and no progress: results and errors "
-                           "alone. Comes before the command.")
+        bool, typer.Option("--quiet", "-q", help="Print only results and errors, no messages or "
+                           "progress. Must precede the command.")
     ] = False,
 ) -> None:  # fmt: skip
     if version:
@@ -86,8 +86,8 @@ def main(
 
 @contextlib.contextmanager
 def _leaving_at_once() -> Iterator[None]:
-    """After Ctrl-C, exit without waiting for threads: a normal exit would abort if that of a job is
-    inside a library."""
+    """After Ctrl-C, exit without waiting for threads: a normal exit would abort if the thread of a
+    job is inside a library."""
     try:
         yield
     except KeyboardInterrupt:
@@ -170,7 +170,7 @@ def serve(
         listening = listen(settings.host, settings.port)
         if data is None:
             scored_demo.unpack(settings)
-        # Models given here apply to datasets that have none yet: the others keep theirs.
+        # Models given here apply only to datasets without a model of their own.
         workspace = open_workspace(settings.for_datasets_without_models())
         login = not no_login and workspace.accounts.has_accounts()
         if settings.host not in ("127.0.0.1", "localhost", "::1") and not login and not no_login:

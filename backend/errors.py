@@ -10,7 +10,7 @@
     ├── ModelUnavailable         a model cannot be loaded: name, directory or file is wrong
     │   └── ModelMissing         it is on the hub, but has not been downloaded to this machine
     ├── ModelMismatch            it loads, but is not the kind of model that is needed
-    ├── UnknownPictures          a model's scores of these pictures would mean nothing
+    ├── UnknownPictures          a model's scores of these pictures would be meaningless
     ├── Unreadable               a model's answer is not in the requested form
     ├── BudgetSpent              the budget allows no further question to a model
     ├── TrainingError            a model cannot be trained on the available data

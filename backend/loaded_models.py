@@ -97,22 +97,22 @@ class Engine:
     shelf: ModelShelf | None = None
     _captioner_problem: str = ""
     _parameters: int | None = None
-    _beside: dict[Settings, "Engine"] = field(default_factory=dict)
+    _siblings: dict[Settings, "Engine"] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         memory.keep_little()
-        self._beside[self.settings] = self
+        self._siblings[self.settings] = self
 
     def beside(self, settings: Settings) -> "Engine":
         """The engine with these settings that shares lock, shelf and spending with this one; the
         same one for the same settings."""
         with self.lock:
-            if settings not in self._beside:
-                self._beside[settings] = Engine(
+            if settings not in self._siblings:
+                self._siblings[settings] = Engine(
                     settings, self.lock, self.text_lock, self.spending, self._shelf,
-                    _beside=self._beside,
+                    _siblings=self._siblings,
                 )  # fmt: skip
-            return self._beside[settings]
+            return self._siblings[settings]
 
     @property
     def _shelf(self) -> ModelShelf:

@@ -7,10 +7,10 @@ Progress = Callable[[int, int, str], None]
 
 
 class StageMessage(str):
-    """The message of one stage of a job that also knows how long the whole job will still take.
+    """The message of one stage of a job, with the remaining time of the whole job.
 
-    `seconds_left`: of this stage and all later ones, None if unknown; `is_least`: it may be more,
-    because the cost of some stage is unknown.
+    `seconds_left`: of this stage and all later ones, None if unknown; `is_least`: this is a lower
+    bound, because the cost of some stage is unknown.
     """
 
     __slots__ = ("is_least", "seconds_left")

@@ -233,7 +233,7 @@ def load_settings(
     if settings.quantise not in (None, "4bit", "8bit"):
         raise SettingsError(f"quantise must be '4bit' or '8bit', not '{settings.quantise}'.")
     if settings.corrector_url and not settings.corrector:
-        raise SettingsError("Name the server's model as well: --vlm NAME beside --vlm-url.")
+        raise SettingsError("Name the server's model as well: --vlm NAME with --vlm-url.")
     if settings.lemon not in ("fix", "opt", "auc"):
         raise SettingsError(f"lemon must be 'fix', 'opt' or 'auc', not '{settings.lemon}'.")
     if is_reserved(settings.author):

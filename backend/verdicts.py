@@ -54,8 +54,8 @@ TEXTS: dict[Decision, VerdictText] = {
 
 
 def about_caption(judgement: str | None) -> str:
-    """The meaning of a judgement for the original caption, however it is corrected or enriched. A
-    dropped duplicate of a picture says nothing.
+    """What a judgement implies about the original caption, however it is corrected or enriched.
+    Dropping a duplicate picture implies nothing.
 
     >>> about_caption("drop"), about_caption("correction"), about_caption(ENRICHED)
     ('wrong', 'wrong', 'correct')

@@ -126,7 +126,7 @@ class Workspace:
 
     def delete_dataset(self, dataset_id: int, keep: Path | None = None) -> Deletion:
         """See `backend.jobs.manage_datasets.delete_dataset`; verdicts are kept in the folder
-        `keep`, by default beside the store."""
+        `keep`, by default next to the store."""
         folder = keep or self.settings.data_directory / "deleted"
         return manage_datasets.delete_dataset(self.store, dataset_id, folder.expanduser())
 
@@ -171,8 +171,8 @@ class Workspace:
         """Make a dataset ready to be opened: import it now if needed, score it in the background;
         returns its id.
 
-        The first page waits neither for the scores nor for a model: the job asks whether it knows
-        the pictures, and the review page shows its refusal.
+        The first page waits neither for the scores nor for a model: the job checks whether the
+        model knows the pictures, and the review page shows its refusal.
         """
         dataset_id = self.find_or_import(name_or_path)
         summary = self.summary(dataset_id)

@@ -9,7 +9,7 @@ review_page   … and its HTML
 playground, datasets, retrain, export, progress, plane, team     the other pages
 jobs          running jobs and their progress
 keyboard      all key bindings;  script.js: sends keys and clicks to the server;
-              late_answers.js: what is drawn last is the newest;
+              late_answers.js: the newest response is drawn last;
               half_done.js: keeps unsaved input across redraws;
               addresses.js: URLs and history of pages and pairs
 templates     templates/ contains all HTML, with autoescaping

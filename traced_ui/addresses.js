@@ -1,20 +1,20 @@
-// Pages, queues and pairs are addresses: sent to a colleague one opens just that, Back leads to what
-// was there before, and a reload stays. Goes on where half_done.js ends (`review.SCRIPTS`).
+// Pages, queues and pairs have URLs: a shared link opens the same state, Back returns to the previous
+// one, and a reload keeps it. Continues half_done.js (`review.SCRIPTS`).
 {
-  const SETTLED = 120;  // ms; what is passed through quicker is no place to come back to
-  const TAB = "button[role=tab], .overflow-dropdown button";  // a narrow screen has some in a menu
+  const SETTLED = 120;  // ms; anything shown for less time gets no history entry
+  const TAB = "button[role=tab], .overflow-dropdown button";  // narrow screens show some tabs in a menu
   const tabs = () => [...document.querySelectorAll(TAB)];
   const named = (tab) => tab.textContent.trim().toLowerCase();
   const isShown = (tab) => tab.ariaSelected === "true" || tab.classList.contains("selected");
   const pageShown = () => named(tabs().find(isShown) ?? document.body);
   const asked = () => new URL(location.href).searchParams;
 
-  let arriving = asked().get("tab");  // the page that the address names (`page` is Gradio's), until it is shown
+  let arriving = asked().get("tab");  // the page named in the URL (`page` is Gradio's), until it is shown
   let settling = null;
-  // The pair that Back or Forward has asked for. Until it is on the stage, the address is ahead of
-  // the page; a redraw of another part would otherwise count as a step away from it.
+  // The pair that Back or Forward leads to. Until it is on the stage, the URL is ahead of the page;
+  // otherwise a redraw of another part would count as navigation away from it.
   let returning = null;
-  const RETURN = 5_000;  // ms; the pair may be gone, then the page shows another
+  const RETURN = 5_000;  // ms; the pair may no longer exist, and the page shows another one
 
   function showPage(name, shown, tries = 60) {
     const tab = tabs().find((one) => named(one) === name);
@@ -38,7 +38,7 @@
     if (pageShown() !== "review") now.set("tab", pageShown());
     address.search = now.toString();
     if (address.href === location.href) return;
-    // The first address names what a bare one has led to; it is no place of its own.
+    // The first full URL replaces the bare one that led to it, without a history entry of its own.
     history[before.has("dataset") ? "pushState" : "replaceState"](null, "", address);
   }
 
@@ -47,7 +47,7 @@
     if (queue && to.has("dataset") && to.get("dataset") !== queue.dataset.dataset) { location.reload(); return; }
     clearTimeout(settling);
     arriving = to.get("tab") ?? "review";
-    showPage(arriving, () => {});  // what is on the stage is not there yet: its redraw tells
+    showPage(arriving, () => {});  // the stage is not up to date yet: its redraw sets the URL
     returning = to.get("pair");
     setTimeout((pair) => { if (returning === pair) returning = null; }, RETURN, returning);
     send({ action: "visit", address: Object.fromEntries(to) });

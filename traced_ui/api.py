@@ -218,8 +218,8 @@ class Actions:
                 caption), abstract or unsure.
             corrected_caption: The new caption of a correction.
             suggestion_id: Alternatively, the id of one of the pair's suggestions or enrichments.
-                With an enrichment, *correction* means that the caption was right and says more
-                now; the answer has `enriches`: true.
+                With an enrichment, *correction* means that the caption was right and now says
+                more; the answer has `enriches`: true.
             note: The reason, or what remains to be done; stored with the verdict, searchable and
                 exported.
 

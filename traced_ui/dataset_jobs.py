@@ -73,7 +73,7 @@ class DatasetJobs:
         return self._begin("estimate", dataset_id, **arguments)
 
     def models(self, dataset_id: int | None, chosen: str | None = None) -> gr.Dropdown:
-        """The models to score with. `chosen`: what is chosen on the page, and stays."""
+        """The models to score with. `chosen`: the choice on the page, which is kept."""
         jobs = self.workspace.jobs
         last = jobs.last_scoring(dataset_id) if dataset_id is not None else None
         asks = last is not None and last.asks_for_model
@@ -113,8 +113,8 @@ def choices(workspace: Workspace) -> list[tuple[str, int]]:
 def models_offered(
     workspace: Workspace, dataset_id: int | None, asks: bool, chosen: str = ""
 ) -> gr.Dropdown:
-    """The models to score the dataset with. `asks`: its model does not know its pictures, so that
-    another one is chosen unless one is `chosen` already."""
+    """The models to score the dataset with. `asks`: its model does not know its pictures, so
+    another one is selected unless one is already `chosen`."""
     pairs = workspace.review.counts(dataset_id).total if dataset_id is not None else 0
     value = chosen
     if asks and not chosen:

@@ -19,7 +19,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any, overview: gr
     dropdown at the top; `overview`: the table of all datasets, see `datasets.overview_html`."""
     with gr.Accordion("Guidelines for curators", open=False, elem_id="guidelines"):
         text = gr.Textbox(
-            label="In Markdown; shown beside each pair on the Review page (key I)",
+            label="In Markdown; shown next to each pair on the Review page (key I)",
             lines=8, max_lines=24, elem_id="guidelines-text",
         )  # fmt: skip
         keep = gr.Button("Save the guidelines", elem_id="guidelines-save")

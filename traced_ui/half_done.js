@@ -1,17 +1,16 @@
-// What a curator has half done outlives a redraw: a correction or a note that is being written, a field
-// of the filters that is being filled in, the folded filters. A redraw comes with every step, and
-// with every batch of a job that nobody at the keyboard thinks of; it must not take words away, nor
-// the focus, for then the next letters would be keys. And the other way round: Gradio changes the
-// page in place, node by node, so that a box would keep what was typed into it for another pair.
-// Goes on where script.js ends (`review.SCRIPTS`); in a block, for its names are its own.
+// Keeps unfinished input over a redraw: a correction or a note being written, a filter field being
+// filled in, the folded filters. A redraw follows every step, and every batch of a background job; it
+// must not lose text, nor the focus, because the next letters would then act as shortcuts. Conversely,
+// Gradio updates the page in place, node by node, so a box would keep the text typed for another pair.
+// Continues script.js (`review.SCRIPTS`); in a block, to keep its names local.
 {
   const DRAFT = "#traced-stage :is(details.correction, details.note) textarea";
   const FIELD = "#traced-queue [data-filter]";
 
   const drafts = new Map();  // by box and pair: {text, before: as the server drew it, open, caret}
-  let typed = null;  // the field whose text is not sent yet: {name, value}
-  const chosen = new Map();  // values by field that are sent, and not answered yet
-  let focus = null;  // "correction:PAIR", "note:PAIR" or "field:NAME" while one has it
+  let typed = null;  // the field whose text has not been sent yet: {name, value}
+  const chosen = new Map();  // values that have been sent but not answered yet, by field
+  let focus = null;  // "correction:PAIR", "note:PAIR" or "field:NAME" while one is focused
   let moreOpen = false;
 
   const asDrawn = (field) => field.options
@@ -38,7 +37,7 @@
     const area = document.activeElement;
     if (area.matches(DRAFT)) keepDraft(area);
   });
-  // By the click, because a redraw may come before the toggle is announced.
+  // On click, because a redraw may come before the toggle event.
   document.addEventListener("click", ({ target }) => {
     const more = target.closest?.("#traced-queue details.more > summary")?.parentElement;
     if (more) moreOpen = !more.open;
@@ -48,18 +47,18 @@
     if (area) keepDraft(area);
   }, true);
 
-  // A field that is sent is left to the page's keys, unless the focus goes on to another one.
+  // After a field is sent, keys act on the page again, unless the focus moves to another field.
   document.addEventListener("change", ({ target }) => {
     if (target.matches?.(FIELD)) { typed = null; focus = null; chosen.set(target.dataset.filter, target.value); }
   });
   document.addEventListener("traced-answered", () => { if (!outstanding) chosen.clear(); });
   document.addEventListener("focusin", ({ target }) => { focus = focused(target); });
   document.addEventListener("focusout", ({ target }) => {
-    // Left, or only taken away by a redraw?
+    // Did the user leave the field, or did a redraw remove it?
     setTimeout(() => { if (target.isConnected && document.activeElement === document.body) focus = null; });
     if (target.isConnected) sendTyped(target);
   });
-  // Escape leaves a field as the queue has it. The browser would empty a search, and send that.
+  // Escape resets a field to the queue's value. The browser would clear a search field and send that.
   document.addEventListener("keydown", (event) => {
     if (event.key !== "Escape" || !event.target.matches?.(FIELD)) return;
     event.preventDefault();
@@ -68,7 +67,7 @@
     event.target.value = asDrawn(event.target);
   }, true);
 
-  // The browser tells no change of a text that a script has put back.
+  // The browser fires no change event for text that a script has restored.
   function sendTyped(target) {
     if (typed && target.matches?.(FIELD) && target.dataset.filter === typed.name) {
       target.dispatchEvent(new Event("change", { bubbles: true }));
@@ -82,22 +81,22 @@
   onRedraw(STAGE, (drawn) => {
     const { pair, version } = drawn.dataset, sent = correctionSent;
     const area = drawn.querySelector("details.correction textarea");
-    // Written down: another pair is here, or this one with the text. A colleague's verdict that came
-    // first changes the version too, and then the text is still wanted.
+    // Saved: the page shows another pair, or this one with the text. A colleague's earlier verdict
+    // changes the version as well, but then the text is still needed.
     const saved = sent && (sent.pair !== pair || (sent.version !== version && area?.defaultValue === drafts.get(`correction:${pair}`)?.text));
     if (saved) { drafts.delete(`correction:${sent.pair}`); correctionSent = null; }
     for (const [other, draft] of drafts) if (!other.endsWith(`:${pair}`) && draft.text === draft.before) drafts.delete(other);
     drawn.querySelectorAll(DRAFT).forEach((box) => restore(box, pair));
   });
 
-  // A correction that was saved behind (read_ahead.js); until then its pair, opened again, shows it.
+  // Called when a correction was saved in the background (read_ahead.js); until then its pair shows it.
   dropDraft = (pair) => drafts.delete(`correction:${pair}`);
 
   function restore(area, pair) {
     const key = keyOf(area, pair), draft = drafts.get(key);
     const text = draft && draft.text !== draft.before ? draft.text : area.defaultValue;
     if (area.value !== text) area.value = text;
-    // A note that has been saved is shown above its box.
+    // A saved note is shown above its box.
     if (key.startsWith("note:") && draft?.text === area.defaultValue) drafts.delete(key);
     area.closest("details").open = Boolean(drafts.get(key)?.open);
     if (draft?.open && focus === key && document.activeElement !== area) {

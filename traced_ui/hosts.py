@@ -157,7 +157,7 @@ def _is_own(origin: str, host: str, origins: _Origins) -> bool:
         parts = urlsplit(origin)
         usual = _PORTS.get(parts.scheme)
         port = parts.port or usual
-        asked = urlsplit(f"//{host}").port or usual
+        requested_port = urlsplit(f"//{host}").port or usual
     except ValueError:
         return False
     if parts.scheme not in ("http", "https") or parts.path or parts.query:
@@ -166,4 +166,4 @@ def _is_own(origin: str, host: str, origins: _Origins) -> bool:
     if name is None:
         return False
     is_named = (name, port) in origins or (port == usual and (name, None) in origins)
-    return is_named or (name, port) == (host_of(host), asked)
+    return is_named or (name, port) == (host_of(host), requested_port)

@@ -1,5 +1,5 @@
-// The drawer of jobs is a popover: over the page, closed by Escape or a click beside it, and left as
-// it is when its content is drawn again.
+// The job drawer is a popover: over the page, closed by Escape or a click outside, and unaffected
+// when its content is redrawn.
 const drawer = element.closest("#traced-jobs");
 drawer.setAttribute("popover", "auto");
 drawer.setAttribute("role", "dialog");
@@ -10,8 +10,8 @@ drawer.addEventListener("click", (event) => {
   button.disabled = true;
   trigger("select", { action: button.dataset.jobAction, job: Number(button.dataset.job) });
 });
-// Where nothing runs the page asks rarely. A button outside the review page may start a job, and
-// whoever opens the drawer wants to see what there is.
+// While nothing runs, the page polls rarely. A button outside the review page may start a job, and
+// the drawer should be up to date when it is opened.
 const look = () => trigger("input");
 drawer.addEventListener("toggle", look);
 document.addEventListener("click", (event) => {

@@ -161,11 +161,11 @@ def build_drawer(
 
     @guarded
     def act(event: gr.EventData) -> Markup:
-        asked = dict(event._data or {})
-        job_id = int(asked.get("job", 0))
-        if asked.get("action") == "cancel":
+        payload = dict(event._data or {})
+        job_id = int(payload.get("job", 0))
+        if payload.get("action") == "cancel":
             workspace.jobs.cancel(job_id)
-        elif asked.get("action") == "retry":
+        elif payload.get("action") == "retry":
             workspace.jobs.retry(job_id)
         return drawer_html(workspace.jobs.recent(), datetime.now(UTC))
 

@@ -1,11 +1,11 @@
-// Answers may overtake each other: what is drawn when a job ends comes by another way than what is
-// drawn for a key. The server numbers its answers (`review.py`). Where an older one has come last,
-// the page asks for the newest, because on the server a newer filter, pair or step is already set.
-// Goes on where script.js ends (`review.SCRIPTS`).
+// Responses may overtake each other: updates at the end of a job and responses to keys are separate
+// requests. The server numbers its responses (`review.py`). If an older one arrives last, the page
+// requests the newest, because the server has already set a newer filter, pair or step.
+// Continues script.js (`review.SCRIPTS`).
 {
-  let newest = 0;  // the highest number that has come
+  let newest = 0;  // the highest number received
   let isOutdated = false;
-  let pair = null;  // on the stage when it was last up to date
+  let pair = null;  // the pair on the stage when it was last up to date
 
   // null: drawn by a script.
   function numberOf(drawn) {

@@ -27,7 +27,7 @@ COOKIE = "traced_login"
 _MOST_TOKENS = 4
 _OPEN = ("/login", "/healthy")
 _KEY = "traced_curator"
-#: Marks a browser from which its curator has logged in before; it grants no access.
+#: Marks a browser from which a curator has logged in before; it grants no access.
 DEVICE_COOKIE = "traced_device"
 _DEVICE_HOLDS = 365 * 24 * 3600
 #: Failed attempts allowed before a wait: per known device, or per name and address; per address,

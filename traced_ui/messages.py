@@ -46,7 +46,7 @@ def guarded(handler: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def guarded_steps(steps: Iterator[T]) -> Iterator[T]:
-    """The same for a handler that yields what the page shows meanwhile."""
+    """The same for a handler that yields intermediate states of the page."""
     try:
         yield from steps
     except Exception as error:

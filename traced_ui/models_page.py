@@ -80,7 +80,7 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
 
     @guarded
     def ask(chosen: str | None, request: gr.Request) -> tuple[str, Any, str, str]:
-        """Say what removing the model would do, and show the buttons that decide."""
+        """Describe what removing the model would do, and show the confirmation buttons."""
         name = chosen_by(workspace, chosen, request)
         question = removal_question(workspace.models.what_goes(name))
         return name, gr.Column(visible=True), note(question, "warning"), ""
@@ -190,5 +190,5 @@ def _offer(view: ModelView, pairs: int) -> str:
 
 
 def about(view: ModelView) -> str:
-    """How much a model's time may be relied on."""
+    """How reliable a model's time is, as a word."""
     return "about" if view.probe is not None else "roughly"

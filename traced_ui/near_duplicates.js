@@ -5,7 +5,7 @@
   const groups = () => [...document.querySelectorAll(`${PAGE} .group`)];
   const shown = () => Boolean(document.querySelector(PAGE)?.offsetParent);
   const current = () => document.activeElement?.closest?.(`${PAGE} .group`);
-  let place = null;  // the group that has the focus, by its number: kept over a redraw
+  let place = null;  // index of the focused group, kept over a redraw
 
   const send = (payload) => trigger("keypress", payload);
 
@@ -23,7 +23,7 @@
     to?.scrollIntoView({ block: "nearest" });
   }
 
-  // Whatever somebody does next, the focus stays where they put it.
+  // After the next user action, the focus stays where the user put it.
   for (const act of ["pointerdown", "keydown"]) document.addEventListener(act, () => { place = null; }, true);
 
   document.addEventListener("click", (event) => {
@@ -40,7 +40,7 @@
     const inGroup = current() ?? (groups().length ? groups()[0] : null);
     if (key === "j" || (key === "arrowdown" && current())) go(1);
     else if (key === "k" || (key === "arrowup" && current())) go(-1);
-    else if (event.repeat) return;  // a held key must not decide groups that nobody has seen
+    else if (event.repeat) return;  // a held key must not decide groups that have not been seen
     else if (/^[1-9]$/.test(key) && inGroup) keep(inGroup.querySelectorAll("[data-keep]")[Number(key) - 1]);
     else if (key === "z") send({ action: "undo" });
     else if (key === "y") send({ action: "redo" });
@@ -48,7 +48,7 @@
     event.preventDefault();
   });
 
-  // The group that comes up in the place of the one that was decided gets the focus.
+  // The group that takes the place of the decided one gets the focus.
   new MutationObserver(() => {
     if (place === null || !shown() || current()) return;
     const all = groups(), to = all[Math.min(place, all.length - 1)];

@@ -56,12 +56,12 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         request: gr.Request,
     ) -> tuple[Any, Any, Any]:
         """Handle one key or click."""
-        asked = dict(event._data or {})
-        action = str(asked.get("action", ""))
+        payload = dict(event._data or {})
+        action = str(payload.get("action", ""))
         if dataset_id is None:
             return "", page_html(workspace, None, shown), None
         try:
-            message, place = _done(workspace, dataset_id, action, asked, place, request)
+            message, place = _done(workspace, dataset_id, action, payload, place, request)
         except Exception as error:
             return note(explained(error), "warning"), gr.skip(), gr.skip()
         return message, page_html(workspace, dataset_id, shown, place), place
@@ -81,22 +81,22 @@ def _done(
     workspace: Workspace,
     dataset_id: int,
     action: str,
-    asked: dict[str, Any],
+    payload: dict[str, Any],
     place: int | None,
     request: gr.Request,
 ) -> tuple[str, int | None]:
     """Perform the action; return a message, and the group after which the page begins."""
     author = request.username or workspace.settings.author
     if action == "keep":
-        seen = [(int(pair), int(version)) for pair, version in list(asked.get("seen") or [])]
-        group, kept = int(asked.get("group") or 0), int(asked.get("pair") or 0)
+        seen = [(int(pair), int(version)) for pair, version in list(payload.get("seen") or [])]
+        group, kept = int(payload.get("group") or 0), int(payload.get("pair") or 0)
         done = workspace.review.keep_one(dataset_id, group, kept, seen, author)
         return note(kept_message(done), "good" if done.dropped else "info"), place
     if action in ("undo", "redo"):
         what = workspace.review.undo if action == "undo" else workspace.review.redo
         return _taken(what(dataset_id, author=author), action), place
     if action == "next-page":
-        return "", int(asked.get("after") or 0)
+        return "", int(payload.get("after") or 0)
     if action == "first-page":
         return "", None
     raise SettingsError(f"There is no action '{action[:40]}'.")

@@ -1,14 +1,14 @@
-// Keys as each person has them, kept in this browser and printed on the buttons. Goes on where
-// script.js ends (`review.SCRIPTS`); `keys` is the table that keydown reads.
+// Custom key bindings, stored in this browser and shown on the buttons. Continues script.js
+// (`review.SCRIPTS`); `keys` is the table that keydown reads.
 {
   const KEPT = "traced-keys";
-  const LOCAL = {  // labels that are no buttons
+  const LOCAL = {  // labels that are not buttons
     edit: "details.correction summary kbd", note: "details.note summary kbd",
     phrases: `${PHRASES} summary kbd`, guidelines: `${GUIDELINES} summary kbd`,
   };
   const standard = { ...keys };
-  let own = JSON.parse(localStorage.getItem(KEPT) ?? "{}");  // by action: its key
-  let asking = null;  // the button that waits for a key
+  let own = JSON.parse(localStorage.getItem(KEPT) ?? "{}");  // key by action
+  let asking = null;  // the button waiting for a key
 
   const shown = (key) => ({ ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", " ": "Space" })[key] ?? (key.length === 1 ? key.toUpperCase() : key);
   const help = () => document.getElementById("traced-help");

@@ -1,8 +1,8 @@
 // The map: a line drawn around points becomes a region, the point under the mouse shows its picture.
-// `trigger` is Gradio's; what Plotly draws is watched for, because it comes after the page.
+// `trigger` is Gradio's; a MutationObserver waits for Plotly's chart, which is drawn after the page.
 {
-  const HOVER = 90;  // ms on one point before its picture is asked for
-  const MOST = 2000;  // points of a line that are sent
+  const HOVER = 90;  // ms on one point before its picture is requested
+  const MOST = 2000;  // maximum number of points of a line to send
   const card = () => document.querySelector("#map-card .map-card");
   let wanted = null, waiting = null, pointer = { x: 0, y: 0 };
 
@@ -22,7 +22,7 @@
     return line;
   }
 
-  // Beside the mouse and on the screen, whatever the size of the picture.
+  // Next to the mouse and within the screen, whatever the size of the picture.
   function place() {
     const shown = card();
     if (!shown) return;

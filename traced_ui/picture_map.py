@@ -66,14 +66,14 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
 
     def act(event: gr.EventData, dataset_id: int | None) -> tuple[Any, Any]:
         """Handle hovering over a point, or a drawn line."""
-        asked = dict(event._data or {})
+        payload = dict(event._data or {})
         if dataset_id is None:
             return "", ""
         try:
-            if asked.get("action") == "hover":
-                return gr.skip(), card_html(workspace, dataset_id, int(asked.get("pair") or 0))
-            if asked.get("action") == "region":
-                return region_html(workspace, dataset_id, asked), gr.skip()
+            if payload.get("action") == "hover":
+                return gr.skip(), card_html(workspace, dataset_id, int(payload.get("pair") or 0))
+            if payload.get("action") == "region":
+                return region_html(workspace, dataset_id, payload), gr.skip()
         except Exception as error:
             return note(explained(error), "warning"), ""
         return "", ""
@@ -94,10 +94,10 @@ def card_html(workspace: Workspace, dataset_id: int, pair_id: int) -> str:
     return render("map/card.html", pair=view)
 
 
-def region_html(workspace: Workspace, dataset_id: int, asked: dict[str, Any]) -> str:
+def region_html(workspace: Workspace, dataset_id: int, payload: dict[str, Any]) -> str:
     """The queue of the drawn region, with its first pictures. Raises SettingsError."""
-    fields = cleaned({"map": workspace.review.map_region(int(asked.get("run") or 0),
-                                                         _line(asked.get("line")))})  # fmt: skip
+    fields = cleaned({"map": workspace.review.map_region(int(payload.get("run") or 0),
+                                                         _line(payload.get("line")))})  # fmt: skip
     every = workspace.review.filter_of(dataset_id, {**fields, "review": "all"})
     waiting = workspace.review.filter_of(dataset_id, fields)
     counts = [workspace.review.queue_count(filter, MOST_COUNTED + 1) for filter in (every, waiting)]

@@ -85,19 +85,19 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         names = ("p_error_from", "p_error_to", "icc_from", "icc_to",
                  "specificity_from", "specificity_to")  # fmt: skip
         try:
-            asked = cleaned(
+            fields = cleaned(
                 {
                     name: _text(name, value)
                     for name, value, default in zip(names, bounds, _WHOLE, strict=True)
                     if value is not None and value != default
                 }
             )
-            filter = from_fields(dataset_id, asked)
+            filter = from_fields(dataset_id, fields)
         except SettingsError as problem:
             return note(str(problem), "warning")
         count = workspace.review.queue_count(filter, MOST_COUNTED + 1)
         label = f"{MOST_COUNTED:,}+" if count > MOST_COUNTED else f"{count:,}"
-        return render("plane/link.html", address=_address(dataset_id, asked), count=label)
+        return render("plane/link.html", address=_address(dataset_id, fields), count=label)
 
     def selected(event: gr.EventData, upwards: str) -> tuple[float, ...]:
         """Copy the bounds of the drawn box into the fields; their change updates the link."""
@@ -129,7 +129,7 @@ class _Scale(NamedTuple):
 
 _SCALES = {
     "specificity": _Scale("share", lambda point: point.share, 0, 1),
-    # A z-score: beyond two standard deviations the colour says no more.
+    # A z-score: beyond two standard deviations the colour no longer changes.
     "support": _Scale("support", lambda point: point.support, -2, 2),
 }
 #: Bounds (from, to) of the whole plane: probability, ICC, share.
@@ -256,7 +256,7 @@ def _lines(
     **fields: str,
 ) -> _Lines:
     """Rows of the table, and (address, text) of the links below it. `shown`: how a threshold is
-    displayed; `fields`: of the queue besides `field`."""
+    displayed; `fields`: of the queue, in addition to `field`."""
     rows = [
         [
             percent(threshold.wanted),

@@ -1,4 +1,4 @@
-// The models offered for a picture that the model does not know: a click uses one.
+// Models offered for a picture that the model does not know: a click uses one of them.
 const result = element.closest("#playground-result");
 result.addEventListener("click", (event) => {
   const button = event.target.closest("[data-model]");

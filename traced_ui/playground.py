@@ -30,7 +30,7 @@ from traced_ui.trajectory_chart import trajectory_chart
 EXAMPLES = 6
 #: JavaScript: on a phone, results are below the examples.
 _SCROLLS = "if (results.getBoundingClientRect().top > innerHeight) results.scrollIntoView();"
-#: Seconds between two looks at a download.
+#: Polling interval of a download, in seconds.
 LOOK_EVERY = 0.5
 SCRIPT = Path(__file__).with_name("playground.js")
 
@@ -181,7 +181,7 @@ def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
     check = checking(workspace)
 
     def fetched(model: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
-        """Download the model; yields its progress, and at last why that failed if it did."""
+        """Download the model; yields its progress, and finally the reason if it failed."""
         name = models_page.chosen_by(workspace, model, request)
         started = workspace.jobs.start("download", None, model=name)
         while not (job := workspace.jobs.job(started)).has_ended:

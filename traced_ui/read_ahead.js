@@ -1,25 +1,25 @@
-// The next pairs are here already: a verdict shows the next one at once and is saved behind. Each is
-// posted with the pair, the version and the fingerprint of what was on the screen, in the order in
-// which they were given, one post at a time; without an answer the same post goes again, which the
-// server writes once. What it could not save comes back and stays until somebody has seen it. See
-// read_ahead.py. Goes on where half_done.js ends (`review.SCRIPTS`).
+// The next pairs are prefetched: a verdict shows the next one at once and is saved in the background.
+// Verdicts are posted with the pair, the version and the fingerprint of what was on the screen, in the
+// order in which they were given, one request at a time; without a response the same request is
+// repeated, and the server writes it once. Verdicts that it cannot save are returned and shown until
+// dismissed. See read_ahead.py. Continues half_done.js (`review.SCRIPTS`).
 {
   const KEPT = "traced-unsent", AGAIN = 2000, PATIENCE = 30000, AT_ONCE = 50, LOOKED_AT = 150;
-  const LONGEST = 2000;  // characters of a typed caption; longer ones stay in their box until the server has answered
+  const LONGEST = 2000;  // characters of a typed caption; longer ones stay in their box until the server responds
   const IN_FAST = /^(next|correct|correction|drop|abstract|unsure|(suggestion|enrich)-[0-9]+)$/;
   const queueShown = () => document.querySelector(QUEUE);
   const host = (id) => { const part = document.querySelector(id); return part?.querySelector(".prose") ?? part; };
   const box = (name) => document.querySelector(`#traced-returned .${name}`);
 
-  let ahead = [];  // pairs that follow: {pair, mark, stage, chart, steps, picture, isReady}
-  let behind = null;  // the pair that they follow, as text
-  let link = null;  // the queue that they are of
-  let more = false;  // whether the server has others behind them
-  let current = null;  // the one of them that was put on the stage last
-  let isAdvancing = false;  // a verdict is given and the next pair not here yet
-  let isPainted = true;  // what is on the stage has been on the screen
+  let ahead = [];  // prefetched pairs: {pair, mark, stage, chart, steps, picture, isReady}
+  let behind = null;  // the pair that precedes them, as text
+  let link = null;  // the queue that they belong to
+  let more = false;  // whether the queue continues after them
+  let current = null;  // the prefetched pair that was shown last
+  let isAdvancing = false;  // a verdict has been given and the next pair is not loaded yet
+  let isPainted = true;  // the stage has been painted on the screen
   let isPosting = false, postAgain = false, isOffline = false, isRefused = false;
-  let waitingToAct = [];  // what the server is asked for once all is saved
+  let waitingToAct = [];  // requests to send once all verdicts are saved
   const unsent = JSON.parse(sessionStorage.getItem(KEPT) ?? "[]");
   let fromBefore = unsent.length;
 
@@ -33,7 +33,7 @@
     if (text) morph(host("#traced-toast"), text.innerHTML);
   }
 
-  // As Gradio redraws: node by node, so that whatever has the focus keeps it.
+  // Like Gradio's redraw: node by node, so that the focus is kept.
   function morph(old, html) {
     const fresh = document.createElement("div");
     fresh.innerHTML = html;
@@ -55,14 +55,14 @@
   decideAhead = (action, text = null) => {
     const s = stage(), session = queueShown()?.dataset.session;
     if (!s || !session || !IN_FAST.test(action) || isBusy()) return false;
-    if ("decided" in s.dataset && action !== "next") return false;  // the server asks whether it is meant
+    if ("decided" in s.dataset && action !== "next") return false;  // the server asks for confirmation
     if (document.querySelector("#traced-toast [data-question]")) return false;
     if (isOffline) { says("offline"); return true; }
     if (isAdvancing || !isPainted) { says("too-soon"); return true; }
-    if (!isAhead(s) || (!ahead.length && !more)) return false;  // nothing ready, or the queue's end
+    if (!isAhead(s) || (!ahead.length && !more)) return false;  // nothing prefetched, or the end of the queue
     const button = document.querySelector(`#traced-stage [data-action="${action}"]`);
-    if (!button && !["next", "correction"].includes(action)) return false;  // the server says what there is
-    if (text !== null && !isCorrection(text, s)) return false;  // the server says what is wrong with it
+    if (!button && !["next", "correction"].includes(action)) return false;  // the server reports the problem
+    if (text !== null && !isCorrection(text, s)) return false;  // the server reports what is wrong
     unsent.push({
       pair: Number(s.dataset.pair), version: Number(s.dataset.version), fingerprint: s.dataset.fingerprint,
       name: s.dataset.name, action, text, note: document.querySelector(NOTE)?.value ?? "",
@@ -82,9 +82,9 @@
     return caption && caption.length <= LONGEST && !caption.includes("\0") && caption !== before;
   };
 
-  // Only the first step of the trajectory is known, or a correction has no probability yet: the rest is
-  // computed while one looks at the pair, and drawn unless the page has moved on.
-  let completed = null;  // the pair that has been asked for
+  // If only the first step of the trajectory is known, or a correction has no probability yet, the rest
+  // is computed while the pair is viewed, and drawn unless the page has moved on.
+  let completed = null;  // the pair that has been requested
   function complete() {
     const pair = stage()?.dataset.pair;
     if (!pair || completed === pair) return;
@@ -130,7 +130,7 @@
     requestAnimationFrame(() => setTimeout(() => paint(true)));
   }
 
-  // What is sent to the server by other keys comes after the verdicts that were given before.
+  // Requests of other keys are sent after the verdicts that were given before them.
   whenSaved = (act) => { if (unsent.length || isPosting) { waitingToAct.push(act); exchange(); } else act(); };
 
   async function exchange() {
@@ -148,7 +148,7 @@
         body: JSON.stringify({ session: queue.dataset.session, dataset: Number(queue.dataset.dataset), acts, shown: pair ? Number(pair) : null, have }),
       });
       answer = response.ok ? await response.json() : null;
-      isRefused = response.status >= 400 && response.status < 500;  // kept, and sent again by the next page
+      isRefused = response.status >= 400 && response.status < 500;  // kept, and sent again after a reload
       if (isRefused) says("refused");
     } catch { isRefused = false; }
     isPosting = false;
@@ -163,7 +163,7 @@
     waitingToAct.splice(0).forEach((act) => act());
   }
 
-  // What a correction said is needed until it is written down.
+  // The text of a correction is needed until it is saved.
   function dropDrafts(acts, returned) {
     const list = document.createElement("template");
     list.innerHTML = returned;
@@ -204,7 +204,7 @@
     });
   }
 
-  // The picture is in memory before the pair may be shown: nobody decides what has not come yet.
+  // A pair is shown only once its picture is loaded, so that nobody judges a picture not yet visible.
   function prepared(entry) {
     const parts = document.createElement("template");
     parts.innerHTML = entry.stage;
@@ -226,14 +226,14 @@
   }
 
   onRedraw(STAGE, (s) => {
-    // A job's progress that was drawn before the verdict was saved: that pair has been decided here.
+    // A job's update from before the verdict was saved may redraw a pair that has been decided here.
     const isDecided = unsent.some((act) => String(act.pair) === s.dataset.pair && String(act.version) === s.dataset.version);
     if (isDecided && !isAdvancing && current && String(current.pair) !== s.dataset.pair) { show(current); return; }
     if (isAdvancing) s.classList.add("leaving");
     else if (!isAhead(s)) { ahead = []; setTimeout(exchange); }
   });
   onRedraw(QUEUE, (queue) => { if (queue.dataset.session && unsent.length) exchange(); });
-  // Other pages change what pairs look like: guidelines, a new detector, phrases.
+  // Other pages change how pairs are displayed: guidelines, a new detector, phrases.
   document.addEventListener("click", ({ target }) => {
     if (target.closest("button[role=tab]")) { ahead = []; behind = null; setTimeout(exchange); }
   });

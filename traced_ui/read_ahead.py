@@ -86,10 +86,10 @@ def add_routes(app: fastapi.FastAPI, actions: ReviewActions) -> None:
 
 def with_later_steps(actions: ReviewActions, session: PageSession, shown: Shown) -> dict[str, Any]:
     """Compute what is deferred until the pair on the page is opened: its later steps, and the
-    probabilities of its corrections; what of its chart, steps and corrections is new.
+    probabilities of its corrections; return the new parts of its chart, steps and corrections.
 
-    Without the session's lock: no verdict waits for it. The first step stays on the page if the
-    models are busy or anything is wrong with them, the pair or its picture.
+    Without the session's lock, so that no verdict waits for it. The first step stays on the page
+    if the models are busy, or if they, the pair or its picture cannot be used.
     """
     nothing: dict[str, Any] = {"chart": None, "steps": None, "suggestions": None}
     try:
@@ -105,7 +105,7 @@ def with_later_steps(actions: ReviewActions, session: PageSession, shown: Shown)
         return nothing
     known = {**nothing, "suggestions": suggestion_items(view, view.suggestions)}
     if before.trajectory is not None and before.trajectory.whole:
-        return known  # chart and steps are on the page
+        return known  # the page already has chart and steps
     return {**known, "chart": parts.chart, "steps": parts.steps}
 
 
@@ -114,7 +114,7 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
 
     In the result, `returned` contains the acts that were not saved, as HTML; `order` lists the
     pairs after `of`; `drawn` contains those of `order` that the page does not have yet; `more`:
-    whether the queue continues after them; `number`: what is drawn under a lower one is outdated;
+    whether the queue continues after them; `number`: anything drawn under a lower one is outdated;
     `is_unknown`: this server has not opened the page.
     """
     saved, returned = [], []
@@ -145,7 +145,7 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
         "of": batch.shown,
         "queue": "", "order": [], "drawn": {}, "more": False, "link": None,
     }  # fmt: skip
-    # The page may still show the dataset before: what is drawn of the next one is on its way.
+    # The page may still show the previous dataset: the response for the next one is on its way.
     if session.dataset_id != batch.dataset or session.grid or batch.shown is None:
         return answered
     try:

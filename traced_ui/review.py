@@ -63,7 +63,7 @@ def build(
     outputs = [queue, stage, chart, steps, toast, check]
 
     def drawn(request: gr.Request, draw: Callable[[], Drawn]) -> Drawn:
-        with actions.sessions.of(request).lock:  # numbered in the order of drawing
+        with actions.sessions.of(request).lock:  # numbers follow the order of drawing
             parts = draw()
             number = next(actions.numbers)
         return Drawn(*(_numbered(part, number) for part in parts))
@@ -103,7 +103,7 @@ def build(
 def _numbered(part: Any, number: int) -> Any:
     """Append a number to the HTML of a part. Gradio then redraws it even if unchanged: Gradio
     compares it with what it drew last, not with the page, where the script may have shown another
-    pair since."""
+    pair in the meantime."""
     if not isinstance(part, str):
         return part
     return render("review/numbered.html", html=part, number=number)

@@ -41,7 +41,7 @@ PAGE = 30
 #: Maximum number of captions that a page edits synchronously.
 MOST_EDITED = 100_000
 #: URL parameters of this page other than those of the queue.
-_BESIDE = ("dataset", "pair", "tab")
+_OTHER_PARAMETERS = ("dataset", "pair", "tab")
 #: The filter set by "more like this": the field and, for searches, what is compared.
 _SIMILAR = {
     "same-word": ("suspect_word", ""),
@@ -84,12 +84,12 @@ def drawn_pair(
     stage = review_page.stage(view, step, view.suggestions, next_ids)
     if view.trajectory is None:
         waiting = review_page.not_scored(scoring(view.dataset_id) if scoring is not None else None)
-        beside = review_page.guidelines(view) + waiting + review_page.beside(view)
-        return Drawn(stage=stage, chart="", steps=beside)
+        below = review_page.guidelines(view) + waiting + review_page.beside(view)
+        return Drawn(stage=stage, chart="", steps=below)
     chart = trajectory_chart(view.trajectory, step)
     steps = steps_list(view.trajectory, step)
-    beside = review_page.guidelines(view) + steps + review_page.beside(view)
-    return Drawn(stage=stage, chart=chart, steps=beside)
+    below = review_page.guidelines(view) + steps + review_page.beside(view)
+    return Drawn(stage=stage, chart=chart, steps=below)
 
 
 #: Handler of an action: (review actions, action name, data from the browser, session).
@@ -129,8 +129,8 @@ class ReviewActions:
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         self.sessions = PageSessions(workspace.settings.author)
-        #: Number the answers to all pages, so that a page recognises an older one that comes late;
-        #: those of a server that was restarted are higher.
+        #: Numbers the responses to all pages, so that a page recognises one that arrives late;
+        #: after a restart of the server they are higher.
         self.numbers = itertools.count(time.time_ns() // 1000)
 
     def open(self, dataset_id: int | None, request: gr.Request) -> Drawn:
@@ -140,17 +140,17 @@ class ReviewActions:
         with session.lock:
             session.dataset_id, session.step, session.pages = dataset_id, 0, [None]
             session.visited = []
-            asked = dict(request.query_params)
+            parameters = dict(request.query_params)
             toast = ""
-            if not session.linked and not self._names_another(asked, dataset_id):
+            if not session.linked and not self._names_another(parameters, dataset_id):
                 session.linked = True
-                toast = self._follow(asked, session)
+                toast = self._follow(parameters, session)
             try:
                 self._check_filter(session)
-            except Exception as problem:  # of the dataset that the page had before
+            except Exception as problem:  # the filter was made for the previous dataset
                 session.filter = dict(START)
                 toast += note(f"{explained(problem)} The filters were cleared.", "warning")
-            wanted = "" if session.waiting else str(asked.get("pair", ""))
+            wanted = "" if session.waiting else str(parameters.get("pair", ""))
             session.waiting = False
             session.pair_id = None
             try:
@@ -180,23 +180,25 @@ class ReviewActions:
             return render("models_busy.html")
         return explained_abstractness(abstractness)
 
-    def _follow(self, asked: dict[str, str], session: PageSession) -> str:
+    def _follow(self, parameters: dict[str, str], session: PageSession) -> str:
         """Set the queue named in a URL. An invalid one is ignored, and the returned note says
         why."""
-        beside = {key for key in asked if key in _BESIDE or key.startswith("__")}  # __: Gradio's
+        other_keys = {
+            key for key in parameters if key in _OTHER_PARAMETERS or key.startswith("__")
+        }  # __: Gradio's
         before = session.filter
         try:
-            session.filter = cleaned(asked, beside)
+            session.filter = cleaned(parameters, other_keys)
             self._check_filter(session)
         except Exception as problem:
             session.filter = before
             return note(f"{explained(problem)} The address was ignored.", "warning")
         return ""
 
-    def _names_another(self, asked: dict[str, str], dataset_id: int | None) -> bool:
-        """Whether an address is about another dataset, which the page will change to: what it says
-        is read then."""
-        named = id_in(asked.get("dataset", ""))
+    def _names_another(self, parameters: dict[str, str], dataset_id: int | None) -> bool:
+        """Whether a URL names another dataset, to which the page will change: the URL is evaluated
+        then."""
+        named = id_in(parameters.get("dataset", ""))
         if named is None or named == dataset_id:
             return False
         try:
@@ -303,7 +305,7 @@ class ReviewActions:
             text = str(event.get("text", ""))
         # Queried before the verdict, which may remove the pair from the queue.
         filter = self.filter_of(session)
-        following = self._beside(session, "next", filter)
+        following = self._neighbour(session, "next", filter)
         seen = int(event.get("version") or 0)
         try:
             verdict = self.workspace.review.decide(
@@ -311,7 +313,7 @@ class ReviewActions:
                 note=str(event.get("note") or ""),
             )  # fmt: skip
         except VerdictConflict as problem:
-            # A curator who is asked to look again must see the current state of the pair.
+            # A curator who is asked to check again must see the current state of the pair.
             return self._all(session, note(explained(problem), "warning"))
         # no name: the server was restarted
         saved = [{"verdict": _now(verdict), "name": session.name or f"pair {session.pair_id}"}]
@@ -439,7 +441,9 @@ class ReviewActions:
         session.pair_id, session.step = verdict.pair_id, 0
         before = session.undone.pop() if session.undone else None
         if before is None or before == verdict.pair_id:
-            before = self._beside(session, "next", self.filter_of(session)) or self._first(session)
+            before = self._neighbour(session, "next", self.filter_of(session)) or self._first(
+                session
+            )
         session.pair_id = before or verdict.pair_id
         name = self.workspace.review.open_pair(verdict.pair_id).external_id[:60]
         return self._all(session, note(f"Redone{_many(verdict)}: {name}. {_now(verdict)}", "good"))
@@ -447,9 +451,9 @@ class ReviewActions:
     @on("visit")
     def _visit(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
         """Browser back or forward: open the queue and the pair named in the URL."""
-        asked = dict(event.get("address") or {})
-        message = self._follow({str(key): str(value) for key, value in asked.items()}, session)
-        wanted = id_in(str(asked.get("pair", "")))
+        parameters = dict(event.get("address") or {})
+        message = self._follow({str(key): str(value) for key, value in parameters.items()}, session)
+        wanted = id_in(str(parameters.get("pair", "")))
         view = self.workspace.review.open_pair(wanted) if wanted is not None else None
         is_here = view is not None and view.dataset_id == session.dataset_id
         session.pages, session.step, session.grid = [None], 0, False
@@ -472,7 +476,7 @@ class ReviewActions:
             return self._message("")
         filter = self.filter_of(session)
         back = self._back_through_visited(session) if action == "previous" else None
-        target = back or self._beside(session, action, filter)
+        target = back or self._neighbour(session, action, filter)
         if target is None:
             where = "last" if action == "next" else "first"
             return self._message(note(f"This is the {where} pair of this queue."))
@@ -492,7 +496,7 @@ class ReviewActions:
 
     @on("redraw")
     def _redraw(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
-        """An older answer has overtaken a newer one (`late_answers.js`)."""
+        """Redraw: an older response has overtaken a newer one (`late_answers.js`)."""
         return self._same(session)
 
     @on("step", "step-forward", "step-back")
@@ -654,7 +658,7 @@ class ReviewActions:
             session.hold(pair_id)
         return pair_id
 
-    def _beside(self, session: PageSession, way: str, filter: QueueFilter) -> int | None:
+    def _neighbour(self, session: PageSession, way: str, filter: QueueFilter) -> int | None:
         """The next or the previous pair that no other curator has on screen."""
         step = (
             self.workspace.review.next_pair
@@ -741,8 +745,8 @@ class ReviewActions:
         session.abstract = view.pair_id if view.looks_abstract else None
 
     def _same(self, session: PageSession) -> Drawn:
-        """The whole page again, with new numbers. What it said last, and what it says of an edit
-        that is being typed, stays."""
+        """The whole page again, with new numbers. Its last message, and its message about an edit
+        being typed, are kept."""
         drawn = self._all(session, "")
         return drawn._replace(toast=drawn.toast or _STAYS, check=_STAYS)
 

@@ -35,7 +35,7 @@ DECISIONS = {
 }
 #: Verdict labels in lists of pairs.
 SHORT: dict[str, str] = {verdict: text.listed for verdict, text in TEXTS.items()}
-#: The same for judgements: an accepted enrichment is no correction.
+#: The same for judgements: an accepted enrichment is not a correction.
 LISTED: dict[str, str] = {**SHORT, ENRICHED: ENRICHMENT.listed}
 ORDERS = {
     "p_error": "most likely wrong",
@@ -227,7 +227,7 @@ def stage(
     )  # fmt: skip
 
 
-#: What a row of the queue says of the column that orders it; p is shown in any case.
+#: What a row of the queue shows of the column that orders it; p is always shown.
 _BY_ORDER: dict[str, Callable[[Any], str]] = {
     "s_0": lambda row: f"s {row.s_0:.3f}",
     "gain": lambda row: f"gain {row.gain:.3f}",

@@ -5,10 +5,10 @@ const local = new Set(["queue", "help", "zoom", "edit", "note", "guidelines", "s
 let whenSaved = (act) => act(), decideAhead = () => false;  // see read_ahead.js
 let raiseNumber = () => {}, pairShown = () => null;  // see late_answers.js
 
-// One event at a time: two that are on their way together may overtake each other.
-const PATIENT = 10_000;  // ms; an answer may be lost
-const unanswered = [];  // the first of them has been sent
-let outstanding = 0;  // those, and others that wait for verdicts to be saved
+// One event at a time: concurrent events may overtake each other.
+const PATIENT = 10_000;  // ms; a response may be lost
+const unanswered = [];  // the first one has been sent
+let outstanding = 0;  // these and the events that wait for verdicts to be saved
 let losing = null;
 const isBusy = () => unanswered.length > 0;
 const send = (payload) => {
@@ -29,7 +29,7 @@ document.addEventListener("traced-answered", sendNext);
 const STAGE = "#traced-stage [data-pair]", QUEUE = "#traced-queue [data-link]";
 const stage = () => document.querySelector(STAGE);
 let tellAddress = () => {};  // see addresses.js
-const NOTE = "#traced-stage details.note textarea";  // goes with whatever is said of the pair
+const NOTE = "#traced-stage details.note textarea";  // sent with every action on the pair
 const reviewShown = () => { const s = document.querySelector("#traced-stage"); return s && s.offsetParent !== null; };
 
 function payload(action, more = {}) {
@@ -37,7 +37,7 @@ function payload(action, more = {}) {
   return { action, pair: s ? Number(s.dataset.pair) : null, version: s ? Number(s.dataset.version) : null, note: document.querySelector(NOTE)?.value, ...more };
 }
 
-// The theme that was chosen with the toolbar's button beats the system's.
+// The theme chosen with the toolbar's button overrides the system's.
 const setDark = (dark) => document.body.classList.toggle("dark", dark ?? !document.body.classList.contains("dark"));
 const theme = localStorage.getItem("traced-theme");
 if (theme && !new URL(location.href).searchParams.has("__theme")) setDark(theme === "dark");
@@ -80,7 +80,7 @@ function doLocal(action) {
     const words = wordsShown();
     const suspicion = (word) => Number(word.style.getPropertyValue("--suspicion"));
     words.reduce((most, word) => (suspicion(word) > suspicion(most) ? word : most), words[0])?.focus();
-  } else if (action === "skip") {  // past header and filters, to what the page is for
+  } else if (action === "skip") {  // skip header and filters
     const page = [...document.querySelectorAll("[role=tabpanel]")].find((panel) => panel.checkVisibility());
     const first = page?.querySelector("#traced-stage .verdicts button") ?? page?.querySelector("input, textarea, button, select, a[href]");
     first?.focus();
@@ -96,9 +96,9 @@ const PHRASES = "#traced-steps [data-phrases]";
 const GUIDELINES = "#traced-steps [data-guidelines]";
 let guidelinesOpen = false;  // on the next pair as on this one
 let phrasesOpen = false;  // on the next pair as on this one
-let wordInFocus = null;  // kept over the redraw that a mark brings
+let wordInFocus = null;  // kept over the redraw after a word is marked
 
-// Keys while a word has the focus: along the caption, mark. Escape leaves, see below.
+// Keys while a word is focused: move along the caption, mark the word. Escape leaves, see below.
 function onWord(word, event) {
   const words = wordsShown(), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
   if (step) words[words.indexOf(word) + step]?.focus();
@@ -110,11 +110,11 @@ function onWord(word, event) {
 
 function markWord(word) { send(payload("mark-word", { word: Number(word.dataset.word) })); }
 
-// The grid: what is selected, and one verdict for all of it.
+// The grid: the selected pairs, and one verdict for all of them.
 const decisions = element.querySelector("[data-decisions]").dataset.decisions.split(" ");
 const picks = () => [...document.querySelectorAll("#traced-stage .pick")];
 const picked = () => picks().filter((pick) => pick.querySelector("input").checked);
-let selected = new Set();  // kept over a redraw, for pairs that are still there as they were
+let selected = new Set();  // kept over a redraw, for pairs that are still shown and unchanged
 const asSeen = (pick) => `${pick.dataset.pick}:${pick.dataset.version}`;
 function tellPicked() {
   selected = new Set(picked().map(asSeen));
@@ -127,7 +127,7 @@ function decideMany(decision) {
   send(pairs.length ? { action: "many", decision, pairs, note } : { action: decision });
 }
 
-// How large the cards are is kept in the browser; one picture is looked at without leaving the grid.
+// The card size is stored in the browser; a picture can be enlarged without leaving the grid.
 const CARD_SIZE = "traced-card-size";
 function sizeCards(size) {
   document.querySelector("#traced-stage .picks")?.style.setProperty("--card", `${size}px`);
@@ -162,13 +162,13 @@ function act(action, more) {
   else if (!decideAhead(action)) { tellSaving(action); send(payload(action, more)); }
 }
 
-// The verdict that is on its way shows at once; that it is saved, only the server says. Its answer
-// ends it (`review.ANSWERED`), whatever it is.
+// A pending verdict is marked at once; only the server confirms that it is saved. Any response ends
+// the marking (`review.ANSWERED`).
 function tellSaving(action) {
   document.querySelector(`#traced-stage [data-action="${action}"]`)?.classList.add("saving");
 }
 
-let correctionSent = null;  // the own correction that is on its way: {pair, version}
+let correctionSent = null;  // the curator's correction that is being sent: {pair, version}
 let dropDraft = () => {};  // see half_done.js
 function saveEdit() {
   const area = document.querySelector("#traced-stage details.correction textarea");
@@ -212,7 +212,7 @@ document.addEventListener("keydown", (event) => {
   const word = event.target.closest?.("#traced-stage .word[role=button]");
   if (word && onWord(word, event)) return;
   const action = keys[event.key];
-  // A held key must not decide a row of pairs that nobody has seen, nor go on when it is released.
+  // A held key must not decide several unseen pairs, nor continue after it is released.
   if (!action || (event.repeat && !["next", "previous", "step-forward", "step-back"].includes(action))) return;
   event.preventDefault();
   if (event.repeat && isBusy()) return;
@@ -273,7 +273,7 @@ document.addEventListener("input", (event) => {
   waiting = setTimeout(() => trigger("input", payload("check", { text: area.value })), 600);
 });
 
-// Into view within its own list; the page itself must not jump.
+// Scroll the item into view within its list; the page itself must not jump.
 function reveal(item) {
   const list = item?.parentElement;
   if (!list) return;
@@ -282,12 +282,12 @@ function reveal(item) {
   else if (inner.bottom > outer.bottom) list.scrollTop += inner.bottom - outer.bottom;
 }
 
-// What is to be done to a part of the page whenever the server has drawn it anew. Gradio may change
-// nothing but letters and attributes in place; the mark is not the server's and goes with a redraw.
+// Run `act` on a part of the page whenever the server has redrawn it. Gradio may only change text and
+// attributes in place; `data-seen` is not the server's, so a redraw removes it.
 const redrawn = new Map();
 function onRedraw(selector, act) { redrawn.set(selector, [...(redrawn.get(selector) ?? []), act]); }
 new MutationObserver(() => {
-  // An answer about an edit that came after the page had moved on.
+  // A check of an edit that arrived after the page moved on.
   const checked = document.querySelector("#traced-check [data-checked]"), s = stage();
   if (checked && s && checked.dataset.checked !== s.dataset.pair) checked.remove();
   for (const [selector, acts] of redrawn) {
@@ -296,7 +296,7 @@ new MutationObserver(() => {
   }
 }).observe(document.body, { childList: true, subtree: true, attributeFilter: ["data-seen"] });
 
-// Address, pictures of the next pairs, the current row and step in view.
+// Update the URL, prefetch the pictures of the next pairs, scroll the current row and step into view.
 const prepared = new Set();
 onRedraw(STAGE, (s) => {
   tellAddress();
@@ -307,8 +307,8 @@ onRedraw(STAGE, (s) => {
   reveal(document.querySelector("#traced-queue [aria-current=true]"));
 });
 onRedraw(QUEUE, () => tellAddress());
-// Messages leave by themselves, later the more there is to read; not while one points at them, and
-// not those that ask or that something went wrong.
+// Messages disappear by themselves, longer ones later; not while the mouse is over them, and not
+// questions and errors.
 let leaving = null;
 onRedraw("#traced-toast .traced-note:not([data-question])", (toast) => {
   clearTimeout(leaving);

@@ -34,8 +34,8 @@ SECONDS_TO_END = 10
 #: Seconds for which an idle connection stays open. With uvicorn's default of 5, a client that calls
 #: every few seconds occasionally hits a connection that is just being closed.
 KEPT_ALIVE = 75
-#: Seconds between Gradio's looks at its event queue. Its default of one millisecond costs an idle
-#: server 5 % of a core.
+#: Gradio's polling interval for its event queue, in seconds. Its default of one millisecond costs
+#: an idle server 5 % of a core.
 QUEUE_INTERVAL = 0.005
 log = logging.getLogger(__name__)
 
@@ -129,7 +129,7 @@ def serve(
     mcp: bool = False,
 ) -> None:
     """Serve until Ctrl-C or SIGTERM, then stop within `SECONDS_TO_END`, whatever clients and jobs
-    are doing: a job ends at its next step, and the next start takes it over."""
+    are doing: a job ends at its next step, and the next start resumes it."""
     app = create_app(workspace, dataset_id, login, mcp)
     # The first abstract caption on a page should not wait for a model to load.
     threading.Thread(target=workspace.engine.warm_up, daemon=True).start()

@@ -1,11 +1,11 @@
-// Files go to the server one by one, a few at a time, and are imported when all are there.
+// Files are uploaded individually, a few in parallel, and imported when all have arrived.
 const AT_ONCE = 4;
 const box = element.querySelector(".upload"), texts = box.dataset;
 const bar = box.querySelector("progress"), state = box.querySelector("[data-state]"), cancel = box.querySelector("[data-cancel]");
 const size = (bytes) => (bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(2)} GB`);
-let running = null;  // what is on its way: {requests, isCancelled}
+let running = null;  // the upload in progress: {requests, isCancelled}
 
-// What the form says of the import: the same as for a path.
+// The import options in the form: the same as for a path.
 function entered() {
   const query = new URLSearchParams();
   for (const [name, id] of Object.entries(JSON.parse(texts.fields))) {
@@ -23,7 +23,7 @@ async function asked(address, method) {
   return answer;
 }
 
-// XMLHttpRequest tells how far a file is; fetch does not.
+// XMLHttpRequest reports upload progress; fetch does not.
 function put(address, file, run, tell) {
   return new Promise((done, fail) => {
     const request = new XMLHttpRequest();
@@ -34,7 +34,7 @@ function put(address, file, run, tell) {
       run.requests.delete(request);
       if (request.status < 300) { tell(file.size); done(); return; }
       let detail = texts.broken;
-      try { detail = JSON.parse(request.responseText).detail ?? detail; } catch { /* no answer of ours */ }
+      try { detail = JSON.parse(request.responseText).detail ?? detail; } catch { /* not our server's response */ }
       fail(new Error(detail));
     };
     request.onerror = () => fail(new Error(texts.broken));
@@ -82,7 +82,7 @@ async function upload(files) {
 
 element.addEventListener("change", ({ target }) => {
   if (!target.matches("[data-files]") || running) return;
-  // What systems leave in folders belongs to nobody's dataset.
+  // Skip hidden files and thumbnails that operating systems leave in folders.
   const files = [...target.files].filter((file) => !(file.webkitRelativePath || file.name).split("/").some((part) => part.startsWith(".")) && file.name !== "Thumbs.db");
   target.value = "";
   if (files.length) upload(files);

@@ -1,11 +1,11 @@
-// A picture is looked at closely: the wheel zooms where it points, dragging moves, a double click (or
-// X) goes between whole and close. The next pair is shown as this one is: who compares a corner in many
-// pictures sets it once. Goes on where read_ahead.js ends (`review.SCRIPTS`).
+// Zooming into a picture: the wheel zooms at the mouse, dragging moves, a double click (or X) toggles
+// between whole and close. The next pair keeps the view, so that the same corner can be compared in
+// many pictures. Continues read_ahead.js (`review.SCRIPTS`).
 {
-  const CLOSE = 2.5, MOST = 12, SHARP = 1.4;  // from SHARP on, more pixels than the page needs at first
+  const CLOSE = 2.5, MOST = 12, SHARP = 1.4;  // from SHARP on, a larger version of the picture is loaded
   const frameOf = (target) => target?.closest?.("#traced-stage .picture");
   const frame = () => document.querySelector("#traced-stage .picture");
-  let scale = 1, x = 0.5, y = 0.5;  // x and y: what is in the middle, as shares of the picture
+  let scale = 1, x = 0.5, y = 0.5;  // x and y: centre of the view, as fractions of the picture
   let drag = null, moved = false;
 
   function apply() {
@@ -18,13 +18,13 @@
     image.style.transform = scale > 1 ? `scale(${scale}) translate(${(0.5 - x) * 100}%, ${(0.5 - y) * 100}%)` : "";
     const sharp = image.getAttribute("src").replace("size=full", "size=close");
     if (scale > SHARP && image.getAttribute("src") !== sharp) {
-      const loading = new Image();  // shown when it is here: until then the other one is
+      const loading = new Image();  // shown once it is loaded
       loading.onload = () => { if (image.isConnected && image.getAttribute("src").replace("size=full", "size=close") === sharp) image.setAttribute("src", sharp); };
       loading.src = sharp;
     }
   }
 
-  // Where the mouse is, as a share of the picture itself.
+  // Mouse position as fractions of the picture.
   function shareAt(event) {
     const box = frame().querySelector("img").getBoundingClientRect();
     return [(event.clientX - box.left) / box.width, (event.clientY - box.top) / box.height];
@@ -32,7 +32,7 @@
 
   function zoomTo(wanted, at = [x, y]) {
     const next = Math.min(MOST, Math.max(1, wanted));
-    // What the mouse points at stays where it is.
+    // The point under the mouse stays in place.
     [x, y] = [at[0] + (x - at[0]) * (scale / next), at[1] + (y - at[1]) * (scale / next)];
     scale = next;
     apply();
@@ -66,7 +66,7 @@
   });
   for (const end of ["pointerup", "pointercancel"]) document.addEventListener(end, () => { drag = null; });
   document.addEventListener("dragstart", (event) => { if (frameOf(event.target)) event.preventDefault(); });
-  // By keyboard: Enter on the picture, and the arrows while it has the focus and is close.
+  // By keyboard: Enter on the picture, and the arrow keys while it is focused and zoomed in.
   document.addEventListener("keydown", (event) => {
     if (!frameOf(event.target) || scale === 1) return;
     const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];

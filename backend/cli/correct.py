@@ -169,18 +169,18 @@ def distill(
         settings = load_settings({"database": db, "model": model, "kind": scorer, "device": device})
         workspace = open_workspace(settings)
         dataset_id = workspace.find(dataset)
-        asked = None
+        teacher_model = None
         if teacher is not None:
             named = {"corrector": teacher, "corrector_url": teacher_url, "device": device}
             corrector = Engine(load_settings(named)).corrector
-            asked = corrector.model if corrector else None
+            teacher_model = corrector.model if corrector else None
         small = load_local(student, device or "cpu", quantise)  # pyrefly: ignore[bad-argument-type]
         modules = tuple(name.strip() for name in train_also.split(",") if name.strip())
         recipe = Recipe(rank, 2 * rank, epochs, learning_rate, batch, modules, seed)
         with progress("Distilling a corrector") as update:
             report = distill(
                 workspace.store, workspace.engines.of_dataset(dataset_id), dataset_id, small, out,
-                asked, mode_named(mode), taught, held_out, recipe, update,
+                teacher_model, mode_named(mode), taught, held_out, recipe, update,
             )  # fmt: skip
         emit(report, as_json, distillation_summary(report))
 

@@ -135,8 +135,8 @@ def download(
             )  # fmt: skip
         emit(
             report, as_json,
-            f"{report.written} images in {report.folder}, {report.already_there} rows were done "
-            f"before, {report.failed} failed (failures.jsonl says why). Next: python app.py import "
+            f"{report.written} images in {report.folder}, {report.already_there} rows were already "
+            f"done, {report.failed} failed (failures.jsonl says why). Next: python app.py import "
             f"{report.folder}",
         )  # fmt: skip
 
@@ -358,7 +358,7 @@ def _agreed(hub: "HubDataset", pairs: int, yes: bool) -> None:
         return
     what = "private" if hub.private else "PUBLIC"
     files = "1 file" if hub.files == 1 else f"{hub.files:,} files"
-    existing = f", which has {files} already" if hub.exists else ""
+    existing = f", which already has {files}" if hub.exists else ""
     question = f"Upload {pairs} pairs with their images to {hub.url} ({what}){existing}?"
     if not sys.stdin.isatty():
         raise SettingsError(f"{question} Cannot ask without a terminal: pass --yes.")

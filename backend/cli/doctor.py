@@ -186,12 +186,12 @@ def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
 
 
 def _remembered(store: Store, settings: Settings) -> _Named:
-    """Each choice of models once; none for datasets that go with the session's."""
+    """Each distinct choice of models, without datasets that use the session's."""
     named: dict[tuple[object, ...], tuple[list[str], Settings]] = {}
     with store.reading() as session:
         datasets = dataset_queries.list_datasets(session)
     for dataset in datasets:
-        # Options choose what this command examines besides, and hide nothing of a dataset.
+        # Options add to what this command examines; they never replace a dataset's models.
         chosen = settings_for(store, settings.for_datasets_without_models(), dataset.id)
         named.setdefault(_models_in(chosen), ([], chosen))[0].append(dataset.name)
     named.pop(_models_in(settings), None)
@@ -219,7 +219,7 @@ def _rescore(names: tuple[str, ...]) -> str:
 
 
 def _not_loaded(settings: Settings, whose: str, advice: str) -> Iterator[Finding]:
-    """Whether the scorer is there at all."""
+    """Whether the scorer exists on this machine."""
     model = settings.model
     if Path(model) == EMBEDDED_SCORER:
         return

@@ -21,7 +21,7 @@ from backend.cli.output import console, emit, progress, reported
 from backend.errors import SettingsError
 from backend.settings import MODELS, load_settings
 
-#: What `evaluate` knows, the default first.
+#: The evaluations, the default first.
 EVALUATIONS = (
     "detection", "steps", "specificity", "support", "selection", "composition", "boosting", "icc",
 )  # fmt: skip
@@ -290,7 +290,7 @@ def evaluate(
 
 
 def _noises(what: str, noise: str) -> list[str]:
-    """The kinds of noise to evaluate with: all that there are, or for `steps` the hardest."""
+    """The kinds of noise to evaluate with: all of them, or for `steps` the hardest."""
     from backend.lab.evaluation.evaluate import NOISES
 
     if noise != "all":

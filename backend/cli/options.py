@@ -20,8 +20,8 @@ MODEL = Annotated[
     typer.Option("--model", metavar="NAME_OR_DIR", help="The model that scores image against "
                  "caption: a preset (fast, balanced, thorough, multilingual; see models list), a "
                  "Hugging Face name, a directory, or open_clip:ARCHITECTURE@PRETRAINED. Default: "
-                 "what the dataset was scored with; the first time what models default says, at "
-                 "first the embedded one, which knows drawn scenes only."),
+                 "the one that the dataset was scored with; for a new dataset the one set by "
+                 "models default, initially the embedded one, which knows only drawn scenes."),
 ]  # fmt: skip
 KIND = Annotated[
     str | None,

@@ -164,7 +164,7 @@ def _calibration(report: "BoostReport") -> str:
 
 
 def _sent(preview: "BoostDryRun") -> str:
-    """A list of what goes to which server."""
+    """A list of what is sent to which server."""
     pictures, captions = (
         f"{what}s go to {server}." if server else f"No {what.lower()} leaves this machine."
         for what, server in (("Picture", preview.pictures_to), ("Caption", preview.captions_to))

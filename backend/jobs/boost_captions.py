@@ -1,7 +1,7 @@
 """Enrich the captions of a queue in bulk; the enrichments wait for a curator.
 
 As in `correct_queue`, every pair is one transaction (its enrichments and the attempt), and a
-model's answers are cached: if interrupted, the same command resumes and pays for nothing twice.
+model's answers are cached: the same command resumes, and no request is paid for twice.
 """
 
 from collections import Counter
@@ -89,15 +89,15 @@ def dry_run(
     for row, context in work.waiting(filter, None):
         if isinstance(context, str) or _looks_wrong(row):
             continue
-        asked = []
+        previewed = []
         captions = boosting.joinable(work.captions(row))
         if len(captions) > 1:
-            asked.append(boosting.blend_question(captions))
+            previewed.append(boosting.blend_question(captions))
         if booster.sees is not None and {"visual", "holistic"} & set(booster.kinds):
-            asked.append(boosting.visual_question(context.image))
+            previewed.append(boosting.visual_question(context.image))
         questions += [
             DryRunQuestion(row.pair_id, row.external_id, q.system, q.user, len(q.image or b""))
-            for q in asked
+            for q in previewed
         ]
         if len(questions) >= shown:
             break
@@ -115,7 +115,7 @@ def dry_run(
 
 
 def _server_of(model: ChatModel | None) -> str | None:
-    """The address of the server that has a model; None for a model of this machine."""
+    """The address of the server that runs a model; None for a model on this machine."""
     return model.base_url if isinstance(model, ChatEndpoint) else None
 
 
@@ -235,7 +235,7 @@ class BoostWork:
         captions = [text for _, text in sources]
         made = boosting.make(context.image, captions, self.booster)
         if made.made and self._calibrating is not None:
-            # Not earlier: it takes a minute, and nobody waits that long for a wrong address.
+            # Not earlier: it takes a minute, too long to wait before a wrong address is reported.
             self.doubts.calibrate(self.captions, self._calibrating)
             self._calibrating = None
         outcome = made.failed[0][1] if made.failed else "nothing to blend"
@@ -307,7 +307,7 @@ class BoostWork:
 
 
 def _pairs_of(boost: Boost, sources: Sequence[tuple[int, str]]) -> tuple[int, ...]:
-    """The pairs whose captions were asked about; of equal captions the first."""
+    """The pairs whose captions were sent; of equal captions the first."""
     pair_of = {text: pair_id for pair_id, text in reversed(sources)}
     return tuple(dict.fromkeys(pair_of[text] for text in boost.sources if text in pair_of))
 

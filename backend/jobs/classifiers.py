@@ -72,9 +72,9 @@ def listened_to(engine: Engine, classifier: Classifier | None) -> "Captioner | N
 def as_far_as_read(
     classifier: Classifier | None, exploring: Exploring, words: bool = False
 ) -> Exploring:
-    """How trajectories of captions are made that only this classifier will read: without the later
-    steps, whose cost is quadratic in the caption's length, if its probability does not depend on
-    them. `words`: neither may the suspect words (`suspects_by`)."""
+    """How to compute trajectories that only this classifier will read: without the later steps,
+    whose cost is quadratic in the caption's length, if its probability does not depend on them.
+    `words`: the suspect words (`suspects_by`) must not depend on them either."""
     if classifier is None or (classifier.needs_steps if not words else not classifier.first_step):
         return exploring
     return replace(exploring, whole=False)

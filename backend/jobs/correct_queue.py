@@ -152,19 +152,19 @@ def dry_run(
         for row, context in work.contexts(work.not_yet(rows))
         if isinstance(context, CorrectionContext)
     )
-    asked = [
+    previewed = [
         (row, prompting.question(context, corrector.mode))
         for row, context in islice(contexts, shown)
     ]
     with store.reading() as session:
         total = queue_queries.count(session, filter)
-    characters = sum(len(question.system) + len(question.user) for _, question in asked)
-    each = characters / max(1, len(asked)) / _CHARACTERS_A_TOKEN + _TOKENS_A_PICTURE
+    characters = sum(len(question.system) + len(question.user) for _, question in previewed)
+    each = characters / max(1, len(previewed)) / _CHARACTERS_A_TOKEN + _TOKENS_A_PICTURE
     questions = tuple(
         DryRunQuestion(
             row.pair_id, row.external_id, question.system, question.user, len(question.image or b"")
         )
-        for row, question in asked
+        for row, question in previewed
     )
     return DryRun(corrector.proposer, total, round(each), questions)
 
@@ -189,8 +189,8 @@ class PairCorrector:
     def page(self, rows: Sequence[QueueRow], at_once: int) -> Iterator[tuple[QueueRow, str]]:
         """(pair, outcome) of a page, each as soon as it is committed."""
         waiting = self.not_yet(rows)
-        asked = {row.pair_id for row in waiting}
-        yield from ((row, "asked before") for row in rows if row.pair_id not in asked)
+        waiting_ids = {row.pair_id for row in waiting}
+        yield from ((row, "asked before") for row in rows if row.pair_id not in waiting_ids)
         opened = list(self.contexts(waiting))
         yield from ((row, context) for row, context in opened if isinstance(context, str))
         contexts = [
@@ -200,7 +200,7 @@ class PairCorrector:
             for row, context in contexts:
                 yield row, self._suggest(row, context, None)
             return
-        for row, context, proposal in _asked(contexts, self.corrector, at_once):
+        for row, context, proposal in _proposals(contexts, self.corrector, at_once):
             yield row, self._suggest(row, context, proposal)
 
     def not_yet(self, rows: Sequence[QueueRow]) -> list[QueueRow]:
@@ -306,12 +306,12 @@ class PairCorrector:
         }
 
 
-def _asked(
+def _proposals(
     contexts: Sequence[tuple[QueueRow, CorrectionContext]], corrector: Corrector, at_once: int
 ) -> Iterator[tuple[QueueRow, CorrectionContext, Proposal]]:
     """Answers in the order of the pairs, up to the budget's end."""
     if not isinstance(corrector.model, ChatEndpoint):
-        # A model in this process: a thread left behind would compute on it beside the next job.
+        # A model in this process: a leftover thread would use it at the same time as the next job.
         yield from ((row, context, propose(context, corrector)) for row, context in contexts)
         return
     with DaemonPool(max(1, at_once)) as pool:

@@ -24,7 +24,7 @@ from db.queries import datasets as dataset_queries
 from db.queries import pairs as pair_queries
 from db.queries import runs as run_queries
 
-#: Settings that a dataset remembers. The first group belongs to the model: another model has its
+#: Settings that a dataset remembers. The first group depends on the model: another model has its
 #: own.
 _OF_THE_MODEL = ("model", "kind", "captioner", "precision", "lemon")
 _OF_EXPLORING = ("explorer", "unit", "direction", "steps", "top", "candidates", "whole_words",
@@ -84,7 +84,7 @@ def settings_for(store: Store, settings: Settings, dataset_id: int) -> Settings:
     with store.reading() as session:
         stored = dict(dataset_queries.get_dataset(session, dataset_id).models)
         stored = stored or _of_last_run(session, dataset_id)
-    if not stored and "model" not in settings.origins:  # the default may be another one by now
+    if not stored and "model" not in settings.origins:  # the default may have changed
         plain = settings if "captioner" in settings.origins else replace(settings, captioner=None)
         settings = with_default(store, plain)
     return with_models(settings, stored)
@@ -119,7 +119,7 @@ def models_by_dataset(store: Store) -> dict[str, str]:
 
 def depth_for(store: Store, engine: Engine, dataset_id: int) -> Depth:
     """Which pairs of the dataset get whole trajectories: as the settings or the dataset say; by its
-    size if it has never been scored, unless the detector asked for needs whole ones."""
+    size if it has never been scored, unless the requested detector needs whole ones."""
     settings = engine.settings
     if settings.trajectories is not None:
         return parse_depth(settings.trajectories)

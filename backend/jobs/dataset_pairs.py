@@ -58,8 +58,8 @@ class DatasetPairs:
         return self._store.identity, self._dataset_id, self._total
 
     def vectors(self, model: str, embed: Embed) -> Iterator[Part]:
-        beside = self._engine.settings.data_directory / "neighbours" / self._store.identity
-        folder = beside / f"{self._dataset_id}-{model}"
+        parent = self._engine.settings.data_directory / "neighbours" / self._store.identity
+        folder = parent / f"{self._dataset_id}-{model}"
         folder.mkdir(parents=True, exist_ok=True)
         after = done = 0
         while True:
@@ -82,10 +82,10 @@ class DatasetPairs:
         place = {name: row for row, name in enumerate(images)}
         vectors = by_image[[place[pair.image_path] for pair in readable]]
         keys = [pair.id for pair in readable]
-        beside = path.with_suffix(".part")
-        with beside.open("wb") as file:
+        temporary = path.with_suffix(".part")
+        with temporary.open("wb") as file:
             np.savez(file, keys=np.array(keys, np.int64), images=vectors, captions=captions)
-        beside.replace(path)
+        temporary.replace(path)
         return keys, vectors, captions
 
     def training_keys(self) -> NDArray[np.int64] | None:

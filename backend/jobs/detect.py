@@ -40,7 +40,7 @@ from db.queries.detections import DetectionRow
 from db.queries.pairs import PairRow
 from db.queries.runs import RunRow
 
-#: Pairs whose suspect words are renewed in one transaction, while verdicts are being given.
+#: Pairs whose suspect words are recomputed in one transaction, while curators give verdicts.
 _RENEWED_AT_ONCE = 100
 
 _Suspects = tuple[tuple[int, int, float], ...]
@@ -51,7 +51,7 @@ def detect(store: Store, workers: Workers, run: RunRow, progress: Progress) -> d
     report.
 
     A dataset without a classifier gets one by cold start. Pairs added later are judged by the
-    classifier in use: one that a curator has adopted is never replaced without being asked.
+    classifier in use: one that a curator has adopted is never replaced unasked.
     """
     dataset_id, detector = run.dataset_id or 0, workers.engine.settings.detector
     with store.reading() as session:
@@ -86,8 +86,8 @@ def detect(store: Store, workers: Workers, run: RunRow, progress: Progress) -> d
 
         suspects = _suspects_of(trajectories, result.p_error.tolist(), result.classifier)
 
-        # All with the switch: the training pairs get cross-fitted probabilities, which could not be
-        # recovered if the program were killed in between.
+        # In the transaction of the switch: the training pairs get cross-fitted probabilities, which
+        # could not be recovered if the program were killed in between.
         def activate(session: Session) -> None:
             row = classifier_queries.add_classifier(
                 session,
@@ -236,7 +236,7 @@ def renew_suspects(store: Store, run: RunRow, classifier_id: int) -> None:
 def _renewed(
     store: Store, run: RunRow, classifier_id: int, rows: Sequence[tuple[PairRow, DetectionRow]]
 ) -> bool:
-    """Store these detections if their classifier is still in use; whether it is. Pairs that were
+    """Store these detections if their classifier is still in use; returns whether it is. Pairs
     judged under another run keep that run: its scoring has nothing left to do for them."""
     dataset_id, ids = run.dataset_id or 0, [pair.id for pair, _ in rows]
     with store.writing() as session:

@@ -69,7 +69,7 @@ def distill(
 
     `taught`: number of undecided pairs, most likely wrong first, that the teacher corrects for
     training. `held_out`: share of the pictures. Raises TrainingError if there are fewer than FEWEST
-    accepted corrections, SettingsError for options that do not go together.
+    accepted corrections, SettingsError for incompatible options.
     """
     if mode == "reasoning":
         raise SettingsError(
@@ -85,23 +85,23 @@ def distill(
             f"{corrections} corrections were accepted by people; at least {FEWEST} are needed, of "
             "which some are held out."
         )
-    learnt = [
+    training_examples = [
         _example(lesson.context, lesson.wanted, mode) for lesson in lessons if not lesson.held_out
     ]
     from_teacher = 0
     if teacher is not None and taught:
         from_teacher_examples = list(_taught(bench, dataset_id, Corrector(teacher, mode), taught))
-        learnt += from_teacher_examples
+        training_examples += from_teacher_examples
         from_teacher = len(from_teacher_examples)
     out.mkdir(parents=True, exist_ok=True)
-    write_instructions(learnt, out)
+    write_instructions(training_examples, out)
     exam = [
         lesson
         for lesson in lessons
         if lesson.held_out and lesson.wanted != lesson.context.caption.text
     ]
     before = _examined(bench, exam, Corrector(student, mode))
-    losses = fine_tune(student, learnt, out, recipe, progress)
+    losses = fine_tune(student, training_examples, out, recipe, progress)
     # Cached answers of the untrained student must not be used for the trained one.
     kept = dataclasses.replace(student.kept, folder=None)
     trained = LocalVisionLanguageModel(
@@ -110,7 +110,7 @@ def distill(
     after = _examined(bench, exam, Corrector(trained, mode))
     return DistillationReport(
         dataset_id=dataset_id,
-        examples=len(learnt),
+        examples=len(training_examples),
         from_teacher=from_teacher,
         held_out=len(exam),
         losses=tuple(losses),

@@ -148,7 +148,7 @@ class _Sample:
 
 @dataclass(frozen=True)
 class _Remaining:
-    """What of the dataset is not scored yet, as counts of pairs, and the `pairs` to measure.
+    """The unscored part of the dataset, as counts of pairs, and the `pairs` to measure.
 
     `first_steps`: pairs of which only first steps are stored; `has_detector`: the classifier in use
     was trained on this run.
@@ -165,7 +165,7 @@ class _Remaining:
 
 @dataclass(frozen=True)
 class _Detection:
-    """The detector, the sample's probabilities of error by it, and what training it costs: seconds
+    """The detector, its probabilities of error on the sample, and the cost of training it: seconds
     for each of the noisy `copies`, and for the training itself (0 if there was a detector)."""
 
     classifier: Classifier
@@ -302,7 +302,7 @@ def _detection(
 def _corrections(left: _Remaining, detection: _Detection) -> int:
     """How many of the unscored pairs will probably look wrong and get corrections.
 
-    A detector that was trained on the sample alone separates little and so suspects too many pairs:
+    A detector trained on the sample alone separates poorly and therefore suspects too many pairs:
     the usual share counts as much as the sample.
     """
     p_errors = detection.p_errors
@@ -323,8 +323,8 @@ def _completed(left: _Remaining, depth: Depth, detection: _Detection, corrected:
 
 
 def _keep(engine: Engine, depth: Depth, measured: Mapping[Stage, float]) -> None:
-    """Keep the seconds per unit that were measured, for the time left of the jobs that follow; 0:
-    not measured."""
+    """Keep the measured seconds per unit, for the remaining time of later jobs; 0: not
+    measured."""
     known = {stage: seconds for stage, seconds in measured.items() if seconds > 0}
     keep_costs(engine.settings.data_directory, models_of(engine, depth), known)
 
@@ -347,12 +347,12 @@ def _measure(
         exploring,
     )
     after_trajectories = time.monotonic()
-    asked: list[tuple[Image.Image, str]] = [
+    requests: list[tuple[Image.Image, str]] = [
         (image, pair.caption)
         for pair in readable
         if isinstance(image := opened[pair.image_path], Image.Image)
     ]
-    expected = engine.expectations(asked)
+    expected = engine.expectations(requests)
     after_captioner = time.monotonic()
     captions = [pair.caption for pair in readable]
     engine.concreteness(captions)
@@ -418,14 +418,18 @@ def _copies(
 
 
 def _training_seconds(sample: _Sample, size: int, detector: str, whole: bool) -> float:
-    """Cost of training the first detector of `size` pairs, without scoring its copies: pairs of
-    the sample, again and again, with their own trajectories for those of the copies."""
+    """Cost of training the first detector on `size` pairs, without scoring its copies: pairs of
+    the sample, repeated, with their own trajectories in place of those of the copies."""
     places = [number % len(sample.pairs) for number in range(size)]
     pairs = [sample.pairs[place] for place in places]
     trajectories = [sample.trajectories[place] for place in places]
     began = time.monotonic()
     _trained(
-        detector, whole, pairs, trajectories, lambda asked: [trajectories[at] for at, _ in asked]
+        detector,
+        whole,
+        pairs,
+        trajectories,
+        lambda requests: [trajectories[at] for at, _ in requests],
     )
     return time.monotonic() - began
 
@@ -456,7 +460,7 @@ def _suggestion_seconds(
     ranked = sorted(range(len(p_errors)), key=lambda at: -p_errors[at])
     wrong = [at for at in ranked if p_errors[at] >= SUGGEST_ABOVE] or ranked[:TOGETHER]
     chosen = wrong[:: -(-len(wrong) // TOGETHER)]
-    for positions in (chosen[:1], chosen):  # once for what a model does once
+    for positions in (chosen[:1], chosen):  # the first run warms the model up
         began = time.monotonic()
         with engine.lock:
             states = engine.encode([sample.picture(at) for at in positions])

@@ -81,7 +81,7 @@ def import_dataset(
                 added += result.added
                 already_there += result.already_there
                 done = added + already_there
-                # `total` counts lines, of which one may hold several captions.
+                # `total` counts lines, and a line may hold several captions.
                 total = max(reader.total, done) if reader.total else 0
                 progress(done, total, f"Reading {name}")
             if not added and not already_there and target.is_new:
@@ -175,8 +175,8 @@ class _BadRows:
     """Invalid rows, written as they are read; they replace those of an earlier import of the
     dataset.
 
-    Those before the first pair of a new dataset wait in a temporary file: memory does not grow with
-    them, and an import that is stopped, or killed, by then leaves no dataset behind.
+    Until the first pair of a new dataset they are kept in a temporary file: memory does not grow,
+    and an import that is stopped or killed by then leaves no dataset behind.
     """
 
     def __init__(self, target: _Target) -> None:

@@ -149,8 +149,8 @@ class Jobs:
         trajectories: str | None = None,
         cluster: Cluster | Devices | None = None,
     ) -> Estimate:
-        """See `backend.jobs.estimate.estimate`; what `score` would take with the same arguments, or
-        without the cluster: what its machines can do is not known."""
+        """See `backend.jobs.estimate.estimate`; what `score` would take with the same arguments,
+        but without the cluster: the speed of its machines is unknown."""
         engine = self._engine_with(dataset_id, model, trajectories)
         devices = cluster if isinstance(cluster, Devices) else None
         return estimate.estimate(
@@ -177,13 +177,13 @@ class Jobs:
         return _figures(report) | {"seconds": report.seconds}
 
     def _import_job(self, progress: Progress, **arguments: Any) -> dict[str, Any]:
-        """Import, then check whether the model it would be scored with knows its pictures."""
+        """Import, then check whether the model that would score the dataset knows its pictures."""
         report = self.import_dataset(progress=progress, **arguments)
         return _figures(report) | {"asks_for_model": self.needs_model(report.dataset_id)}
 
     def needs_model(self, dataset_id: int) -> str:
-        """Why the dataset's pictures cannot be scored by the model that they would be scored with;
-        "" if they can, or if that model cannot be loaded, of which scoring says why."""
+        """Why the model that would score the dataset cannot score its pictures; "" if it can, or if
+        it cannot be loaded, which scoring reports."""
         engine = self._engines.of_dataset(dataset_id)
         try:
             seen = known_pictures.recognise(self._store, engine, dataset_id)
@@ -222,12 +222,12 @@ class Jobs:
         return correct_queue.dry_run(self._store, engine, filter, engine.corrector, shown)
 
     def enrich(self, pair_id: int) -> str:
-        """Ask the session's model for richer captions of one pair; returns the outcome in a word or
-        two."""
+        """Ask the session's model for richer captions of one pair; returns the outcome in a few
+        words."""
         with self._store.reading() as session:
             dataset_id = pair_queries.get_pair(session, pair_id).dataset_id
         queue = QueueFilter(dataset_id, among=(pair_id,))
-        report = self.boost(queue, self.booster(boosting.KINDS), calibrate=False)  # somebody waits
+        report = self.boost(queue, self.booster(boosting.KINDS), calibrate=False)  # someone waits
         return report.stopped or next(iter(report.outcomes), "nothing to enrich")
 
     def classifiers(self, dataset_id: int) -> list[ClassifierView]:
@@ -414,7 +414,7 @@ def _restored(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _views(jobs: Sequence[JobRow], session: Session) -> list[JobView]:
-    """Stored jobs as pages see them; the names of their datasets are read at once."""
+    """Stored jobs as pages see them; the names of their datasets are read in one query."""
     ids = {job.dataset_id for job in jobs if job.dataset_id is not None}
     names = dataset_queries.names_of(session, ids) if ids else {}
     return [_view(job, names) for job in jobs]

@@ -96,8 +96,8 @@ def familiarity_for(
 def encode_known(
     engine: Engine, opened: Mapping[str, Image.Image | str], known: Familiarity | None
 ) -> tuple[dict[str, ImageState], dict[str, str], dict[str, str]]:
-    """`encode_opened` without the pictures that the model does not know, and why for each of those;
-    they are recognised by what the encoding sees."""
+    """`encode_opened` without the pictures that the model does not know, and the reason for each of
+    those; the test uses the same encoding."""
     if known is None:
         return *encode_opened(engine, opened), {}
     with engine.lock, known.watching(engine.scorer) as seen:

@@ -33,7 +33,7 @@ def downloaded_scorers() -> list[str]:
 
 
 def _scorer_in(name: str) -> str:
-    """How `--model` is given this hub model; "" if it is no scorer or is not complete."""
+    """The value of `--model` for this hub model; "" if it is no scorer or is incomplete."""
     snapshot = hub_cache.snapshot_of(name)
     if snapshot is None:
         return ""
@@ -43,7 +43,7 @@ def _scorer_in(name: str) -> str:
 
 
 def _is_scorer(configuration: dict[str, Any]) -> bool:
-    """A captioner has the type of a scorer, and another class."""
+    """Whether this is a scorer: a captioner has the same type but another class."""
     classes = " ".join(map(str, configuration.get("architectures") or ()))
     is_captioner = "ConditionalGeneration" in classes
     return configuration.get("model_type") in MODEL_TYPES and not is_captioner
@@ -58,7 +58,7 @@ def path_of(model: str) -> Path | None:
 
 
 def is_model(path: Path) -> bool:
-    """Whether a folder has a model's configuration and weights. A file is taken for weights."""
+    """Whether a folder has a model's configuration and weights. A file is assumed to be weights."""
     return hub_cache.is_whole(path) if path.is_dir() else path.is_file()
 
 
@@ -89,7 +89,7 @@ def parameters_of(path: Path | None) -> int | None:
 
 
 def _in_header(file: Path) -> int:
-    """Numbers in a file of safetensors, without those that count (positions); 0 if its header is
+    """Numbers in a file of safetensors, without integers (positions); 0 if its header is
     damaged. The header's length is in the first eight bytes."""
     try:
         with file.open("rb") as stored:

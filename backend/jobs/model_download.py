@@ -92,7 +92,7 @@ def remove(model: str) -> int:
 
 
 def removable(model: str) -> int:
-    """How many bytes removing the model would free. Raises NotFound if there is nothing of it."""
+    """How many bytes removing the model would free. Raises NotFound if no part of it is here."""
     folders = _folders(model)
     return sum(path.lstat().st_size for folder in folders for path in folder.rglob("*"))
 

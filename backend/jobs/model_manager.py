@@ -23,10 +23,10 @@ __all__ = ["PAIRS", "DownloadReport", "ModelView", "Models", "Probe", "Removal"]
 
 @dataclass(frozen=True)
 class ModelView:
-    """An available model: a preset, or another that this machine or a dataset has.
+    """An available model: a preset, or another one on this machine or used by a dataset.
 
     Sizes in bytes; None: unknown until downloaded. `revision`: the pinned commit, or the downloaded
-    one; "main" for a model that is neither pinned nor downloaded. `on_disk`: what its files take
+    one; "main" for a model that is neither pinned nor downloaded. `on_disk`: the size of its files
     here, whether or not they are complete; None for the embedded model. `core_seconds`: see
     `Preset`.
     """
@@ -117,7 +117,7 @@ class Models:
         return Removal(model, freed, datasets, bool(going.intersection(default)))
 
     def remove(self, model: str) -> Removal:
-        """Delete a model from this machine; if it is the default, the embedded one becomes that.
+        """Delete a model from this machine; if it is the default, the embedded one replaces it.
         Raises NotFound."""
         removal = self.what_goes(model)
         model_download.remove(model)
@@ -197,7 +197,7 @@ def _of_name(model: str, measured: Probe | None, default: str) -> ModelView:
 
 
 def _can_be_used(model: str) -> bool:
-    """Whether the model is a file or folder that is still there, or can be downloaded."""
+    """Whether the model is a file or folder that still exists, or can be downloaded."""
     return local_models.path_of(model) is not None or bool(_repositories(model))
 
 

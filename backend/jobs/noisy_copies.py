@@ -32,8 +32,8 @@ from db.queries.copy_trajectories import Copy
 BATCH: int = 48
 
 
-class _Asked(NamedTuple):
-    """A copy of which the trajectory, the captioner's expectation or both are missing."""
+class _Request(NamedTuple):
+    """A copy whose trajectory, captioner's expectation or both are missing."""
 
     copy: Copy
     image_path: str
@@ -43,7 +43,7 @@ class _Asked(NamedTuple):
 
 @dataclass(frozen=True)
 class _Made:
-    """What was missing of a batch of copies; no expectations without a captioner."""
+    """The missing results of a batch of copies; no expectations without a captioner."""
 
     trajectories: dict[Copy, Trajectory]
     expectations: dict[Copy, Expectation]
@@ -94,8 +94,8 @@ class TrajectoryCache:
         requests: Sequence[tuple[int, str]],
         copies: Sequence[Copy],
         known: dict[Copy, Trajectory],
-    ) -> Iterator[list[_Asked]]:
-        """Batches of what the store does not have; what it has is added to `known`."""
+    ) -> Iterator[list[_Request]]:
+        """Batches of the copies that the store lacks; results in the store are added to `known`."""
         captioner = self._workers.engine.captioner
         seen: set[Copy] = set()
         for first in range(0, len(requests), BATCH):
@@ -114,8 +114,8 @@ class TrajectoryCache:
                 for copy, row in kept.items()
                 if row.whole or not self._exploring.whole
             }
-            asked = [
-                _Asked(
+            candidates = [
+                _Request(
                     copy,
                     self._names[at],
                     copy not in known,
@@ -124,7 +124,7 @@ class TrajectoryCache:
                 )
                 for copy, at in positions.items()
             ]
-            batch = [copy for copy in asked if copy.lacks_trajectory or copy.lacks_expectation]
+            batch = [copy for copy in candidates if copy.lacks_trajectory or copy.lacks_expectation]
             if batch:
                 yield batch
 
@@ -141,29 +141,30 @@ class TrajectoryCache:
 
 
 def score_copies(
-    engine: Engine, batch: Sequence[_Asked], opened: Opened, exploring: Exploring
+    engine: Engine, batch: Sequence[_Request], opened: Opened, exploring: Exploring
 ) -> _Made:
-    """Compute what is missing of these copies. They need the expectations of the same captioner as
+    """Compute the missing results of these copies. They need expectations by the same captioner as
     the dataset's own captions. Raises ImageError."""
     for name, image in opened.items():
         if isinstance(image, str):
             raise ImageError(f"{name}: {image}")
-    lacking = [asked for asked in batch if asked.lacks_trajectory]
-    names = dict.fromkeys(asked.image_path for asked in lacking)
+    lacking = [request for request in batch if request.lacks_trajectory]
+    names = dict.fromkeys(request.image_path for request in lacking)
     states, _ = encode_opened(engine, {name: opened[name] for name in names})
     trajectories = engine.trajectories(
-        [(states[asked.image_path], asked.copy[1]) for asked in lacking],
-        [asked.copy[0] for asked in lacking],
+        [(states[request.image_path], request.copy[1]) for request in lacking],
+        [request.copy[0] for request in lacking],
         exploring,
     )
     unread = [
-        (asked.copy, image)
-        for asked in batch
-        if asked.lacks_expectation and isinstance(image := opened[asked.image_path], Image.Image)
+        (request.copy, image)
+        for request in batch
+        if request.lacks_expectation
+        and isinstance(image := opened[request.image_path], Image.Image)
     ]
     expectations = engine.expectations([(image, text) for (_, text), image in unread])
     return _Made(
-        {asked.copy: made for asked, made in zip(lacking, trajectories, strict=True)},
+        {request.copy: made for request, made in zip(lacking, trajectories, strict=True)},
         {copy: read for (copy, _), read in zip(unread, expectations, strict=True)},
     )
 

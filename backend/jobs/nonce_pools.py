@@ -30,9 +30,9 @@ def nonce_pools(engine: Engine) -> NoncePools:
                 )
         pools = make_pools(scorer.reader, scorer.open_session().embed)
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(f".{os.getpid()}.part")
-    beside.write_text(pools.to_json(), encoding="utf-8")
-    beside.replace(path)
+    temporary = path.with_suffix(f".{os.getpid()}.part")
+    temporary.write_text(pools.to_json(), encoding="utf-8")
+    temporary.replace(path)
     return pools
 
 

@@ -5,7 +5,7 @@ from backend.progress import StageMessage
 
 class Pace:
     """Describes the progress of one job; each stage (message) has its own pace. The time left is
-    that of the whole job if the message knows it, else that of the stage.
+    that of the whole job if the message has it, else that of the stage.
 
     >>> pace = Pace()
     >>> pace.describe(0, 100, "Scoring", 0.0), pace.describe(40, 100, "Scoring", 10.0)
@@ -18,7 +18,7 @@ class Pace:
         self._first = 0
 
     def describe(self, done: int, total: int, message: str, now: float) -> str:
-        """`message` followed by rate and time left. In a stage's first two seconds and as long as
+        """`message` followed by rate and time left. In a stage's first two seconds and while
         nothing is done it has no rate of its own. `now`: seconds of a monotonic clock."""
         facts = ", ".join(self._facts(done, total, message, now))
         return f"{message} · {facts}" if facts else str(message)

@@ -1,8 +1,8 @@
-"""Evidence of the picture against single phrases, and the rule that makes them doubtful.
+"""Evidence from the picture against single phrases, and the rule by which they are doubtful.
 
 The rule is fitted once for each model and dataset, to captions that people wrote, and kept with the
-scoring run: an interrupted `boost` goes on with the same one. A new detector has other suspect
-scores, so a rule is fitted anew.
+scoring run: an interrupted `boost` continues with the same one. A new detector has other suspect
+scores, so the rule is fitted again.
 """
 
 import random
@@ -100,12 +100,12 @@ class PictureDoubts:
                 if row.pair_id in contexts
             ]
             for side, evidence in enumerate((true, false)):
-                asked = [
+                requests = [
                     (context, addition.text, addition.phrases)
                     for context, pair in batch
                     if (addition := pair[side]) is not None
                 ]
-                evidence += [doubt for doubts in self.evidence(asked) for doubt in doubts]
+                evidence += [doubt for doubts in self.evidence(requests) for doubt in doubts]
             progress(min(first + _AT_ONCE, len(rows)), len(rows), "Calibrating the guard")
         rule = fitted(true, false)
         if isinstance(rule, Weighed):
@@ -116,7 +116,7 @@ class PictureDoubts:
         return self.rule
 
     def _unsuspected(self) -> list[QueueRow]:
-        """Captions that neither curators nor the detector consider wrong, always the same."""
+        """Captions that neither curators nor the detector consider wrong, always the same ones."""
         likely_right = (Range("p_error", maximum=WRONG_FROM),)
         filter = QueueFilter(self._dataset_id, ranges=likely_right, order="random")
         with self._store.reading() as session:
@@ -127,7 +127,8 @@ class PictureDoubts:
     def _transplants(
         self, rows: Sequence[QueueRow], captions_of: Callable[[QueueRow], Sequence[str]]
     ) -> list[tuple[Added | None, Added | None]]:
-        """For each caption an addition of its picture and one of another, read to their ends."""
+        """For each caption an addition from its own picture and one from another, None where there
+        is none that the scorer reads to its end."""
         rng = random.Random(0)
         words_read = self._engine.scorer.reader.words_read
 
@@ -142,17 +143,17 @@ class PictureDoubts:
             made.append((read(same), read(foreign)))
         return made
 
-    def evidence(self, asked: Sequence[Asked]) -> list[list[Doubt]]:
+    def evidence(self, requests: Sequence[Asked]) -> list[list[Doubt]]:
         """The evidence against each phrase: its attribution in logits, the suspect scores of its
         words, and the drop in the probability of error when it is removed."""
-        asked_phrases = [phrases for _, _, phrases in asked]
+        asked_phrases = [phrases for _, _, phrases in requests]
         if not any(asked_phrases):
-            return [[] for _ in asked]
+            return [[] for _ in requests]
         corrector, engine = self._corrector, self._engine
-        supports = self._supports(asked)
+        supports = self._supports(requests)
         variants = [
             (context, variant)
-            for context, text, phrases in asked
+            for context, text, phrases in requests
             for variant in (text, *(without(text, p.start, p.end) for p in phrases))
         ]
         trajectories = engine.trajectories(
@@ -193,9 +194,9 @@ class PictureDoubts:
         memory.give_back()
         return evidence
 
-    def _supports(self, asked: Sequence[Asked]) -> list[dict[tuple[int, int], float | None]]:
+    def _supports(self, requests: Sequence[Asked]) -> list[dict[tuple[int, int], float | None]]:
         """The attribution of each caption's phrases in logits, by their characters."""
-        pairs = [(context.state, Caption.parse(text)) for context, text, _ in asked]
+        pairs = [(context.state, Caption.parse(text)) for context, text, _ in requests]
         with self._engine.lock:
             scored = dict(attribute_phrases(self._engine.scorer, pairs, self._nonces))
         return [
@@ -204,5 +205,5 @@ class PictureDoubts:
                     None if score.pas is None else self._scale * score.pas
                 for score in scored[place]
             }
-            for place in range(len(asked))
+            for place in range(len(requests))
         ]  # fmt: skip

@@ -85,7 +85,7 @@ def trajectories_by_ray(
                 "root": str(root),
                 "exploring": exploring,
                 "prepared": scorer.prepared,
-                # Small arguments alone: what lies in Ray's object store may be lost to a restart.
+                # Only small arguments: what is in Ray's object store may be lost in a restart.
                 "recognises": recognises,
             },
             compute=ray.data.ActorPoolStrategy(size=cluster.workers or max(1, most)),

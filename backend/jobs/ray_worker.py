@@ -51,10 +51,10 @@ class ScoringWorker:
         self._engine.scorer.take_over(prepared)
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        asked = batch.to_pylist()
-        opened = open_pictures(self._root, [row["image"] for row in asked])
+        records = batch.to_pylist()
+        opened = open_pictures(self._root, [row["image"] for row in records])
         states, problems, unknown = encode_known(self._engine, opened, self._known)
-        readable = [row for row in asked if row["image"] in states]
+        readable = [row for row in records if row["image"] in states]
         trajectories = self._engine.trajectories(
             [(states[row["image"]], row["caption"]) for row in readable],
             [row["pair_id"] for row in readable],
@@ -69,7 +69,7 @@ class ScoringWorker:
         ]
         rows += [
             {**row, "problem": why, "unknown": row["image"] in unknown}
-            for row in asked
+            for row in records
             if (why := problems.get(row["image"]) or unknown.get(row["image"])) is not None
         ]
         return pa.Table.from_pylist(rows, RESULTS)

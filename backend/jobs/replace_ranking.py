@@ -1,7 +1,7 @@
-"""Replace a dataset's ranking by that of another classifier, while curators go on.
+"""Replace a dataset's ranking by that of another classifier, while curators keep working.
 
-The probabilities are written beside those in use, in short transactions, and come into use with
-their classifier at one moment (`db/queries/rankings.py`).
+The probabilities are written next to those in use, in short transactions, and come into use
+together with their classifier, atomically (`db/queries/rankings.py`).
 """
 
 import math
@@ -65,14 +65,14 @@ def use_ranking(
     activate: Callable[[Session], None],
     progress: Progress = no_progress,
 ) -> bool:
-    """Write a ranking beside the one in use, then switch to it and to its classifier.
+    """Write a ranking next to the one in use, then switch to it and to its classifier.
 
     `ids`: pairs of the dataset, ascending; `p_errors`: their probabilities, shape [pairs]. Pairs
     that are not among them become unknown. `activate` makes their classifier the active one, in the
     transaction of the switch. Returns False if a later call for the same dataset has overtaken this
     one: its ranking is used instead, as if this one had come into use just before.
 
-    After a kill the earlier ranking is still in use, and a repetition writes what is missing.
+    After a kill the earlier ranking is still in use, and running it again writes what is missing.
     """
     with store.writing() as session:
         token = ranking_queries.begin(session, dataset_id)
@@ -116,10 +116,10 @@ def _changes(
 
 
 def _short_parts(count: int, pause: bool) -> Iterator[slice]:
-    """Consecutive slices of `count` pairs, so long that writing each takes about `SECONDS`.
+    """Consecutive slices of `count` pairs, sized so that writing each takes about `SECONDS`.
 
     `pause`: wait as long as each has taken. SQLite has one writer and no queue between programs:
-    those that wait try again every 100 ms, and would hardly ever come between two transactions.
+    those that wait try again every 100 ms, and would rarely get in between two transactions.
     """
     start, size = 0, FIRST
     while start < count:

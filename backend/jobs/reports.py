@@ -373,7 +373,7 @@ class Lost:
 class SelectionReport:
     """`taking_part`: undecided pairs of the split; `pool`, `kept`: those left after stages one and
     two; `decided`: pairs that curators have judged, which count towards no quota; `edited`:
-    undecided pairs of the split with an edited caption, which stay likewise. `align_line`,
+    undecided pairs of the split with an edited caption, which stay as well. `align_line`,
     `keep_line`: the lowest match and the lowest stage-two value that stayed. `refitted`: support
     was renormalised for this first stage. `stays`, `goes`: fields of queues that show what stays
     and, by stage, what leaves."""

@@ -113,7 +113,7 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
     """Use this classifier from now on, and recompute the probabilities of all scored pairs, then
     their suspect words.
 
-    The probabilities are written beside those in use and come into use with the classifier's name
+    The probabilities are written next to those in use and come into use with the classifier's name
     (`jobs/replace_ranking.py`): no page ever shows the name of one with the numbers of another, and
     no verdict waits. Pairs scored in the meantime follow. If another classifier is adopted before
     this one is in use, that one is used, as if it had been adopted afterwards. Raises
@@ -147,8 +147,8 @@ def adopt(store: Store, classifier_id: int, progress: Progress = no_progress) ->
 
 
 def _follow(store: Store, run: RunRow, classifier_id: int) -> None:
-    """Bring up to date what follows from the classifier in use: suspect words, and the pairs that
-    were scored while it was adopted."""
+    """Update what depends on the classifier in use: suspect words, and the pairs that were scored
+    while it was adopted."""
     renew_suspects(store, run, classifier_id)
     with store.reading() as session:
         newest = run_queries.latest_run(session, run.dataset_id or 0, "score")
@@ -183,7 +183,7 @@ def _compared(
     judged = ranked(store, run, result.classifier)
     ids, after, before = judged.ids, judged.after, judged.before
     rows = np.searchsorted(ids, trained_on)
-    after[rows] = result.p_error  # by classifiers that had not seen them
+    after[rows] = result.p_error  # cross-fitted
     if np.isnan(before).any():
         current = classifier_in_use(store, run.dataset_id or 0)
         before = ranked(store, run, current).after if current is not None else before

@@ -165,7 +165,7 @@ class JobRunner:
                 text = message(queries.get_job(session, job_id))
                 queries.update_job(session, job_id, status=status, message=text)
         except Exception:
-            log.exception("job %s: that it %s could not be stored", job_id, status)
+            log.exception("job %s: its status %s could not be stored", job_id, status)
 
     def _progress_of(self, job_id: int) -> Progress:
         last, pace = 0.0, Pace()

@@ -209,7 +209,7 @@ def what_run(engine: Engine, dataset_id: int) -> dict[str, Any]:
 def units_left(
     store: Store, engine: Engine, dataset_id: int, run_id: int, suggestions: bool, depth: Depth
 ) -> dict[Stage, int]:
-    """What each stage of scoring has left to do, in its units. `run_id`: 0 for a new run."""
+    """The remaining work of each stage of scoring, in its units. `run_id`: 0 for a new run."""
     captioner = engine.captioner
     with store.reading() as session:
         total = pair_queries.counts(session, dataset_id).total
@@ -237,7 +237,7 @@ def units_left(
 
 
 def models_of(engine: Engine, depth: Depth) -> str:
-    """What the costs of the stages depend on, beside the machine."""
+    """What the costs of the stages depend on, apart from the machine."""
     info, captioner = engine.scorer.info, engine.captioner
     read_by = captioner.name if captioner is not None else "no captioner"
     steps = "whole" if depth.is_whole else "first steps"
@@ -258,7 +258,7 @@ def _run(store: Store, engine: Engine, dataset_id: int) -> RunRow:
 
 @dataclass
 class _Done:
-    """Pairs that the first stage has dealt with. `left_out`: reasons by picture."""
+    """Pairs that the first stage has processed. `left_out`: reasons by picture."""
 
     scored: int = 0
     unreadable: int = 0
@@ -275,7 +275,7 @@ class _Work:
     """Pairs whose trajectories are to be computed, in batches. `total`: how many, for progress;
     `before`: how many of these were computed earlier.
 
-    `known`: the test for pictures that the model knows, None: it knows all; `has_vectors`: their
+    `known`: the test for pictures that the model knows; None: it knows all; `has_vectors`: their
     image vectors are stored already."""
 
     stage: Stage
@@ -289,7 +289,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Scored:
-    """What is computed of a batch: trajectories of the pairs `ids` and their images' vectors
+    """The results of a batch: trajectories of the pairs `ids` and their images' vectors
     [pairs, d], None if they are not wanted or the scorer has none; and the pictures that could not
     be read or that the model does not know, with the reason."""
 
@@ -327,7 +327,7 @@ def _trajectories(
     machines: Cluster | None,
     progress: Progress,
 ) -> _Done:
-    """Compute and store trajectories of these pairs; `machines`: on these instead."""
+    """Compute and store trajectories of these pairs, on `machines` if given."""
     if machines is not None:
         return _by_cluster(store, run, work, workers, machines, progress)
     done = _Done()
@@ -391,8 +391,8 @@ def _by_cluster(
 
 
 def _begin(store: Store, run: RunRow, total: int, progress: Progress) -> int:
-    """Say where the stage begins, because its first batch may take minutes; returns how many of the
-    pairs have a trajectory of the run already."""
+    """Report where the stage begins, because its first batch may take minutes; returns how many of
+    the pairs already have a trajectory of the run."""
     with store.reading() as session:
         before = total - pair_queries.count_unscored(session, run.dataset_id or 0, run.id)
     if before < total:
@@ -461,7 +461,7 @@ def _left_out_before(store: Store, run: RunRow) -> set[str]:
 
 
 def _list_left_out(store: Store, run: RunRow, left_out: Mapping[str, str]) -> None:
-    """These and no others are listed as unknown: another model may have known some."""
+    """List exactly these as unknown: another model may have had a different list."""
     dataset_id = run.dataset_id or 0
     with store.writing() as session:
         if dataset_queries.files_with_problem(session, dataset_id, UNKNOWN) != left_out.keys():

@@ -1,8 +1,8 @@
 """The stages of scoring a dataset: the one list behind its progress, its estimate and its resuming.
 
-A `Plan` knows how many units of work each stage has left and what a unit costs, so that progress
-says how long the whole job will still take, not only the stage that it is in. Costs are measured
-while the job runs, and kept for the next one on this machine.
+A `Plan` holds how many units of work each stage has left and what a unit costs, so that progress
+reports the remaining time of the whole job, not only of the present stage. Costs are measured while
+the job runs, and kept for the next one on this machine.
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class Stage:
 
 
 TRAJECTORIES = Stage("Caption trajectories", "trajectories_seconds")
-#: First steps of an earlier job, where whole trajectories are asked for now.
+#: First steps of an earlier job, where whole trajectories are requested now.
 COMPLETION = Stage("Completing trajectories", "whole_seconds")
 CONCRETENESS = Stage("Concreteness", "texts_seconds")
 MEANINGS = Stage("Meanings of captions", "texts_seconds")
@@ -74,7 +74,7 @@ class Plan:
     """The remaining time of a scoring job.
 
     Stages run in order. The cost of the present one is measured, that of a later one is known from
-    earlier jobs or not at all: then the time left is a lower bound.
+    earlier jobs or unknown: then the time left is a lower bound.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class Plan:
         self._measured: dict[Stage, tuple[float, float]] = {}
 
     def reporting(self, progress: Progress) -> Progress:
-        """`progress` whose messages know the time that the whole job has left."""
+        """`progress` whose messages carry the remaining time of the whole job."""
 
         def update(done: int, total: int, message: str) -> None:
             stage = _BY_NAME.get(message)
@@ -118,8 +118,8 @@ class Plan:
         }
 
     def _advance(self, stage: Stage, done: int, total: int) -> tuple[float | None, bool]:
-        """Take note that the stage has reached `done` of `total`; the seconds left, None if nothing
-        is known, and whether they are a lower bound."""
+        """Record that the stage has reached `done` of `total`; returns the seconds left, None if
+        unknown, and whether they are a lower bound."""
         now = self._clock()
         position = STAGES.index(stage)
         if position != self._position:
@@ -150,7 +150,7 @@ class Plan:
         return min(units, total - done)
 
     def _cost(self, stage: Stage) -> tuple[float, bool]:
-        """Seconds per unit, and whether that is all of them."""
+        """Seconds per unit, and whether that is the whole cost."""
         if stage in self._costs:
             return self._costs[stage], True
         if stage is not COPIES or not self._copies_alike:
@@ -172,8 +172,8 @@ def kept_costs(folder: Path, models: str) -> dict[Stage, float]:
 
 
 def keep_costs(folder: Path, models: str, costs: Costs) -> None:
-    """Keep these costs instead of earlier ones of the same stages. A disk that refuses them costs
-    the next job an estimate, and is no reason to fail this one."""
+    """Keep these costs instead of earlier ones of the same stages. If they cannot be
+    written, the next job lacks an estimate, but this one does not fail."""
     if not costs:
         return
     stored = _stored(folder)

@@ -1,4 +1,4 @@
-"""A description of the losses of a two-stage selection, for the command line and the page."""
+"""Describe the losses of a two-stage selection, for the command line and the page."""
 
 from backend.jobs.reports import SelectionReport
 

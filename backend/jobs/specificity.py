@@ -179,7 +179,7 @@ class Judge:
         return index
 
     def measured(self, batch: Sequence[Caption], run_id: int) -> list[RetrievalRow]:
-        """The rows, in the name of a run, of those pairs whose picture has a vector."""
+        """The rows, under this run, of those pairs whose picture has a vector."""
         has_vector = self._vectors.has([caption.pair_id for caption in batch])
         batch = [caption for caption, kept in zip(batch, has_vector, strict=True) if kept]
         if not batch:
@@ -228,12 +228,12 @@ class Judge:
             return
         cosines, rows = self._index.search(images, count)
         for place, caption in enumerate(batch):
-            near, alike, asked = rows[place], cosines[place], count
+            near, alike, limit = rows[place], cosines[place], count
             while True:
                 other = (alike < NEAR_DUPLICATE) & (self._pool.names[near] != caption.image_path)
-                if other.sum() >= NEIGHBOURS or asked == size:
+                if other.sum() >= NEIGHBOURS or limit == size:
                     break
-                asked = min(size, asked * 8)  # many near duplicates: look further
-                similarities, further = self._index.search(images[place : place + 1], asked)
+                limit = min(size, limit * 8)  # many near duplicates: look further
+                similarities, further = self._index.search(images[place : place + 1], limit)
                 near, alike = further[0], similarities[0]
             yield near[other][:NEIGHBOURS], alike[other][:NEIGHBOURS]

@@ -1,4 +1,4 @@
-"""Convert suggestions for the store, and rank the suggestions of several proposers."""
+"""Convert suggestions to store rows, and rank the suggestions of several proposers."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from backend.engine.correction.ranking import ranked
 from backend.engine.correction.suggestion import Suggestion
 from db.queries.suggestions import NewSuggestion, SuggestionRow
 
-#: Key in a correction's provenance: its place among the captions of its proposer.
+#: Key in a correction's provenance: its rank among the captions of its proposer.
 _PLACE = "place"
 
 
@@ -19,7 +19,7 @@ def to_save(
     provenance: dict[str, Any] | None = None,
     kind: str = "correction",
 ) -> NewSuggestion:
-    """`provenance`: what a proposer says of its caption; for others its place in their order."""
+    """`provenance`: what a proposer reports about its caption; default: the caption's rank."""
     if provenance is None:
         provenance = {_PLACE: suggestion.place}
     return NewSuggestion(
@@ -43,6 +43,6 @@ def in_order(caption: str, suggestions: Sequence[SuggestionRow]) -> list[Suggest
 
 
 def _preference_of(suggestion: SuggestionRow) -> tuple[str, int] | None:
-    """None for suggestions of a language model, and of versions that did not store the place."""
+    """None for suggestions of a language model, and of versions that did not store the rank."""
     place = (suggestion.provenance or {}).get(_PLACE)
     return (suggestion.proposer, place) if isinstance(place, int) else None

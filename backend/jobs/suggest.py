@@ -94,8 +94,8 @@ def suggest_likely(store: Store, workers: Workers, run: RunRow, progress: Progre
 
 
 def _waiting(store: Store, run: RunRow, pairs: Sequence[PairRow], proposer: str) -> list[PairRow]:
-    """Those of the pairs that have a trajectory and no suggestions yet, and for which `proposer`
-    has not already failed to find any."""
+    """The pairs that have a trajectory and no suggestions yet, and for which `proposer` has not
+    already failed to find any."""
     ids = [pair.id for pair in pairs]
     with store.reading() as session:
         known = suggestion_queries.attempted(session, ids, proposer, run.id)

@@ -81,12 +81,12 @@ def measure_support(
 
 
 def phrase_scores(
-    engine: Engine, pools: NoncePools, asked: Sequence[tuple[Any, str]]
+    engine: Engine, pools: NoncePools, requests: Sequence[tuple[Any, str]]
 ) -> list[tuple[PhraseScore, ...]]:
     """The phrases of each (image state, caption), in order."""
     with engine.lock:
         nonces = Nonces(engine.scorer.reader, pools)
-        pairs = ((state, Caption.parse(caption)) for state, caption in asked)
+        pairs = ((state, Caption.parse(caption)) for state, caption in requests)
         phrases = [scores for _, scores in attribute_phrases(engine.scorer, pairs, nonces)]
     memory.give_back()
     return phrases
@@ -136,7 +136,7 @@ def _pools_for(
     if engine.scorer.info.limits:
         notes.append(engine.scorer.info.limits)
     if pools.closed:
-        notes.append("this model knows all nonces as one unknown word")
+        notes.append("this model maps all nonces to one unknown token")
     return pools.without(used), other_languages, tuple(notes)
 
 

@@ -1,4 +1,4 @@
-"""Train a captioner on a dataset as cleaned, and see what cleaning was worth.
+"""Train a captioner on a dataset as cleaned, and measure the effect of cleaning.
 
     cleaned    what an export would write: pairs that stay, with corrected and enriched captions
     raw        all pairs with their original captions, for comparison, with the same recipe
@@ -55,9 +55,9 @@ from db.queries import pairs as pair_queries
 Floats = NDArray[np.float32]
 Policy = ClipCapPolicy | BlipPolicy
 
-#: Pairs to learn from, at least.
+#: Minimum number of training pairs.
 FEWEST = 200
-#: Pictures with several captions that CIDEr-D needs, at least: a batch.
+#: Minimum number of pictures with several captions for CIDEr-D: a batch.
 FEWEST_WITH_REFERENCES = 100
 SIZES = (3, 5, 7)
 _TOGETHER = 64
@@ -72,7 +72,7 @@ class CaptionerRecipe:
     """A training recipe.
 
     `clip`, `language_model`: of a new ClipCap; `captioner`: a BLIP captioner or a ClipCap to
-    continue from instead. `clip` also rewards self-retrieval. `lora_rank`: of self-retrieval, 0
+    continue from instead. `clip` also rewards self-retrieval. `lora_rank`: of self-retrieval; 0
     trains all weights. `retrieval_steps`: None: 20 epochs; `retrieval_rate`: None: the published
     one. `anyway`: accept a judge that also rewards. `side`: what self-retrieval trains.
     """
@@ -116,7 +116,7 @@ def train_captioner(
 ) -> CaptionerReport:
     """Train, write the captioner to `out`/model and the report to `out`/report.md and report.json.
 
-    `engine`: its scorer is the judge. Raises SettingsError for options that do not go together,
+    `engine`: its scorer is the judge. Raises SettingsError for incompatible options,
     TrainingError for too little data, ModelUnavailable or ModelMismatch for unsuitable models.
     """
     _check(recipe)
@@ -253,7 +253,7 @@ def _check_amount(recipe: CaptionerRecipe, cleaned: Sequence[tuple[str, str]]) -
 
 
 def _new_policy(recipe: CaptionerRecipe, seed: int, engine: Engine) -> Policy:
-    """The captioner before training, all of its language side to be trained."""
+    """The captioner before training, with all of its language side trainable."""
     device = engine.scorer.info.device
     if recipe.captioner is None:
         made = make_clipcap(str(recipe.clip), str(recipe.language_model), seed=seed)
@@ -298,15 +298,15 @@ class _Training:
     ) -> tuple[Policy, int]:
         """Train and save to `target`; the trained policy and the number of pairs."""
         row_of = {name: row for row, name in enumerate(self.pictures.names)}
-        learnt = [(row_of[name], caption) for name, caption in pairs
+        examples = [(row_of[name], caption) for name, caption in pairs
                   if name in row_of and name not in self.held]  # fmt: skip
-        if len(learnt) < FEWEST:
+        if len(examples) < FEWEST:
             raise TrainingError(
-                f"{len(learnt)} pairs are left for training ({self.name} dataset, without "
+                f"{len(examples)} pairs are left for training ({self.name} dataset, without "
                 f"held-out and unreadable pictures); a captioner needs at least {FEWEST}."
             )
         recipe, device = self.recipe, self.engine.scorer.info.device
-        steps = max(1, round(recipe.epochs * len(learnt) / recipe.batch))
+        steps = max(1, round(recipe.epochs * len(examples) / recipe.batch))
         likelihood = LikelihoodRecipe(
             steps, recipe.batch, recipe.learning_rate, warm_up=steps // 30, seed=recipe.seed
         )
@@ -316,18 +316,18 @@ class _Training:
                 figures.step, steps, f"Learning {self.name} captions, loss {figures.loss:.2f}"
             )
 
-        identity = self._identity(learnt, asdict(likelihood))
+        identity = self._identity(examples, asdict(likelihood))
         images_of = self._images(policy)
-        training = Likelihood(policy, images_of, learnt, likelihood)
+        training = Likelihood(policy, images_of, examples, likelihood)
         checkpointing.run(training, self.work / f"{self.name}.pt", identity, each)
         learnt_in = self.work / f"{self.name}-likelihood" if recipe.self_retrieval else target
         policy.save(learnt_in)
         if recipe.self_retrieval:
             rank = recipe.lora_rank or None
             policy = _policy_of(learnt_in, device, rank, recipe.seed, recipe.side)
-            self._retrieve(policy, self._images(policy), learnt, identity)
+            self._retrieve(policy, self._images(policy), examples, identity)
             policy.save(target)
-        return policy, len(learnt)
+        return policy, len(examples)
 
     def captions(self, policy: Policy, rows: Sequence[int]) -> list[str]:
         """Greedy captions of pictures."""
@@ -345,7 +345,7 @@ class _Training:
         opened = self._open
         if isinstance(policy, BlipPolicy) or policy.sees_pixels:
             return lambda rows: policy.images_of([opened(row) for row in rows])
-        # The image tower of a captioner to continue from may have been trained.
+        # The image tower of the captioner that training continues from may have been trained.
         start = self.recipe.captioner
         tower = [policy.captioner.clip, revision_of(start) if start else ""]
         path = self.work / f"vectors-{self._digest([self.pictures.names, tower])}.npy"
@@ -355,9 +355,9 @@ class _Training:
                 rows = range(first, min(first + _TOGETHER, len(self.pictures.names)))
                 parts.append(policy.images_of([opened(row) for row in rows]).numpy())
                 self.progress(rows[-1] + 1, len(self.pictures.names), "Pictures as CLIP sees them")
-            beside = path.with_suffix(".part.npy")
-            np.save(beside, np.concatenate(parts))
-            beside.replace(path)
+            temporary = path.with_suffix(".part.npy")
+            np.save(temporary, np.concatenate(parts))
+            temporary.replace(path)
         vectors = torch.from_numpy(np.load(path))
         return lambda rows: vectors[list(rows)]
 
@@ -371,13 +371,13 @@ class _Training:
         self,
         policy: Policy,
         images_of: Callable[[Sequence[int]], Images],
-        learnt: Sequence[tuple[int, str]],
+        examples: Sequence[tuple[int, str]],
         identity: str,
     ) -> None:
         """Self-retrieval, on pictures with the references that the recipe needs."""
         recipe = self.recipe
         by_row: dict[int, list[str]] = {}
-        for row, caption in learnt:
+        for row, caption in examples:
             by_row.setdefault(row, []).append(caption)
         kept = [row for row, captions in by_row.items() if len(captions) > bool(recipe.cider)]
         if len(kept) < len(by_row):
@@ -438,12 +438,12 @@ class _Training:
         )
         return receiver, np.stack(means)
 
-    def _identity(self, learnt: Sequence[tuple[int, str]], settings: dict[str, Any]) -> str:
-        """Of a training: its data, its start and its recipe."""
+    def _identity(self, examples: Sequence[tuple[int, str]], settings: dict[str, Any]) -> str:
+        """Identifies a training run by its data, its start and its recipe."""
         recipe = self.recipe
         names = [name for name in (recipe.clip, recipe.language_model, recipe.captioner) if name]
         start = [(name, revision_of(name)) for name in names]
-        pairs = [(self.pictures.names[row], caption) for row, caption in learnt]
+        pairs = [(self.pictures.names[row], caption) for row, caption in examples]
         return self._digest([start, pairs, settings])
 
     @staticmethod
@@ -505,7 +505,7 @@ def _figures(
     texts = unit(judge.text_embeddings(captions))
     bags = {}
     for size in SIZES:
-        # Neighbours by picture alone, so that both captioners are asked the same.
+        # Neighbours by picture alone, so that both captioners get the same task.
         mined = [bag.members for bag in curated_bags(candidate_bags(pictures, pictures, size))]
         if mined:
             bags[size] = recall_at_1(mined, pictures, texts, owners).share
@@ -529,7 +529,7 @@ def _figures(
 
 
 def markdown(report: CaptionerReport) -> str:
-    """The report as a table, with what it rests on."""
+    """The report as a table, with the basis of its figures."""
     sizes = sorted({size for row in report.figures for size in row.bags})
     lines = [
         "| trained on | pairs | R@1 among 100 | " + "".join(f"#{size} | " for size in sizes)

@@ -48,7 +48,7 @@ class Chosen:
     selection: Selection
     refitted: bool
     reasons: tuple[str, str]
-    #: Undecided pairs of the splits with an edited caption: they take no part, and stay.
+    #: Undecided pairs of the splits with an edited caption: they do not take part, and stay.
     edited: int
 
     def reason_of(self, pair_id: int) -> str:
@@ -67,7 +67,7 @@ def check_two_stage(choice: TwoStage) -> None:
     if choice.by not in COLUMN_OF:
         raise SettingsError(f"There is no selection by '{choice.by}'; use {', '.join(COLUMN_OF)}.")
     if choice.least_phrases < 0:
-        raise SettingsError("The least number of phrases cannot be negative.")
+        raise SettingsError("The minimum number of phrases cannot be negative.")
 
 
 def choose(store: Store, dataset_id: int, choice: TwoStage) -> Chosen:

@@ -31,9 +31,9 @@ from backend.settings import Settings
 
 log = logging.getLogger(__name__)
 
-#: Batches per process that are handed out, the one in work included: the next is never waited for.
+#: Batches in flight per process, the current one included, so that none waits for its next batch.
 _AHEAD = 2
-#: Captions that a job must have left for each further process: loading the models takes as long as
+#: Remaining captions that justify each further process: loading the models takes as long as
 #: a few hundred of them.
 WORTH_A_PROCESS = 400
 #: Free memory that a further process with a small model needs, in bytes.
@@ -54,26 +54,26 @@ Opened = Mapping[str, Image.Image | str]
 Q = TypeVar("Q", bound=HasImage)
 R = TypeVar("R")
 #: Computes a batch; gets its pictures by name, or why one cannot be read. Tasks, batches and
-#: results have to be picklable.
+#: results must be picklable.
 Task = Callable[[Engine, Sequence[Q], Opened], R]
 
 
 @dataclass(frozen=True)
 class Devices:
     """Where to compute: in one process for each of these, such as ("cuda:0", "cuda:1"). If all are
-    CPUs, the calling process is one of them. `automatic`: it is decided by what is idle."""
+    CPUs, the calling process is one of them. `automatic`: determined by the idle cores."""
 
     names: tuple[str, ...] = ("cpu",)
     automatic: bool = False
 
 
-#: As many processes as pay, on the cores that nobody uses.
+#: As many processes as are worthwhile, on idle cores.
 AUTOMATIC = Devices(automatic=True)
 
 
 def decided(devices: Devices | None, engine: Engine, captions: int) -> Devices | None:
-    """The processes for a job that has so many captions to score: those given, or what is idle now
-    if that is left open."""
+    """The processes for a job with this many captions to score: those given, or the idle cores if
+    `devices` is automatic."""
     if devices is None or not devices.automatic or not engine.is_small:
         return devices
     import psutil
@@ -87,8 +87,8 @@ def decided(devices: Devices | None, engine: Engine, captions: int) -> Devices |
 
 
 class Workers:
-    """The processes of one job. They are started when they are first needed, and end with this
-    object's context or with the calling process, however that ends."""
+    """The processes of one job. They are started on first use, and end with this object's context
+    or with the calling process, however that ends."""
 
     def __init__(self, engine: Engine, root: Path, devices: Devices | None = None) -> None:
         """`root`: the folder of the pictures; `devices`: None for the calling process alone. The
@@ -122,8 +122,8 @@ class Workers:
     ) -> Iterator[tuple[Sequence[Q], R]]:
         """Each batch with the task's result, in the order in which they are finished.
 
-        Raises whatever the task raises, and OutOfMemory if the system ended a process that had been
-        asked for; the work of those that nobody asked for is done by the calling process instead.
+        Raises whatever the task raises, and OutOfMemory if the system ended an explicitly requested
+        process; the work of automatic ones is done by the calling process instead.
         """
         if not self._names:
             yield from self._alone(task, batches)
@@ -204,7 +204,7 @@ class Workers:
         return ProcessPoolExecutor(len(self._names), context, _begin, given)
 
     def _end(self) -> None:
-        """The processes end now; what they have in work is computed again by whoever resumes."""
+        """End the processes now; their unfinished batches are computed again on resuming."""
         if self._alive is not None:
             self._alive.close()
         if self._pool is not None:
@@ -213,12 +213,12 @@ class Workers:
 
 
 def _opened(root: Path, batch: Sequence[HasImage]) -> Opened:
-    return open_pictures(root, [asked.image_path for asked in batch])
+    return open_pictures(root, [question.image_path for question in batch])
 
 
 # ---------------------------------------------------------------------- in the other processes
 
-#: What this process computes with, once it has begun.
+#: The engine and the picture folder of this process, once it is initialised.
 _loaded: list[tuple[Engine, Path]] = []
 
 

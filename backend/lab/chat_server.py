@@ -12,7 +12,7 @@ from typing import Any
 #: was truncated at the maximum length.
 Respond = Callable[[dict[str, Any]], tuple[int, str]]
 CUT = "[cut]"
-#: Seconds after which a server that is to end notices it. The default of `serve_forever` is 0.5.
+#: Seconds until a server notices that it should stop. The default of `serve_forever` is 0.5.
 POLL = 0.02
 
 

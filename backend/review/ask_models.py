@@ -156,7 +156,7 @@ def why_abstract(store: Store, engine: Engine, pair_id: int) -> Abstractness | N
 
 
 def _exploring(store: Store, dataset_id: int) -> Exploring | None:
-    """How the dataset's trajectories were made; None if it has none yet."""
+    """How the dataset's trajectories were computed; None if it has none yet."""
     with store.reading() as session:
         run = run_queries.latest_run(session, dataset_id, "score")
     return exploring_of(run) if run is not None else None
@@ -168,8 +168,8 @@ def play(
     """Analyse one image and one caption; nothing is stored. Raises UnknownPictures for a
     picture of a kind that the model does not know, unless it is scored `anyway`.
 
-    The probability comes from the classifier of the dataset scored last with this very model;
-    without one there is none, and `p_note` says so.
+    The probability comes from the classifier of the last dataset scored with the same model;
+    without one there is no probability, and `p_note` says so.
     """
     if not Caption.parse(caption).words:
         raise SettingsError("Type a caption first.")

@@ -16,8 +16,8 @@ from db.queries.queue import QueueFilter, QueueRow
 from db.queries.verdicts import Rewrite
 
 _PAGE = 1000
-#: For all captions of an edit; the database's time does not count. A usual expression takes a
-#: few seconds for 100,000 captions.
+#: Time limit for all captions of an edit, without the database's time. A typical expression takes
+#: a few seconds for 100,000 captions.
 MOST_SECONDS = 60.0
 #: Verdicts under which the text can be edited; with the others there is no text to keep.
 _EDITABLE = (None, "correct", "correction")

@@ -36,7 +36,7 @@ from db.queries.runs import RunRow
 from db.queries.specificity import RetrievalRow
 from db.queries.suggestions import SuggestionRow
 
-#: Words at least this suspect that the picture supports all the same are pointed out.
+#: Words at least this suspect that the picture supports nevertheless are pointed out.
 _LIKELY = 0.5
 
 
@@ -155,7 +155,7 @@ def _phrases_note(caption: str, run: RunRow | None) -> str:
     if len(caption) > phrase_queries.LONGEST:
         return f"Phrases after character {phrase_queries.LONGEST:,} are not kept."
     if run is not None and run.parameters.get("per_phrase") == 1:
-        return "This model knows all nonsense words as one unknown word."
+        return "This model maps all nonsense words to one unknown token."
     return ""
 
 

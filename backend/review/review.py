@@ -73,7 +73,7 @@ class Review(Queue, Verdicts):
         return image_path(self._store, pair_id)
 
     def thumbnail(self, pair_id: int, size: int = 160) -> bytes:
-        """A small JPEG of the pair's image, cached beside the store."""
+        """A small JPEG of the pair's image, cached next to the store."""
         path = self.image_path(pair_id)
         return images.cached_thumbnail(path, size, self._settings.data_directory / "thumbnails")
 

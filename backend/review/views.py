@@ -62,7 +62,7 @@ class SuggestionView:
     ranks: tuple[int, int, int] | None = None
     #: For a richer caption: what the guard removed, and why.
     struck: tuple[str, ...] = ()
-    #: For a richer caption: its concreteness before and after, and what the guard reports besides.
+    #: For a richer caption: its concreteness before and after, and other remarks of the guard.
     icc: tuple[float, float] | None = None
     notes: tuple[str, ...] = ()
 
@@ -76,7 +76,7 @@ class VerdictView:
     author: str
     created_at: datetime
     note: str = ""
-    #: A richer caption was accepted: no correction.
+    #: A richer caption was accepted: not a correction.
     enriches: bool = False
 
 

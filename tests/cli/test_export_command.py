@@ -158,7 +158,7 @@ def test_who_does_not_agree_uploads_nothing(
     arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs", "--public")
     status, _, message = answered("--quiet", *arguments, answer=answer)
     question = f"Upload 4 pairs with their images to {hub.url}/datasets/ada/pairs (PUBLIC), "
-    assert question + "which has 1 file already? [y/N]" in message
+    assert question + "which already has 1 file? [y/N]" in message
     assert (status, "Nothing was written, and nothing uploaded." in message) == (2, True)
     assert not (tmp_path / "out").exists()
     assert (before.files, before.commits) == ({"LICENSE": b"mine"}, [])

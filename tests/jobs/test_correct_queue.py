@@ -154,7 +154,7 @@ def test_a_model_in_this_process_is_asked_in_the_calling_thread(
     """A thread that is left behind would compute on it beside the next job."""
     monkeypatch.setattr(correct_queue, "propose", lambda *_: threading.get_ident())
     local: Any = SimpleNamespace(model=object())
-    ((*_, thread),) = correct_queue._asked([("row", "context")], local, 1)  # pyrefly: ignore[bad-argument-type]
+    ((*_, thread),) = correct_queue._proposals([("row", "context")], local, 1)  # pyrefly: ignore[bad-argument-type]
     assert thread == threading.get_ident()
 
 

@@ -92,7 +92,7 @@ def test_support_is_the_mean_normalised_over_the_pool(workspace: Workspace) -> N
     report = workspace.jobs.measure_support(dataset)
     assert report.computed == COUNT
     assert report.phrases >= report.covered > 3 * COUNT
-    assert "this model knows all nonces as one unknown word" in report.notes
+    assert "this model maps all nonces to one unknown token" in report.notes
     assert any("script without spaces" in note for note in report.notes)
     with workspace.store.reading() as session:
         rows = list(pair_queries.iterate_pairs(session, dataset))

@@ -32,7 +32,7 @@ _TRAINED_ON = 400
 @dataclass(frozen=True)
 class Adopting:
     """Times in seconds. `switched`: until the new ranking was in use; `whole`: until its suspect
-    words were, too. `median_wait`, `longest_wait`: of a verdict, until it was confirmed;
+    words were as well. `median_wait`, `longest_wait`: of a verdict, until it was confirmed;
     `median_before`, `longest_before`: the same while nothing was adopted. `mixed`: pages, of those
     `read`, that named one classifier and showed the number of the other."""
 
@@ -140,7 +140,7 @@ def _candidate(workspace: Workspace, dataset_id: int, run: RunRow, ids: list[int
 def _decide(
     workspace: Workspace, ids: list[int], is_done: threading.Event
 ) -> list[tuple[float, float]]:
-    """Give verdicts until it is done; when each began, and the seconds that it took."""
+    """Give verdicts until `is_done` is set; returns start and duration of each, in seconds."""
     rng, waits = random.Random(2), list[tuple[float, float]]()
     for number in count():
         if is_done.is_set():
@@ -154,7 +154,7 @@ def _decide(
 
 
 class _Pages:
-    """Pages of some pairs, read again and again."""
+    """Pages of some pairs, read repeatedly."""
 
     def __init__(self, workspace: Workspace, ids: list[int]) -> None:
         self._workspace = workspace
@@ -164,7 +164,7 @@ class _Pages:
         self.count = 0
 
     def read(self) -> bool:
-        """Read one; whether it names another classifier than at first."""
+        """Read one page; returns whether it names another classifier than at first."""
         pair_id = self._ids[self.count % len(self._ids)]
         self.count += 1
         shown = self._shown(pair_id)
@@ -172,7 +172,7 @@ class _Pages:
         return shown[0] != self._before[pair_id][0]
 
     def mixed(self) -> int:
-        """Pages that showed neither what they showed before nor what they show now."""
+        """Number of pages that showed neither the state before nor the present one."""
         return sum(
             len(shown - {self._before[pair_id], self._shown(pair_id)})
             for pair_id, shown in self._later.items()

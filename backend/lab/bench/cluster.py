@@ -81,16 +81,16 @@ def bench_cluster(
         folder = Path(name)
         progress(0, 5, "Drawing pairs")
         demo.write(folder / "pairs", pairs, 0, 96, seed=7)
-        asked = [
+        drawn_pairs = [
             (number, f"images/scene-{number:04d}.webp", pair.caption)
             for number, pair in enumerate(demo.make_pairs(pairs, 0, 7)[1])
         ]
         engine = Engine(load_settings({"data_directory": str(folder)}, {}))
         progress(1, 5, "This program alone")
-        rates = [_alone(engine, folder / "pairs", asked)]
+        rates = [_alone(engine, folder / "pairs", drawn_pairs)]
         for workers in (1, 2):
             progress(1 + workers, 5, f"Ray, {workers} workers")
-            rates.append(_by_ray(engine, workers, folder, asked))
+            rates.append(_by_ray(engine, workers, folder, drawn_pairs))
     kept = rates[2].pairs_a_second / (2 * rates[1].pairs_a_second)
     progress(4, 5, "Models of the published sizes")
     one_core = [("embedded BLIP-ITM", rates[1].pairs_a_second)]
@@ -109,32 +109,34 @@ def bench_cluster(
     return ClusterReport(pairs, tuple(rates), kept, costs)
 
 
-def _alone(engine: Engine, root: Path, asked: list[tuple[int, str, str]]) -> Rate:
+def _alone(engine: Engine, root: Path, drawn_pairs: list[tuple[int, str, str]]) -> Rate:
     started = time.monotonic()
     engine.scorer  # noqa: B018  (loads it)
     loaded = time.monotonic()
-    for first in range(0, len(asked), BATCH):
-        part = asked[first : first + BATCH]
+    for first in range(0, len(drawn_pairs), BATCH):
+        part = drawn_pairs[first : first + BATCH]
         states, _ = encode_images(engine, root, [image for _, image, _ in part])
         engine.trajectories([(states[image], caption) for _, image, caption in part])
     return Rate(
         f"this program, {torch.get_num_threads()} threads",
-        len(asked) / (time.monotonic() - loaded),
+        len(drawn_pairs) / (time.monotonic() - loaded),
         loaded - started,
     )
 
 
-def _by_ray(engine: Engine, workers: int, folder: Path, asked: list[tuple[int, str, str]]) -> Rate:
+def _by_ray(
+    engine: Engine, workers: int, folder: Path, drawn_pairs: list[tuple[int, str, str]]
+) -> Rate:
     started = time.monotonic()
     arrived: list[tuple[float, int]] = []
     place = folder / f"ray-{workers}"
     for rows in trajectories_by_ray(
-        engine, Cluster(workers=workers), place, folder / "pairs", Exploring(), asked
+        engine, Cluster(workers=workers), place, folder / "pairs", Exploring(), drawn_pairs
     ):
         arrived.append((time.monotonic(), len(rows)))
     # Measured from the first batch on, which is not counted: it was computed earlier.
     first, last = arrived[0], arrived[-1]
     counted = sum(count for _, count in arrived[1:])
     seconds = last[0] - first[0]
-    rate = counted / seconds if seconds > 0 else len(asked) / (last[0] - started)
+    rate = counted / seconds if seconds > 0 else len(drawn_pairs) / (last[0] - started)
     return Rate(f"Ray, {workers} workers of one core", rate, first[0] - started)

@@ -1,7 +1,7 @@
-"""How good an estimate is: `python app.py bench --estimate 200`
+"""Accuracy of the estimate: `python app.py bench --estimate 200`
 
 Drawn scenes are estimated as `score --estimate` does and then scored by default, suggestions
-included, by the embedded models. Both measure wall time: on a busy machine neither is worth much.
+included, by the embedded models. Both measure wall time: on a busy machine neither is reliable.
 """
 
 import tempfile
@@ -16,13 +16,13 @@ from backend.progress import Progress, no_progress
 from backend.settings import load_settings
 from backend.workspace import Workspace
 
-#: Of the scenes, which no training has seen.
+#: Seed of the scenes, which were not used in training.
 _SEED = 41
 
 
 @dataclass(frozen=True)
 class EstimateCheck:
-    """`estimating_seconds`: what the estimate itself took; `suggested`: corrections that were made;
+    """`estimating_seconds`: cost of the estimate itself; `suggested`: corrections that were made;
     `load_before`: of other programs."""
 
     pairs: int

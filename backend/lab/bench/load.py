@@ -290,9 +290,9 @@ def call(client: httpx.Client, name: str, given: list[Any]) -> Any:
     """Call a named endpoint through Gradio's HTTP API: post an event, then get its result.
 
     Raises Refused if the endpoint fails."""
-    asked = client.post(f"/gradio_api/call/{name}", json={"data": given})
-    asked.raise_for_status()
-    answer = client.get(f"/gradio_api/call/{name}/{asked.json()['event_id']}")
+    posted = client.post(f"/gradio_api/call/{name}", json={"data": given})
+    posted.raise_for_status()
+    answer = client.get(f"/gradio_api/call/{name}/{posted.json()['event_id']}")
     answer.raise_for_status()
     kind = data = ""
     for line in answer.text.splitlines():

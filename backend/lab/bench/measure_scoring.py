@@ -93,25 +93,27 @@ def measure(
     captions = [Caption.parse(text) for text in make_captions(pairs, words)]
     encode(scorer, pixels[:1])
     image_seconds, states = _timed(lambda: encode(scorer, pixels), device)
-    asked = list(zip(states, captions, strict=True))
+    requests = list(zip(states, captions, strict=True))
     dict(run_trajectories(scorer, [(states[0], Caption.parse("a warm up"))], exploring))
 
     progress(1, 4, f"{kind}, {exploring.name}: fast")
     recorder = Recorder(scorer.open_session())
-    fast_seconds, fast = _timed(lambda: _run(scorer, asked, exploring, recorder), device)
+    fast_seconds, fast = _timed(lambda: _run(scorer, requests, exploring, recorder), device)
     plain_session = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
-    plain_score, _ = _timed(lambda: _score_once(scorer, asked, plain_session), device)
+    plain_score, _ = _timed(lambda: _score_once(scorer, requests, plain_session), device)
 
     plain_session = ReferenceSession(scorer)  # resets its counters  # pyrefly: ignore[bad-argument-type]
     slow_seconds = full_seconds = None
     slow: dict[int, Trajectory] = {}
     if reference:
         progress(2, 4, f"{kind}, {exploring.name}: the plain way")
-        slow_seconds, slow = _timed(lambda: _run(scorer, asked, exploring, plain_session), device)
+        slow_seconds, slow = _timed(
+            lambda: _run(scorer, requests, exploring, plain_session), device
+        )
         if kind == "clip":
             progress(3, 4, f"{kind}, {exploring.name}: the plain way, padded to 77")
             padded = ReferenceSession(scorer, padding=77)  # pyrefly: ignore[bad-argument-type]
-            full_seconds, _ = _timed(lambda: _run(scorer, asked, exploring, padded), device)
+            full_seconds, _ = _timed(lambda: _run(scorer, requests, exploring, padded), device)
     shape = shape_of(scorer)
     text_shape = replace(shape, patch_width=0)
     needed = operations(recorder.work, shape)
@@ -156,7 +158,7 @@ def measure(
 
 
 def explorer_name(exploring: Exploring) -> str:
-    """The explorer's name with what it leaves out.
+    """The explorer's name with its approximations.
 
     >>> explorer_name(Exploring(lazy=2)), explorer_name(Exploring("gcd", whole=False))
     ('elimination, lazy 2', 'gcd, first step')
@@ -168,7 +170,7 @@ def explorer_name(exploring: Exploring) -> str:
 
 
 def name_of(device: str) -> str:
-    """The name of an accelerator, as its driver gives it; otherwise that of the device."""
+    """The name of an accelerator as reported by its driver; otherwise that of the device."""
     return torch.cuda.get_device_name(device) if device.startswith("cuda") else device
 
 
@@ -241,17 +243,17 @@ def product_rate(tokens: int, shape: Shape, scorer: DualEncoder, seconds: float 
 
 def _run(
     scorer: DualEncoder,
-    asked: Sequence[tuple[ImageState, Caption]],
+    requests: Sequence[tuple[ImageState, Caption]],
     exploring: Exploring,
     session: Session | Recorder,
 ) -> dict[int, Trajectory]:
-    return dict(run_trajectories(scorer, asked, exploring, session=session))
+    return dict(run_trajectories(scorer, requests, exploring, session=session))
 
 
 def _score_once(
-    scorer: DualEncoder, asked: Sequence[tuple[ImageState, Caption]], session: ReferenceSession
+    scorer: DualEncoder, requests: Sequence[tuple[ImageState, Caption]], session: ReferenceSession
 ) -> None:
-    for state, caption in asked:
+    for state, caption in requests:
         session.score([(state, scorer.reader.tokenise([caption.text]))])
 
 

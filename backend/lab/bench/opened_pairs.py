@@ -24,7 +24,7 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from db.queries import pairs as pair_queries
 
-#: Of the scenes, which no training has seen.
+#: Seed of the scenes, which were not used in training.
 _SEED = 43
 _PIXELS = 96
 #: Threads that open pairs in turn.

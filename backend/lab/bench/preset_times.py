@@ -1,7 +1,7 @@
 """Cost of each preset on one core: `python -m backend.lab.bench.preset_times [PRESET …]`
 
 Nothing is downloaded: models of the published sizes with random weights do the same work. The
-result is what `Preset.core_seconds` says: processor time of one thread, which other programs
+result is the value of `Preset.core_seconds`: processor time of one thread, which other programs
 disturb little.
 """
 
@@ -96,7 +96,7 @@ def _score(scorer: DualEncoder, pixels: torch.Tensor, captions: list[Caption]) -
 
 @torch.inference_mode()
 def _read(model: Any, pixels: torch.Tensor, captions: list[Caption]) -> None:
-    """One pass for each caption, as for what a captioner expects of its words."""
+    """One pass for each caption, as for a captioner's expectations of its words."""
     for image, caption in zip(pixels, captions, strict=True):
         ids = torch.arange(2 + len(caption.words))[None]
         model(pixel_values=image[None], input_ids=ids)

@@ -36,12 +36,12 @@ class ProcessCost:
 
 
 def peak_mebibytes() -> float:
-    """Peak resident memory of this process. The kernel's maximum for a process, where there is
-    /proc to know better, includes what its parent held when it forked."""
+    """Peak resident memory of this process, from /proc if it exists: `ru_maxrss` may include the
+    memory that the parent held when it forked."""
     try:
         lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
-    except OSError:  # bytes, where there is no /proc
+    except OSError:  # without /proc (macOS), in bytes
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 

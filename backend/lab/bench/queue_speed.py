@@ -103,11 +103,11 @@ def measure_store(workspace: Workspace, dataset_id: int, times: int = 60) -> Sto
             QueueFilter(dataset_id, suspect_kind="colour"))),
         ("text search with its count", lambda _: page_and_count(searched())),
     ]  # fmt: skip
-    answers = [_asked(name, ask, times) for name, ask in questions]
+    answers = [_timed(name, ask, times) for name, ask in questions]
     return StoreReport(summary.total, _bytes_a_pair(workspace.store, summary.total), tuple(answers))
 
 
-def _asked(question: str, ask: Callable[[int], object], times: int) -> Answered:
+def _timed(question: str, ask: Callable[[int], object], times: int) -> Answered:
     milliseconds = []
     for number in range(times):
         began = time.perf_counter()

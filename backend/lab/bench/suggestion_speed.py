@@ -1,7 +1,7 @@
 """Cost of suggestions relative to trajectories: `python app.py bench --suggestions 24`
 
 Wrong captions of drawn scenes, the embedded models, one thread, as the job that prepares
-suggestions computes them: their trajectories are left to the moment when the pair is opened. The
+suggestions computes them, without their trajectories, which follow when the pair is opened. The
 naive reference processes one pair at a time, decodes every candidate in full and computes the
 trajectory of every suggestion; ours must make the same suggestions.
 """

@@ -1,4 +1,4 @@
-"""Pictures of another hand: emoji, drawn by several foundries, with names written by others.
+"""Pictures and names by other people: emoji, drawn by several vendors.
 
 sets             openly licensed sets and the names, downloaded from the npm registry
 arrangement      pictures of one emoji or a few of one style, their captions and fine-grained errors

@@ -9,7 +9,7 @@ words that an arrangement needs:
     one above          "cat face above red apple"
 
 A fine-grained error replaces a name by that of another emoji that differs in one word (another skin
-tone, profession, colour, country), the number, or the relation. Every false name is again a name
+tone, profession, colour, country), the number, or the relation. Every false name is also a name
 that people gave to an emoji.
 """
 
@@ -27,7 +27,7 @@ from backend.lab.emoji.sets import Emoji
 
 KINDS = ("skin tone", "gender", "colour", "flag", "profession", "noun", "count", "relation")
 NUMBERS = ("", "two", "three", "four")
-#: Relations of the first to the second emoji that are false of each other.
+#: Mutually exclusive relations of the first emoji to the second.
 RELATIONS = ("to the left of", "to the right of", "above", "below")
 OPPOSITE = dict(zip(RELATIONS, (RELATIONS[k] for k in (1, 0, 3, 2)), strict=True))
 _BESIDE, _ON_TOP = RELATIONS[:2], RELATIONS[2:]
@@ -173,7 +173,7 @@ class Arrangements:
         return Wrong(replace(truth, emoji=tuple(listed)).caption, kind)
 
     def neighbours(self, emoji: Emoji) -> dict[str, list[Emoji]]:
-        """The emoji whose names differ from this one's in a single word, by what it says."""
+        """The emoji whose names differ from this one's in a single word, by kind of that word."""
         made: dict[str, list[Emoji]] = defaultdict(list)
         words = emoji.name.split()
         for place, word in enumerate(words):

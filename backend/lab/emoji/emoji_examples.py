@@ -163,7 +163,7 @@ def _fill(
     arrays["patches"][i] = patch_targets(world, truth, places)
     relation = RELATIONS.index(truth.relation) + 1 if truth.relation else 0
     arrays["surroundings"][i] = truth.count - 1, relation
-    # As in the scenes' examples: the last atom but one is no caption's, the last every scene's.
+    # As in the scenes' examples: the second-to-last atom is in no caption, the last in every scene.
     facts = [world.fact(*fact) for fact in truth.facts]
     arrays["facts"][i] = _padded(facts, _FACTS, world.atoms + 1)
     for k in range(CAPTIONS):

@@ -1,9 +1,9 @@
-"""`python -m backend.lab.emoji.held_out_style FOLDER --pairs 800`: pictures of another hand.
+"""`python -m backend.lab.emoji.held_out_style FOLDER --pairs 800`: pictures by other people.
 
 Trains BLIP (ITC and ITM), its captioner and CLIP from scratch by the recipe of the scenes, on emoji
-in all styles but one, and evaluates the detection of errors on the style kept out, and on one that
-was learnt as the control. FOLDER holds the emoji sets (`python -m backend.lab.emoji.sets FOLDER`)
-and everything that is made of them: after an interruption, the same command continues.
+in all styles but one, and evaluates the detection of errors on the held-out style and, as a
+control, on one used in training. FOLDER holds the emoji sets (`python -m backend.lab.emoji.sets
+FOLDER`) and everything made from them: after an interruption, the same command continues.
 
 Three kinds of errors are injected: another picture's caption, one that shares a noun, and
 fine-grained errors that exchange one word of a name, a number or a relation (`arrangement`). The
@@ -50,7 +50,7 @@ SCORERS = ("blip-itm", "blip-itc", "clip")
 
 @dataclass(frozen=True)
 class Trial:
-    """`held_out`: the style that is not learnt; `share`: of the samples of the scenes' recipe."""
+    """`held_out`: the style not used in training; `share`: of the samples of the scenes' recipe."""
 
     folder: Path
     held_out: str = "noto"
@@ -73,7 +73,7 @@ class Trial:
 
 
 def train(trial: Trial) -> None:
-    """Train what is missing of the three models and publish them in `trial.models`.
+    """Train those of the three models that are missing and publish them in `trial.models`.
 
     Raises SettingsError if they were trained with other settings."""
     _remember(trial)
@@ -148,9 +148,11 @@ def write_pairs(trial: Trial, style: str) -> Path:
                 COLUMN: record,
             }
         )
-    beside = table.with_suffix(".part")
-    beside.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8")
-    beside.replace(table)
+    temporary = table.with_suffix(".part")
+    temporary.write_text(
+        "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), "utf-8"
+    )
+    temporary.replace(table)
     return table
 
 
@@ -183,7 +185,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     given = parser.parse_args()
     if given.control == given.held_out:
-        parser.error(f"the control {given.control} is the style kept out; choose another")
+        parser.error(f"the control {given.control} is the held-out style; choose another")
     torch.set_num_threads(given.threads)
     torch.set_flush_denormal(True)
     trial = Trial(given.folder, given.held_out, given.seed, given.share, given.scenes, given.pairs)

@@ -126,8 +126,8 @@ def fetch(folder: Path, packages: Sequence[Package] = (NAMES, *STYLES.values()))
 
 def unpack(archive: Path, package: Package, place: Path) -> None:
     """Write the pictures or names of a package's archive to `place`, flat; delete the archive."""
-    beside = place.with_suffix(".part")
-    beside.mkdir(parents=True, exist_ok=True)
+    temporary = place.with_suffix(".part")
+    temporary.mkdir(parents=True, exist_ok=True)
     wanted = f"package/{package.folder}"
     with tarfile.open(archive) as packed:
         for member in packed:
@@ -137,8 +137,8 @@ def unpack(archive: Path, package: Package, place: Path) -> None:
                 continue
             file = packed.extractfile(member)
             assert file is not None  # a regular file
-            (beside / path.name).write_bytes(file.read())
-    beside.replace(place)
+            (temporary / path.name).write_bytes(file.read())
+    temporary.replace(place)
     archive.unlink()
 
 

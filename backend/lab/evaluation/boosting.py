@@ -291,7 +291,7 @@ def _counted(
     drawn: _Drawn,
     considered: dict[int, list[Considered]],
     outcomes: Counter[str],
-    asked: Sequence[dict[str, Any]],
+    bodies: Sequence[dict[str, Any]],
 ) -> BoostingFigures:
     true = [facts(scene) for scene in drawn.scenes]
     captions: dict[str, list[str]] = {"original": [texts[0] for texts in drawn.captions]}
@@ -331,7 +331,7 @@ def _counted(
              if proposal.boost.kind == "holistic"], true),
         "holistic": _claimed(kept["holistic"], true),
     }  # fmt: skip
-    keys = [json.dumps(question, sort_keys=True) for question in asked]
+    keys = [json.dumps(question, sort_keys=True) for question in bodies]
     return BoostingFigures(
         seed=drawn.seed,
         pictures=len(drawn.scenes),
@@ -353,7 +353,7 @@ def _counted(
 
 
 def _with_implied(claims: Claims) -> Claims:
-    """Who "sits on a bench" is "sitting"."""
+    """Add implied claims: whoever "sits on a bench" is "sitting"."""
     sitting = {claim.partition(" sits ")[0] for claim in claims if " sits " in claim}
     return claims | {f"{noun}/sitting" for noun in sitting}
 
@@ -464,14 +464,14 @@ def marks(results: Sequence[BoostingFigures]) -> list[Mark]:
     false = [_share(figures, "false_struck", "false") for figures in results]
     true = [_share(figures, "new_struck", "new") for figures in results]
     reached += [
-        Mark("false claims that the guard takes out", ">= 60%", formatted(false, "{:.0%}"),
+        Mark("false claims removed by the guard", ">= 60%", formatted(false, "{:.0%}"),
              bool(false) and min(false) >= 0.6),
-        Mark("true new claims that the guard takes out", "<= 20%", formatted(true, "{:.0%}"),
+        Mark("true new claims removed by the guard", "<= 20%", formatted(true, "{:.0%}"),
              bool(true) and max(true) <= 0.2),
         Mark("claims of the caption itself lost after the guard", "0",
              ", ".join(str(figures.human) for figures in results),
              not any(figures.human for figures in results)),
-        Mark("claims of other people taken out by conflict or picture", "0",
+        Mark("claims of other people removed because of conflict or picture", "0",
              ", ".join(str(figures.others) for figures in results),
              not any(figures.others for figures in results)),
         Mark("questions sent twice", "0",

@@ -252,9 +252,9 @@ def _write_figures(folder: Path, figures: Sequence[Figures], sizes: Sizes) -> No
     }
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{_slug(first.recipe, first.seed)}.json"
-    beside = path.with_suffix(".part")
-    beside.write_text(json.dumps(saved, indent=1), encoding="utf-8")
-    beside.replace(path)
+    temporary = path.with_suffix(".part")
+    temporary.write_text(json.dumps(saved, indent=1), encoding="utf-8")
+    temporary.replace(path)
 
 
 def _parameters(name: str) -> dict[str, Any]:

@@ -3,8 +3,8 @@ self-retrieval.
 
     python -m backend.lab.evaluation.captioning --clipcap FOLDER
 
-They see by the first training's CLIP and are rewarded by the second's. The third's judges and mines
-the bags: it took no part in any of them.
+They encode pictures with the first training's CLIP and are rewarded by the second's. The third's,
+which took no part in their training, judges and mines the bags.
 """
 
 import re
@@ -44,8 +44,8 @@ _NAME = re.compile(rf"({ORDINARY}|{RICH})-(\d+)(-self-retrieval)?")
 
 @dataclass(frozen=True)
 class Model:
-    """A saved ClipCap: the captions that it learnt and the seed of its scenes. `tuned`: fine-tuned
-    by self-retrieval."""
+    """A saved ClipCap: the captions that it was trained on and the seed of its scenes. `tuned`:
+    fine-tuned by self-retrieval."""
 
     kind: Kind
     seed: int
@@ -58,7 +58,7 @@ class Model:
 
     @property
     def steps(self) -> int:
-        """Of its last training, 0 if its checkpoint has been deleted."""
+        """Steps of its last training; 0 if its checkpoint has been deleted."""
         checkpoint = self.folder.with_name(f"{self.folder.name}.pt")
         if not checkpoint.exists():
             return 0
@@ -85,7 +85,7 @@ def models_of(folder: Path) -> list[Model]:
 
 def evaluate(folder: Path, held_out: int, report: Callable[[str], None]) -> list[Figures]:
     """Figures of all ClipCaps of a folder, on `held_out` scenes of each seed; CIDEr-D and lengths
-    compare with references of the kind that a model learnt."""
+    compare with references of the kind that a model was trained on."""
     scorers = [load_scorer(str(clip), "clip", "cpu") for clip in (RECEIVER, JUDGE)]
     figures: list[Figures] = []
     for seed, models in groupby(models_of(folder), lambda model: model.seed):
@@ -131,14 +131,14 @@ def marks(figures: Sequence[Figures]) -> list[Mark]:
 
     for kind in (ORDINARY, RICH):
         start, tuned = recipe_of(kind, False), recipe_of(kind, True)
-        learnt = [row for row in figures if row.recipe == start]
+        trained = [row for row in figures if row.recipe == start]
         for what, least, shares in (
-            ("readable", 0.95, [row.readable for row in learnt]),
-            ("all claims true", 0.35, [row.all_true for row in learnt]),
+            ("readable", 0.95, [row.readable for row in trained]),
+            ("all claims true", 0.35, [row.all_true for row in trained]),
         ):
             reached = min(shares, default=0) >= least
             add(f"{start}: {what}", f">= {least:.0%}", shares, reached, ".1%")
-        longer = [row.words / row.reference_words - 1 for row in learnt]
+        longer = [row.words / row.reference_words - 1 for row in trained]
         near = all(abs(value) <= 0.2 for value in longer)
         add(f"{start}: length against the references", "within 20 %", longer, near, "+.1%")
         both = pairs(tuned, start)

@@ -52,7 +52,7 @@ class Retrieved:
 class Figures:
     """Greedy captions of the held-out scenes after `step` steps.
 
-    `rewarded`: retrieval by the rewarding model; `judged`: by one or two that took no part, the
+    `rewarded`: retrieval by the rewarding model; `judged`: by one or two not used in training, the
     first of which also mined the bags. `unique`: share true of no other picture in their bag of 3;
     `all_true`: share whose claims are all true, of all captions; `readable`: share that can be
     parsed; `true`, `false`: claims per caption; `words`: mean length; `pairs`: share of different
@@ -91,7 +91,7 @@ class HeldOut:
 
 
 class SeesPictures(Protocol):
-    """A policy that makes its images of pictures."""
+    """A policy that encodes pictures as its images."""
 
     def images_of(self, images: Sequence[Image.Image]) -> Images: ...
 
@@ -130,7 +130,7 @@ def measure(policy: Policy, held_out: HeldOut, recipe: str, seed: int, step: int
         for row in bag
         for claimed in (claims[row],)
     ]
-    # "No dog" mentions a dog, but does not claim it: what is claimed counts where it is known.
+    # "No dog" mentions a dog, but does not claim it: claims are used where they are known.
     mentioned = [
         caption if made is None else " ".join(sorted(made & set(NOUNS)))
         for caption, made in zip(captions, claims, strict=True)

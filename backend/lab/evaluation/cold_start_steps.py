@@ -48,8 +48,8 @@ class Copies:
             images = [self._pairs.picture(row) for row, _ in batch]
             states = self._scorer.encode_images(images)
             captions = [Caption.parse(text) for _, text in batch]
-            asked = zip(states, captions, strict=True)
-            by_index = dict(run_trajectories(self._scorer, asked))
+            queries = zip(states, captions, strict=True)
+            by_index = dict(run_trajectories(self._scorer, queries))
             trajectories = [by_index[index] for index in range(len(batch))]
             read = with_expectations(self._captioner, images, trajectories)
             self._known |= dict(zip(batch, read, strict=True))

@@ -60,8 +60,10 @@ def evaluate_composition(
     for first in range(0, len(comparisons), _BATCH):
         batch = comparisons[first : first + _BATCH]
         states = scorer.encode_images([_open(item.image) for item in batch])
-        asked = [(s, [item.caption, item.negative]) for s, item in zip(states, batch, strict=True)]
-        for item, (true, false) in zip(batch, scorer.score(asked), strict=True):
+        requests = [
+            (s, [item.caption, item.negative]) for s, item in zip(states, batch, strict=True)
+        ]
+        for item, (true, false) in zip(batch, scorer.score(requests), strict=True):
             hits.setdefault(item.kind, []).append(bool(true > false))
         progress(first + len(batch), len(comparisons), "Comparing captions")
     rows = [_accuracy(kind, of_kind) for kind, of_kind in sorted(hits.items())]

@@ -147,12 +147,12 @@ def _plain(text: str) -> tuple[str, ...]:
     return tuple(lower_words(text))
 
 
-def _figures(judged: Sequence[_Judged], asked: int) -> CorrectionFigures:
+def _figures(judged: Sequence[_Judged], count: int) -> CorrectionFigures:
     true = [result.true for result in judged if result.true is not None]
     changes = [result.change for result in judged if result.change is not None]
     return CorrectionFigures(
-        offered=len(judged) / asked,
-        restored_of_all=sum(result.restored for result in judged) / asked,
+        offered=len(judged) / count,
+        restored_of_all=sum(result.restored for result in judged) / count,
         restored=float(np.mean([result.restored for result in judged])),
         true=float(np.mean(true)) if true else None,
         harm=float(np.mean([result.harm for result in judged])),

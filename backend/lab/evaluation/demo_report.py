@@ -3,7 +3,7 @@
 Scores the demo dataset in a temporary database, exactly as `make run` does, and compares the
 ranking by the trained detector with the ranking by s_0 alone. The detector never sees the ground
 truth: its cold start trains on injected noise. It also measures whether abstract and generic are
-two things: Spearman's correlation of ICC with specificity.
+different properties: Spearman's correlation of ICC with specificity.
 """
 
 import json
@@ -92,8 +92,8 @@ def _concreteness_and_specificity(
     rows: Sequence[dict[str, Any]], truth: dict[str, Truth]
 ) -> dict[str, Any]:
     """Spearman's correlation of ICC with specificity: of all captions in which both are measured,
-    of the right ones, of which alone specificity tells how generic they are, and of those that are
-    not abstract either."""
+    of the right ones, because specificity measures how generic a caption is only if it is right,
+    and of the right ones that are not abstract."""
     measured = [row for row in rows if None not in (row.get("icc"), row.get("specificity"))]
     right = [row for row in measured if not truth[row["id"]].is_error]
     concrete = [row for row in right if not truth[row["id"]].is_abstract]

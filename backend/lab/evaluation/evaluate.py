@@ -150,13 +150,13 @@ class Plan:
     cache: Path = Path("data/evaluation")
 
     def __post_init__(self) -> None:
-        asked = {*self.noises, *self.trained_on}
-        unknown = asked - {*MADE, RECORDED}
+        requested = {*self.noises, *self.trained_on}
+        unknown = requested - {*MADE, RECORDED}
         if unknown or not self.noises:
             raise SettingsError(
                 f"There is no noise {sorted(unknown)}; use {', '.join((*MADE, RECORDED))}."
             )
-        if RECORDED in asked and self.dataset in (SCENES, UNFAMILIAR_SCENES):
+        if RECORDED in requested and self.dataset in (SCENES, UNFAMILIAR_SCENES):
             raise SettingsError(f"Drawn scenes have no recorded noise; use {', '.join(NOISES)}.")
         if self.detector not in DETECTORS:
             raise SettingsError(
@@ -259,7 +259,7 @@ def _transfers(
 def _scored(
     plan: Plan, name: str, scorer: Scorer, exploring: Exploring, noise: str, seed: int
 ) -> tuple[LabelledPairs, list[Trajectory]]:
-    """The pairs with errors of this noise, and their trajectories with what the captioner says."""
+    """The pairs with errors of this noise, and their trajectories with captioner expectations."""
     pairs = labelled(plan, noise, seed)
     prepare(scorer, pairs, test_half(pairs, seed), fit=LEMON.get(name, "fix"))
     what = {"dataset": plan.dataset, "noise": noise, "seed": seed, "scorer": name}

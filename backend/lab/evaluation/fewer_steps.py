@@ -2,7 +2,7 @@
 
 Exact trajectories are compared with their first step alone (single deletions: L questions instead
 of L (L + 1) / 2 for a caption of L words) and with lazy elimination, which after the first step
-only asks again for the m words whose deletion gained most (`Exploring.lazy`). Detectors are trained
+only re-scores the m words whose deletion gained most (`Exploring.lazy`). Detectors are trained
 on labels, the nine signs on whole trajectories and the eight signs on first steps, over the same
 random halves; suspect words have their default weights.
 
@@ -37,7 +37,7 @@ from backend.lab.scenes.labelled_scenes import SEED, labelled_scenes
 from backend.progress import Progress, no_progress
 
 EXACT, FIRST = "exact", "first step"
-#: Captions by the number of words that the model reads: at least, and at most.
+#: Ranges of the number of words that the model reads: minimum and maximum.
 BANDS = ((1, 7), (8, 12), (13, 20), (21, 40))
 #: Random halves of the pairs on which detectors are trained and tested.
 SPLITS = 10
@@ -80,8 +80,8 @@ def evaluate_steps(
 ) -> StepsReport:
     """Compare first steps, and lazy elimination for each m in `lazies`, with exact trajectories.
 
-    Uses of the plan: dataset, scorers, models, captioner, its one noise, seeds and pairs. Raises
-    SettingsError for several noises, and what loading models and datasets raises.
+    Uses the plan's dataset, scorers, models, captioner, single noise, seeds and pairs. Raises
+    SettingsError for several noises, and the errors of loading models and datasets.
     """
     if len(plan.noises) != 1:
         raise SettingsError("Steps are evaluated with one kind of noise.")
@@ -118,7 +118,7 @@ def lengthened(pairs: LabelledPairs, count: int, noise: str, seed: int) -> Label
 
 
 def questions(words: int, lazy: int | None = None, whole: bool = True) -> int:
-    """Candidates that Elimination scores for a caption of so many words.
+    """Candidates that Elimination scores for a caption of `words` words.
 
     >>> questions(12), questions(12, lazy=2), questions(12, whole=False)
     (78, 33, 12)

@@ -26,9 +26,9 @@ def word_gradients(scorer: Scorer, pairs: Iterable[tuple[ImageState, Caption]]) 
 
     def answer() -> None:
         texts = scorer.reader.tokenise([caption.text for _, caption in batch])
-        asked = [(state, text) for (state, _), text in zip(batch, texts, strict=True)]
+        queries = [(state, text) for (state, _), text in zip(batch, texts, strict=True)]
         for (_, caption), (_, text), gains in zip(
-            batch, asked, session.replacement_gains(asked), strict=True
+            batch, queries, session.replacement_gains(queries), strict=True
         ):
             usual = gains[:, allowed].mean(1)
             own_gains = gains[np.arange(len(text)), list(text)]

@@ -22,11 +22,11 @@ def word_interventions(
     """One score per word for each pair, shape [words]; words in no phrase score below all others.
 
     Raises SettingsError for LEMoN."""
-    asked = list(pairs)
+    listed = list(pairs)
     nonces = Nonces(scorer.reader, make_pools(scorer.reader, scorer.open_session().embed))
     by_caption = []
-    for index, scores in attribute_phrases(scorer, asked, nonces):
-        caption = asked[index][1]
+    for index, scores in attribute_phrases(scorer, listed, nonces):
+        caption = listed[index][1]
         known = [-score.pas for score in scores if score.pas is not None]
         words = np.full(len(caption), min(known, default=0.0) - 1.0)
         for score in scores:

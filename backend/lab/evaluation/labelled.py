@@ -173,8 +173,8 @@ def _injected(
     for rows in (part.tolist() for part in parts if len(part)):
         count = round(wanted * len(rows) / left)
         left, wanted = left - len(rows), wanted - count
-        asked = [ImageCaption(str(pairs[row].image_path), samples[row].caption) for row in rows]
-        for row, noisy in zip(rows, inject(asked, count / len(rows), [kind], seed), strict=True):
+        captions = [ImageCaption(str(pairs[row].image_path), samples[row].caption) for row in rows]
+        for row, noisy in zip(rows, inject(captions, count / len(rows), [kind], seed), strict=True):
             if noisy is not None:
                 samples[row] = _Labelled(
                     noisy.text, noisy.original, True,

@@ -103,7 +103,7 @@ def estimate(listed: Sequence[Plan], progress: Progress = no_progress) -> Estima
 def evaluate_as_published(
     listed: Sequence[Plan], progress: Progress = no_progress
 ) -> EvaluationReport:
-    """All runs of all plans in one report, whose tables show the paper's figures beside ours."""
+    """All runs of all plans in one report, whose tables show the paper's figures next to ours."""
     reports = [evaluate(plan, progress) for plan in listed]
     results = [result for report in reports for result in report.results]
     return replace(reports[0], results=results, summary=summarise(results))

@@ -33,9 +33,9 @@ from backend.lab.evaluation.scored import prepare, trajectories_of, with_caption
 from backend.lab.evaluation.trajectory_cache import cached_words
 from backend.settings import MODELS
 
-#: The sources that are combined; the last but one does not know the shape of the test errors.
+#: The combinations of sources; the second-to-last is independent of the form of the test errors.
 SETS = ((RULES,), (GCD,), (CAPTIONER,), (GCD, CAPTIONER), SOURCES)
-#: Weight of the relative gain beside today's signs, whose weights sum to 4. Fixed in advance.
+#: Weight of the relative gain alongside today's signs, whose weights sum to 4. Fixed in advance.
 WEIGHT = 0.6
 #: Probabilities of error between which the gain in top-1 is reported.
 BANDS = ((0.0, 0.5), (0.5, 0.8), (0.8, 1.0))

@@ -27,13 +27,13 @@ def markdown(report: EvaluationReport) -> str:
         ("Change of AUC in percent, as in TRACED's Tables 3, 4 and 5, with the paper's own "
          "features and grids", _ABLATED, _ablated(report)),
         ("AUC by detector, on the same folds", *_detectors(report)),
-        ("What rarer errors cost", _RATES, _rates(report)),
+        ("The cost of rarer errors", _RATES, _rates(report)),
         ("Does the score point at the changed words?", _LOCALISED, _localised(report)),
         ("The same by what was changed", _KINDS, _by_kind(report)),
         ("Trained on one generator's errors, tested on another's", _TRANSFERRED,
          _transferred(report)),
         ("Corrections of wrong captions", _CORRECTED, _corrected(report)),
-        ("By how many labelled pairs what is learnt", _LEARNT, _learnt(report)),
+        ("Learning curve by number of labelled pairs", _LEARNT, _learnt(report)),
         ("Without labels, by the number of pairs", _UNLABELLED, _unlabelled(report)),
     ):  # fmt: skip
         if rows:

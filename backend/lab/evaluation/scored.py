@@ -153,14 +153,14 @@ def score_captions(
 
     def score(requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
         rows, texts = [row for row, _ in requests], [text for _, text in requests]
-        asked = LabelledPairs(
+        queried = LabelledPairs(
             texts, texts, np.ones(len(texts), np.bool_), [frozenset()] * len(texts),
             [""] * len(texts), [pairs.groups[row] for row in rows],
             lambda index: pairs.picture(rows[index]),
         )  # fmt: skip
         key = {**what, "rows": rows}
-        trajectories = trajectories_of(cache, key, scorer, exploring, asked)
-        return with_captioner(cache, key, captioner, trajectories, asked)
+        trajectories = trajectories_of(cache, key, scorer, exploring, queried)
+        return with_captioner(cache, key, captioner, trajectories, queried)
 
     return score
 
@@ -172,8 +172,10 @@ def gradients_of(
     rows = [row for row, changed in enumerate(pairs.changed) if changed]
 
     def make() -> list[WordScores]:
-        asked = (state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row])
-        by_row = dict(zip(rows, word_gradients(scorer, asked), strict=True))
+        requests = (
+            state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row]
+        )
+        by_row = dict(zip(rows, word_gradients(scorer, requests), strict=True))
         return [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]
 
     return cached_words(cache, {**_key(what, scorer), "of": "gradients"}, pairs.captions, make)
@@ -189,8 +191,10 @@ def interventions_of(
     rows = [row for row, changed in enumerate(pairs.changed) if changed]
 
     def make() -> list[WordScores]:
-        asked = (state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row])
-        by_row = dict(zip(rows, word_interventions(scorer, asked), strict=True))
+        requests = (
+            state for row, state in enumerate(states_of(scorer, pairs)) if pairs.changed[row]
+        )
+        by_row = dict(zip(rows, word_interventions(scorer, requests), strict=True))
         return [by_row.get(row, np.zeros(0)) for row in range(len(pairs))]
 
     return cached_words(cache, {**_key(what, scorer), "of": "interventions"}, pairs.captions, make)

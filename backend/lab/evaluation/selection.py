@@ -150,11 +150,11 @@ def measure_states(
         ]
     )  # fmt: skip
 
-    def asked() -> Iterator[tuple[ImageState, Caption]]:
+    def requests() -> Iterator[tuple[ImageState, Caption]]:
         for state, caption in zip(states, captions, strict=True):
             yield state, Caption.parse(caption)
 
-    scores = attributions(scorer, pools, asked())
+    scores = attributions(scorer, pools, requests())
     pool = pool_of(s_0, np.ones(len(s_0), np.bool_), ALIGN_SHARE)
     scale = normalisation_of(kinds_and_values(scores[row]) for row in np.flatnonzero(pool))
     support = np.array([supports(scale, phrases) for phrases in scores])

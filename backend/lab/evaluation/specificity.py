@@ -168,7 +168,9 @@ def evaluate_scenes(
         rows += _scene_rows(seed, scenes, pictures, texts, sizes)
         column.append(_column(seed, scorer, scenes, pictures, texts["ordinary"]))
         memory.give_back()
-    notes = [f"drawn scenes, judged by the embedded {kind}; nothing follows for photographs"]
+    notes = [
+        f"drawn scenes, judged by the embedded {kind}; the results do not carry over to photographs"
+    ]
     return SpecificityReport(rows, column, _marks(rows, column, sizes), notes)
 
 
@@ -310,7 +312,7 @@ def evaluate_dataset(
         names = sorted(random.Random(seed).sample(names, pairs))
     _check_sizes(sizes, len(names))
     known = {identity: row for row, name in enumerate(names) for identity in _ids(by_picture[name])}
-    # What cannot be read is reported before the pictures are seen.
+    # Report unreadable input before encoding the pictures.
     given = _given_bags(bags, sizes, known) if bags is not None else None
     theirs, unknown = _read_captions(captions, known) if captions is not None else ([], 0)
     scorer = load_scorer(model, kind, device)
@@ -399,7 +401,7 @@ def _read_captions(path: Path, known: dict[str, int]) -> tuple[list[tuple[int, s
     picture is unknown. Raises DatasetError naming the line that cannot be read, or if no line is of
     a known picture."""
     captions, left_out = [], 0
-    # A caption may hold other characters that str.splitlines takes for the end of a line.
+    # A caption may contain other characters that str.splitlines treats as line ends.
     for number, line in enumerate(text_of(path).split("\n"), 1):
         if not line.strip():
             continue
@@ -411,7 +413,7 @@ def _read_captions(path: Path, known: dict[str, int]) -> tuple[list[tuple[int, s
                 f'{path}, line {number}: expected {{"id": …, "caption": …}}.'
             ) from error
         if not isinstance(caption, str) or not caption.strip():
-            raise DatasetError(f"{path}, line {number}: the caption is empty or no text.")
+            raise DatasetError(f"{path}, line {number}: the caption is empty or not text.")
         if problem := text_problem(caption):
             raise DatasetError(f"{path}, line {number}: the caption cannot be read: {problem}.")
         if identity in known:
@@ -447,7 +449,7 @@ def _pictures(
         if len(batch) == _BATCH or done == count:
             vectors = scorer.image_embeddings(scorer.encode_images(batch))
             if vectors is None:
-                raise SettingsError(f"{scorer.info.kind} gives no vectors to compare by.")
+                raise SettingsError(f"{scorer.info.kind} provides no vectors to compare.")
             batches.append(vectors)
             batch = []
             progress(done)

@@ -257,13 +257,13 @@ def _mean_image(scorer: Scorer, pairs: LabelledPairs) -> Iterator[tuple[ImageSta
 def _cost(scorer: Scorer, pools: NoncePools, pairs: LabelledPairs) -> float:
     """Time of attributions over time of trajectories, without image encoding. Processor time, which
     other programs hardly affect."""
-    asked = list(islice(states_of(scorer, pairs), _TIMED))
+    timed = list(islice(states_of(scorer, pairs), _TIMED))
     started = time.process_time()
-    for _ in run_trajectories(scorer, asked):
+    for _ in run_trajectories(scorer, timed):
         pass
     trajectories = time.process_time() - started
     started = time.process_time()
-    attributions(scorer, pools, iter(asked))
+    attributions(scorer, pools, iter(timed))
     return (time.process_time() - started) / trajectories
 
 
@@ -278,9 +278,9 @@ def markdown(evaluation: SupportEvaluation) -> str:
         f"{evaluation.drawn_f1:.3f} | 0.98 |",
         "",
         "| drawn world, fine-grained errors | seeds × pairs | changed phrases by −PAS, AUC | "
-        "within a caption | by what support is made of | mean image (control) | "
+        "within a caption | by the basis of support | mean image (control) | "
         "wrong captions by −support | by −weakest | by −s_0 | "
-        "cost beside trajectories |",
+        "cost relative to trajectories |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in dict.fromkeys(result.scorer for result in evaluation.results):

@@ -93,10 +93,10 @@ def _path(folder: Path, what: dict[str, Any], captions: Sequence[str]) -> Path:
 
 def _replace(path: Path, arrays: dict[str, Any]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(".part")
-    with beside.open("wb") as file:
+    temporary = path.with_suffix(".part")
+    with temporary.open("wb") as file:
         np.savez_compressed(file, **arrays)
-    beside.replace(path)
+    temporary.replace(path)
 
 
 def _write(path: Path, trajectories: Sequence[Trajectory]) -> None:

@@ -1,4 +1,4 @@
-"""Errors of another hand: a detector trained on one generator's errors judges another's.
+"""Errors of another generator: a detector trained on one generator's errors judges another's.
 
 If a detector only knew how its generator writes errors, it would lose its lead over s_0 here. The
 same pairs are corrupted by both generators; the training half comes from one and the test half from

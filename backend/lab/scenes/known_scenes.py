@@ -1,6 +1,6 @@
 """Fit the out-of-distribution detection: `python -m backend.lab.scenes.known_scenes`
 
-It tells the embedded models which pictures they know, and is fitted on drawn scenes only; other
+It detects pictures that the embedded models do not know, and is fitted on drawn scenes only; other
 pictures are used by `tests/lab/scenes/test_familiarity.py`. Scenes are drawn at several sizes and
 half of them are compressed lossily, as in real datasets. Writes `familiar.npz` to each model's
 directory.

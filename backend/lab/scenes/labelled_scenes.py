@@ -48,7 +48,7 @@ def labelled_scenes(
     """`count` new scenes with one caption each; every second caption is wrong.
 
     `noise`: random, noun, fine-grained (false claims, as in the models' hard negatives) or rules
-    (`backend.engine.noise`, which knows nothing of the scenes); `unfamiliar`: scenes that are out
+    (`backend.engine.noise`, independent of the scenes); `unfamiliar`: scenes that are out
     of distribution; `test`: mask of the test half, swaps stay within a half. The scenes depend on
     `count`, `seed` and `unfamiliar` only.
     """
@@ -95,7 +95,7 @@ def labelled_scenes(
 
 
 def is_true_of(caption: str, scene: Scene) -> bool:
-    """Whether the caption can be read and all its claims are true of the scene."""
+    """Whether the caption can be parsed and all its claims are true of the scene."""
     claims = claims_of(caption)
     return claims is not None and claims <= facts(scene)
 

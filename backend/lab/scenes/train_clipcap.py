@@ -1,11 +1,12 @@
-"""The drawn world's ClipCap: trained by maximum likelihood, then, if asked, by self-retrieval.
+"""The drawn world's ClipCap: trained by maximum likelihood, then optionally by self-retrieval.
 
     python -m backend.lab.scenes.train_clipcap data/clipcap --self-retrieval
 
-The sender sees through the embedded CLIP; another training's CLIP rewards, so that none of them is
-its own judge (`backend.lab.evaluation.captioning` judges by the third). Its language model is a
-GPT-2 of the world's words, without pretraining. Captions are *ordinary*, like COCO's, or *rich*, as
-the paper's holistic ones. Vectors are computed once; if interrupted, the same command resumes.
+The sender encodes pictures with the embedded CLIP, another training's CLIP provides the reward, and
+the third judges (`backend.lab.evaluation.captioning`), so that none of them judges itself. The
+language model is a GPT-2 of the world's words, without pretraining. Captions are *ordinary*, like
+COCO's, or *rich*, like the paper's holistic ones. Vectors are computed once; if interrupted, the
+same command resumes.
 """
 
 import argparse
@@ -43,12 +44,12 @@ Floats = NDArray[np.float32]
 #: Does not overlap with the seeds of training, the demo and the evaluations.
 SEED = 8_000_000_000
 SENDER, RECEIVER = MODELS / "scenes-clip", MODELS / "seed-1" / "scenes-clip"
-#: Captions of each scene, as in COCO.
+#: Captions per scene, as in COCO.
 CAPTIONS = 5
-#: Tokens of a caption at most: the embedded models read no more.
+#: Maximum number of tokens of a caption: the embedded models read no more.
 LONGEST = 32
 _TOGETHER = 100
-#: Of LoRA in self-retrieval.
+#: LoRA's rank in self-retrieval.
 _RANK = 8
 
 
@@ -96,9 +97,9 @@ def vectors(of: Sequence[Scene], clip: Path, cache: Path) -> Floats:
         parts.append(scorer.image_embeddings(scorer.encode_images(pictures)))
     made = unit(np.concatenate([part for part in parts if part is not None]))
     cache.parent.mkdir(parents=True, exist_ok=True)
-    beside = cache.with_suffix(".part.npz")
-    np.savez(beside, vectors=made)
-    beside.replace(cache)
+    temporary = cache.with_suffix(".part.npz")
+    np.savez(temporary, vectors=made)
+    temporary.replace(cache)
     return made
 
 

@@ -389,16 +389,16 @@ def train_loop(
 
 def _save(path: Path, module: nn.Module, optimiser: torch.optim.Optimizer, step: int) -> None:
     """Write to a temporary file and rename it, so an interruption leaves no partial checkpoint."""
-    beside = path.with_suffix(".part")
+    temporary = path.with_suffix(".part")
     torch.save(
         {
             "module": module.state_dict(),
             "optimiser": optimiser.state_dict(),
             "step": step,
         },
-        beside,
+        temporary,
     )
-    beside.replace(path)
+    temporary.replace(path)
 
 
 def train_retrieval(

@@ -52,10 +52,10 @@ def test_marks_are_reached_by_every_training_or_not_at_all() -> None:
     assert missed == [
         "R@1 #3: blend - original",
         "R@1 #3: holistic - blend",
-        "false claims that the guard takes out",
-        "true new claims that the guard takes out",
+        "false claims removed by the guard",
+        "true new claims removed by the guard",
         "claims of the caption itself lost after the guard",
-        "claims of other people taken out by conflict or picture",
+        "claims of other people removed because of conflict or picture",
         "questions sent twice",
     ]
 
