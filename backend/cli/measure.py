@@ -1,8 +1,9 @@
 """`evaluate`, `bench`: measure quality and speed."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +21,10 @@ from backend.cli.options import (
 from backend.cli.output import console, emit, progress, reported
 from backend.errors import SettingsError
 from backend.settings import MODELS, load_settings
+
+if TYPE_CHECKING:
+    from backend.engine.correction.language_model_suggestions import Corrector
+    from backend.lab.evaluation.evaluate import EvaluationReport, Plan
 
 #: The evaluations, the default first.
 EVALUATIONS = (
@@ -219,74 +224,111 @@ def evaluate(
                 f"Evaluate '{EVALUATIONS[0]}' (the default), {others}, or '{EVALUATIONS[-1]}' with "
                 "--ratings FILE or --words FILE."
             )
-        from dataclasses import replace
-
-        from backend.engine.correction.language_model_suggestions import Corrector
-        from backend.engine.correction.modes import MODES, mode_named
         from backend.engine.trajectories.exploring import Exploring
         from backend.lab.evaluation.evaluate import Plan
-        from backend.lab.evaluation.evaluate import evaluate as run
-        from backend.lab.evaluation.page import page as html_page
-        from backend.lab.evaluation.result_tables import markdown as tables
-        from backend.loaded_models import Engine
 
-        if vlm is not None and not corrections:
-            raise SettingsError("Set the number of captions to correct: --corrections N.")
-        correctors: list[Corrector] = []
-        if vlm is not None:
-            named = {"corrector": vlm, "corrector_url": vlm_url, "device": device,
-                     "quantise": quantise}  # fmt: skip
-            corrector = Engine(load_settings(named)).corrector
-            correctors = (
-                [replace(corrector, mode=mode_named(mode)) for mode in vlm_mode or MODES]
-                if corrector
-                else []
-            )
         plan = Plan(
             dataset=dataset, image_root=image_root, scorers=scorer or ["blip-itm"], model=model,
             embedded=embedded or [MODELS], captioners=captioner or (),
             explorers=[Exploring(name) for name in explorer or ["elimination"]],
             noises=_noises(what, noise), seeds=seeds, first_seed=first_seed,
             pairs=pairs, detector=detector or "best", compare=compare, corrections=corrections,
-            correctors=correctors, times=times, word_weights=word_weights,
-            learning_curve=learning_curve, cold_start=cold_start, trained_on=trained_on or (),
-            device=device, precision=precision, cache=cache,
+            correctors=_correctors(vlm, vlm_url, vlm_mode, corrections, device, quantise),
+            times=times, word_weights=word_weights, learning_curve=learning_curve,
+            cold_start=cold_start, trained_on=trained_on or (), device=device, precision=precision,
+            cache=cache,
         )  # fmt: skip
         for target in (markdown, page):
             if target is not None and not target.absolute().parent.is_dir():
                 raise SettingsError(f"There is no folder {target.absolute().parent}.")
         if what == "steps":
-            from backend.lab.evaluation import fewer_steps
-
-            with progress("Evaluating") as update:
-                compared = fewer_steps.evaluate_steps(plan, lazy or (), update)
-            table = fewer_steps.markdown(compared)
-            if markdown is not None:
-                markdown.write_text(table + "\n", encoding="utf-8")
-            emit(compared, as_json, table)
-            return
-        if published:
-            from backend.lab.evaluation import papers_setting
-
-            listed = papers_setting.plans(plan)
-            with progress("Estimating") as update:
-                planned = papers_setting.estimate(listed, update)
-            if estimate:
-                emit(planned, as_json, papers_setting.in_words(planned))
-                return
-            console.print(papers_setting.in_words(planned))
-            with progress("Evaluating") as update:
-                report = papers_setting.evaluate_as_published(listed, update)
+            _evaluate_steps(plan, lazy or (), markdown, as_json)
+        elif published:
+            _evaluate_as_published(plan, estimate, markdown, page, as_json)
         else:
-            with progress("Evaluating") as update:
-                report = run(plan, update)
-        rendered = tables(report)
-        if markdown is not None:
-            markdown.write_text(rendered + "\n", encoding="utf-8")
-        if page is not None:
-            command = " ".join(["python app.py", *sys.argv[1:]])
-            page.write_text(html_page(report, command), encoding="utf-8")
-        emit(report, as_json, rendered)
+            _evaluate_detection(plan, markdown, page, as_json)
+
+
+def _correctors(
+    name: str | None,
+    url: str | None,
+    modes: Sequence[str] | None,
+    corrections: int,
+    device: str | None,
+    quantise: str | None,
+) -> list["Corrector"]:
+    """The language model `name` in each of the modes; none without a name."""
+    from dataclasses import replace
+
+    from backend.engine.correction.modes import MODES, mode_named
+    from backend.loaded_models import Engine
+
+    if name is None:
+        return []
+    if not corrections:
+        raise SettingsError("Set the number of captions to correct: --corrections N.")
+    settings = load_settings(
+        {"corrector": name, "corrector_url": url, "device": device, "quantise": quantise}
+    )
+    corrector = Engine(settings).corrector
+    if corrector is None:
+        return []
+    return [replace(corrector, mode=mode_named(mode)) for mode in modes or MODES]
+
+
+def _evaluate_detection(
+    plan: "Plan", markdown: Path | None, page: Path | None, as_json: bool
+) -> None:
+    from backend.lab.evaluation.evaluate import evaluate as run
+
+    with progress("Evaluating") as update:
+        report = run(plan, update)
+    _emit_report(report, markdown, page, as_json)
+
+
+def _evaluate_as_published(
+    plan: "Plan", only_estimate: bool, markdown: Path | None, page: Path | None, as_json: bool
+) -> None:
+    from backend.lab.evaluation import papers_setting
+
+    listed = papers_setting.plans(plan)
+    with progress("Estimating") as update:
+        planned = papers_setting.estimate(listed, update)
+    if only_estimate:
+        emit(planned, as_json, papers_setting.in_words(planned))
+        return
+    console.print(papers_setting.in_words(planned))
+    with progress("Evaluating") as update:
+        report = papers_setting.evaluate_as_published(listed, update)
+    _emit_report(report, markdown, page, as_json)
+
+
+def _evaluate_steps(
+    plan: "Plan", lazy: Sequence[int], markdown: Path | None, as_json: bool
+) -> None:
+    from backend.lab.evaluation import fewer_steps
+
+    with progress("Evaluating") as update:
+        compared = fewer_steps.evaluate_steps(plan, lazy, update)
+    table = fewer_steps.markdown(compared)
+    if markdown is not None:
+        markdown.write_text(table + "\n", encoding="utf-8")
+    emit(compared, as_json, table)
+
+
+def _emit_report(
+    report: "EvaluationReport", markdown: Path | None, page: Path | None, as_json: bool
+) -> None:
+    from backend.lab.evaluation.page import page as html_page
+    from backend.lab.evaluation.result_tables import markdown as tables
+
+    rendered = tables(report)
+    if markdown is not None:
+        markdown.write_text(rendered + "\n", encoding="utf-8")
+    if page is not None:
+        command = " ".join(["python app.py", *sys.argv[1:]])
+        page.write_text(html_page(report, command), encoding="utf-8")
+    emit(report, as_json, rendered)
 
 
 def _noises(what: str, noise: str) -> list[str]:
