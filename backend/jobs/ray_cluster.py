@@ -133,6 +133,8 @@ def _ray() -> Any:
         ) from problem
     context = ray.data.DataContext.get_current()
     context.enable_progress_bars = False
+    # The newer reader of Parquet starts 32 processes to read the footers of a few small shards.
+    context.use_datasource_v2 = False
     logging.getLogger("ray.data").setLevel(logging.WARNING)
     return ray
 

@@ -27,7 +27,9 @@ from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.fixtures.stores import fresh_database
 
 #: Pairs that are scored at first; the others come later.
-FIRST, ALL = 20, 26
+FIRST, ALL = 16, 21
+#: Those of the first that have a verdict.
+JUDGED = 10
 #: How often each of several threads does the same.
 ROUNDS = 6
 
@@ -73,7 +75,7 @@ def prepared(
         workspace = opened(state, url)
         dataset = workspace.jobs.import_dataset(source).dataset_id
         workspace.jobs.score(dataset, suggestions=False)
-        for number, pair_id in enumerate(pair_ids(workspace)[:14]):
+        for number, pair_id in enumerate(pair_ids(workspace)[:JUDGED]):
             workspace.review.decide(pair_id, 0, "drop" if number % 2 else "correct")
         workspace.jobs.train(dataset)
         workspace.store.close()
@@ -187,7 +189,7 @@ def shown(workspace: Workspace) -> Shown:
 def test_pages_show_one_ranking_as_a_whole_and_verdicts_come_between(
     workspace: Workspace, small_steps: list[int]
 ) -> None:
-    candidate, waiting = workspace.jobs.classifiers(1)[0].id, iter(pair_ids(workspace)[14:])
+    candidate, waiting = workspace.jobs.classifiers(1)[0].id, iter(pair_ids(workspace)[JUDGED:])
     before, seen, is_done = shown(workspace), Shown(), threading.Event()
 
     def read() -> None:
@@ -260,7 +262,7 @@ def test_verdicts_undo_training_and_adopting_at_once(workspace: Workspace) -> No
         rng = random.Random(author)
         ready.wait()
         for _ in range(ROUNDS):
-            chosen = rng.sample(ids[14:], 6)  # in no order, as they are clicked
+            chosen = rng.sample(ids[JUDGED:], FIRST - JUDGED)  # in no order, as they are clicked
             seen = [(pair, workspace.review.open_pair(pair).version) for pair in chosen]
             workspace.review.decide_many(seen, rng.choice(["drop", "correct"]), author=author)
             if rng.random() < 0.4:

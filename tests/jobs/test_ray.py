@@ -16,7 +16,7 @@ from db.queries import runs
 from tests.engine.trajectories.comparison import assert_same_trajectory
 from tests.jobs.mortal_worker import MortalWorker
 
-PAIRS = 36
+PAIRS = 18
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,7 @@ def test_workers_give_the_same_numbers_and_may_die(
     assert (report.scored, report.unreadable) == (PAIRS - 1, 1)
     sorted((photographs / "images").iterdir())[5].write_bytes(whole)
 
-    monkeypatch.setattr("backend.jobs.ray_cluster.BATCH", 6)
+    monkeypatch.setattr("backend.jobs.ray_cluster.BATCH", 3)
     distant = opened(tmp_path / "distant", photographs)
     monkeypatch.setattr("backend.jobs.ray_cluster.ScoringWorker", MortalWorker)
     report = distant[0].jobs.score(distant[1], suggestions=False, cluster=Cluster(workers=2))

@@ -28,6 +28,12 @@ PICTURES, CAPTIONS = 64, 5
 CORRECTED = "A captioner must learn this."
 
 
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Steps of self-retrieval on fewer pictures than the published hundred."""
+    monkeypatch.setattr(job, "_BATCH", 16)
+
+
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
     """A CLIP and a language model."""

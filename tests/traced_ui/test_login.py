@@ -1,6 +1,7 @@
 """Nothing is served to those who have not logged in."""
 
 import pytest
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from backend.workspace import QueueFilter, Workspace
@@ -10,8 +11,20 @@ from traced_ui.server import create_app
 PASSWORD = "a long password"
 
 
+@pytest.fixture(scope="module")
+def app(served: Workspace) -> FastAPI:
+    """Ada, too, is there for all tests; those that keep her out have an app of their own."""
+    served.accounts.add("Ada", PASSWORD)
+    return create_app(served, 1, login=True)
+
+
 @pytest.fixture
-def client(workspace: Workspace) -> TestClient:
+def client(app: FastAPI) -> TestClient:
+    return TestClient(app, follow_redirects=False)
+
+
+@pytest.fixture
+def own_client(workspace: Workspace) -> TestClient:
     workspace.accounts.add("Ada", PASSWORD)
     return TestClient(create_app(workspace, 1, login=True), follow_redirects=False)
 
@@ -42,9 +55,9 @@ def test_people_are_led_to_the_page_and_back(client: TestClient) -> None:
 
 
 def test_a_login_opens_pictures_and_a_logout_closes_them(
-    client: TestClient, workspace: Workspace
+    client: TestClient, served: Workspace
 ) -> None:
-    pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
+    pair = served.review.queue_page(QueueFilter(1)).rows[0].pair_id
     assert log_in(client) == 200
     assert client.get(f"/pictures/{pair}?size=104").status_code == 200
     assert client.post("/logout").status_code == 303
@@ -52,27 +65,29 @@ def test_a_login_opens_pictures_and_a_logout_closes_them(
 
 
 def test_a_token_serves_a_program_until_the_account_is_closed(
-    client: TestClient, workspace: Workspace
+    own_client: TestClient, workspace: Workspace
 ) -> None:
-    answer = client.post("/login", data={"username": "Ada", "password": PASSWORD})
-    client.cookies.clear()
+    answer = own_client.post("/login", data={"username": "Ada", "password": PASSWORD})
+    own_client.cookies.clear()
     header = {"Authorization": f"Bearer {answer.json()['token']}"}
-    assert client.get("/gradio_api/info", headers=header).status_code == 200
-    assert client.get("/gradio_api/info", headers={"Authorization": "Bearer x"}).status_code == 401
+    assert own_client.get("/gradio_api/info", headers=header).status_code == 200
+    assert (
+        own_client.get("/gradio_api/info", headers={"Authorization": "Bearer x"}).status_code == 401
+    )
     workspace.accounts.change("Ada", active=False)
-    assert client.get("/gradio_api/info", headers=header).status_code == 401
-    assert log_in(client) == 401
+    assert own_client.get("/gradio_api/info", headers=header).status_code == 401
+    assert log_in(own_client) == 401
 
 
-def test_guessing_is_slowed_down(client: TestClient) -> None:
-    assert [log_in(client, password="wrong password") for _ in range(5)] == [401] * 5
-    assert log_in(client) == 429, "the right password, too, has to wait"
-    assert log_in(client, name="Nobody") == 401, "others do not"
+def test_guessing_is_slowed_down(own_client: TestClient) -> None:
+    assert [log_in(own_client, password="wrong password") for _ in range(5)] == [401] * 5
+    assert log_in(own_client) == 429, "the right password, too, has to wait"
+    assert log_in(own_client, name="Nobody") == 401, "others do not"
 
 
-def test_a_token_is_kept_as_a_digest(client: TestClient, workspace: Workspace) -> None:
+def test_a_token_is_kept_as_a_digest(client: TestClient, served: Workspace) -> None:
     token = client.post("/login", data={"username": "Ada", "password": PASSWORD}).json()["token"]
-    with workspace.store.reading() as session:
+    with served.store.reading() as session:
         kept = session.connection().exec_driver_sql("SELECT token_digest FROM logins").scalars()
         assert token.encode() not in list(kept)
 

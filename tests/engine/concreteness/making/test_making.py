@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import astuple
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from PIL import Image
 from backend.engine.concreteness.correlations import agreement
 from backend.engine.concreteness.making import (
     combining,
+    components,
     pipeline,
     semantic_bottleneck,
     visual_bottleneck,
@@ -32,6 +34,7 @@ from backend.engine.concreteness.making.fidelity import (
 from backend.engine.concreteness.making.pipeline import choose_to_rate, make, read_ratings
 from backend.engine.concreteness.making.semantic_bottleneck import load_semantic_bottleneck, train
 from backend.engine.concreteness.making.standardising import standardised
+from backend.engine.concreteness.making.visual_bottleneck import load_diffusion
 from backend.engine.concreteness.scoring import score_captions
 from backend.engine.scoring.loading import load_scorer
 from backend.errors import DatasetFormatError, ModelUnavailable, SettingsError, TrainingError
@@ -137,8 +140,10 @@ def test_bertscore_uses_the_layer_that_its_authors_recommend() -> None:
 @pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("kind", ["diffusion", "gallery"])
 def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(
-    kind: str, gallery: str, tmp_path: Path
+    kind: str, gallery: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Of random weights, twenty steps draw nothing better.
+    monkeypatch.setattr(components, "load_diffusion", partial(load_diffusion, steps=3))
     texts = captions(50)
     rated = [*((text, 3.0) for text in captions(56)[50:]), *((text, 0.0) for text in ABSTRACT)]
     every = [*texts, *(text for text, _ in rated)]
