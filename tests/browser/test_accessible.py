@@ -60,6 +60,7 @@ def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[
         page.evaluate(Axe().axe_script)
 
         def look_at(title: str, is_whole: bool = False) -> None:
+            page.mouse.move(0, 0)  # in another size, something else would be under it
             for size, (width, height) in SIZES.items():
                 page.set_viewport_size({"width": width, "height": height})
                 for look in LOOKS:
