@@ -23,6 +23,7 @@ from traced_ui import (
 )
 from traced_ui.api_defaults import ApiBlocks
 from traced_ui.jobs import build_button, build_drawer
+from traced_ui.loading_indicators import without_hidden_indicators
 from traced_ui.review_actions import ReviewActions
 from traced_ui.templates import render
 
@@ -104,4 +105,5 @@ def build(
 
         blocks.load(greeted, None, [who], api_visibility="private", show_progress="hidden")
         blocks.load(named, [dataset], [dataset], api_visibility="private", show_progress="hidden")
+    without_hidden_indicators(blocks)
     return blocks

@@ -17,7 +17,7 @@ from fastapi.responses import JSONResponse, PlainTextResponse, Response
 
 from backend.errors import INTERRUPTED, StoreError, TracedError, explain
 from backend.workspace import Workspace
-from traced_ui import layout, read_ahead, transfers
+from traced_ui import layout, loading_indicators, read_ahead, transfers
 from traced_ui.headers import SafeHeaders
 from traced_ui.hosts import HostGuard
 from traced_ui.login import Guard, add_routes, curator_of
@@ -94,6 +94,7 @@ def create_app(
     actions = ReviewActions(workspace)
     read_ahead.add_routes(app, actions)
     transfers.add_routes(app, workspace)
+    loading_indicators.add_routes(app)
     blocks = layout.build(workspace, actions, dataset_id, mcp)
     gr.mount_gradio_app(
         app,

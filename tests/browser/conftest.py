@@ -25,6 +25,7 @@ from tests.fixtures.shared import SharedFolder
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = 40
+SIZE = (1440, 900)
 PASSWORD = "open sesame, please"
 FLAGS = [
     "--no-sandbox", "--disable-background-networking", "--disable-component-update",
@@ -169,30 +170,21 @@ def browser() -> Iterator[Browser]:
 def profile(browser: Browser) -> Iterator[BrowserContext]:
     """The browser profile that all pages share, because a new one loads and compiles Gradio's
     scripts again for each page: three seconds. What a page keeps is removed after it."""
-    shared = browser.new_context(viewport={"width": 1440, "height": 900})
+    shared = browser.new_context(viewport={"width": SIZE[0], "height": SIZE[1]})
     yield shared
     shared.close()
 
 
 @contextmanager
-def new_page(
-    profile: BrowserContext, size: tuple[int, int] = (1440, 900), errors: list[str] | None = None
-) -> Iterator[Page]:
+def new_page(profile: BrowserContext, size: tuple[int, int] = SIZE) -> Iterator[Page]:
     """An empty page in the shared profile, which knows no cookie and no stored setting.
 
-    It is left empty after it, and all others are closed. `errors`: takes the errors of scripts."""
+    It is left empty after it, and all others are closed."""
     opened = tab_of(profile)
     opened.set_viewport_size({"width": size[0], "height": size[1]})
-
-    def remember(error: PlaywrightError) -> None:
-        if errors is not None:
-            errors.append(str(error))
-
-    opened.on("pageerror", remember)
     try:
         yield opened
     finally:
-        opened.remove_listener("pageerror", remember)
         clean(profile)
 
 
@@ -220,30 +212,112 @@ def clean(profile: BrowserContext) -> None:
 
 
 @contextmanager
-def opened_page(
-    profile: BrowserContext, site: Site, query: str = "", size: tuple[int, int] = (1440, 900)
-) -> Iterator[Page]:
-    """The review page, open and drawn. Errors of scripts fail the test; so do calls elsewhere."""
+def watched(page: Page, site: Site) -> Iterator[None]:
+    """Errors of scripts fail the test; so do calls elsewhere."""
     wrong: list[str] = []
+
+    def remember(error: PlaywrightError) -> None:
+        wrong.append(str(error))
 
     def check(request: Request) -> None:
         if not request.url.startswith((site.address, "data:", "blob:")):
             wrong.append(f"called {request.url}")
 
-    with new_page(profile, size, wrong) as opened:
-        opened.on("request", check)
-        try:
-            opened.goto(f"{site.address}/{query}")
-            opened.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
-            yield opened
-        finally:
-            with suppress(PlaywrightError):
-                opened.evaluate("0")  # what was reported until now comes before its answer
-            opened.remove_listener("request", check)
+    page.on("pageerror", remember)
+    page.on("request", check)
+    try:
+        yield
+    finally:
+        with suppress(PlaywrightError):
+            page.evaluate("0")  # what was reported until now comes before its answer
+        page.remove_listener("request", check)
+        page.remove_listener("pageerror", remember)
     assert wrong == []
+
+
+def load(page: Page, site: Site, query: str = "") -> None:
+    """Open the review page, until it is drawn."""
+    page.goto(f"{site.address}/{query}")
+    page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
+
+
+@contextmanager
+def opened_page(
+    profile: BrowserContext, site: Site, query: str = "", size: tuple[int, int] = SIZE
+) -> Iterator[Page]:
+    """The review page, open and drawn, and watched."""
+    with new_page(profile, size) as opened, watched(opened, site):
+        load(opened, site, query)
+        yield opened
 
 
 @pytest.fixture
 def page(profile: BrowserContext, site: Site) -> Iterator[Page]:
+    """The review page, loaded for this test."""
     with opened_page(profile, site) as opened:
         yield opened
+
+
+#: Goes to the first pair of the queue that a bare address opens, as Back does; what is open is
+#: closed, and a message that a test might take for its own is removed.
+TO_THE_START = """() => {
+  document.body.tabIndex = -1;  // Tab begins from here
+  document.body.focus();
+  document.body.removeAttribute("tabindex");
+  document.querySelectorAll("[role=tabpanel] details[open] > summary")
+    .forEach((summary) => summary.click());
+  document.querySelector("#traced-toast .traced-note")?.remove();
+  localStorage.clear();
+  scrollTo(0, 0);
+  history.pushState(null, "", "/?dataset=1");
+  dispatchEvent(new PopStateEvent("popstate"));
+}"""
+
+
+class KeptPage:
+    """One review page for all tests of a file. It is loaded again after a test that failed."""
+
+    def __init__(self, profile: BrowserContext, site: Site) -> None:
+        self._profile, self._site = profile, site
+        self._page: Page | None = None
+        self._failures = 0
+
+    @contextmanager
+    def at_the_start(self, failures: int) -> Iterator[Page]:
+        """The page as a bare address shows it. `failures`: the tests that have failed until now."""
+        page = self._page
+        if page is not None and not page.is_closed() and failures == self._failures:
+            with watched(page, self._site):
+                self._go_to_the_start(page)
+                yield page
+            return
+        clean(self._profile)
+        self._page, self._failures = tab_of(self._profile), failures
+        self._page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
+        with watched(self._page, self._site):
+            load(self._page, self._site)
+            yield self._page
+
+    def _go_to_the_start(self, page: Page) -> None:
+        for other in self._profile.pages[1:]:
+            other.close()
+        page.unroute_all(behavior="ignoreErrors")
+        page.mouse.move(0, 0)
+        page.keyboard.press("Escape")
+        page.evaluate(TO_THE_START)
+        page.wait_for_url("**/?*pair=*")  # named when the pair has been drawn
+
+
+@pytest.fixture(scope="module")
+def kept(profile: BrowserContext, site: Site) -> Iterator[KeptPage]:
+    yield KeptPage(profile, site)
+    clean(profile)
+
+
+@pytest.fixture
+def kept_page(kept: KeptPage, request: pytest.FixtureRequest) -> Iterator[Page]:
+    """The page of the test before, back at its start, which costs a quarter of another load. It is
+    the `page` of files whose tests look at nothing that another one leaves behind: drafts, fields
+    of other pages, steps of undo."""
+    with kept.at_the_start(request.session.testsfailed) as page:
+        yield page

@@ -12,6 +12,11 @@ pytestmark = pytest.mark.browser
 STAGE = "#traced-stage [data-pair]"
 
 
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    return kept_page
+
+
 def step(page: Page, number: int) -> None:
     """As a job's progress does: without a hand on the mouse, so that the focus stays."""
     page.evaluate(f"() => document.querySelectorAll('#traced-steps li button')[{number}].click()")

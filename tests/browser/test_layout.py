@@ -1,7 +1,9 @@
 """What fits at the sizes that people have: nothing overlaps, is cut off or runs out of the page."""
 
+from collections.abc import Iterator
+
 import pytest
-from playwright.sync_api import BrowserContext, expect
+from playwright.sync_api import BrowserContext, Page, expect
 
 from tests.browser.conftest import Site, opened_page
 
@@ -26,17 +28,6 @@ CUT = """() => {
   if (document.documentElement.scrollWidth > innerWidth) cut.push("page");
   return cut;
 }"""
-
-
-@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), PHONE], ids=str)
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_nothing_is_cut_off(
-    profile: BrowserContext, site: Site, size: tuple[int, int], theme: str
-) -> None:
-    with opened_page(profile, site, f"?__theme={theme}", size) as page:
-        if size == PHONE:
-            page.locator(".tool-queue").click()
-        assert page.evaluate(CUT) == []
 
 
 def test_a_phone_shows_what_a_verdict_needs_and_keeps_the_queue_in_a_drawer(
@@ -68,3 +59,18 @@ def test_a_phone_shows_what_a_verdict_needs_and_keeps_the_queue_in_a_drawer(
         page.set_viewport_size({"width": 1280, "height": 720})
         expect(queue).to_be_visible()
         expect(button).to_be_hidden()
+
+
+@pytest.fixture(scope="module", params=["light", "dark"])
+def themed(request: pytest.FixtureRequest, profile: BrowserContext, site: Site) -> Iterator[Page]:
+    """A page in one theme for all sizes."""
+    with opened_page(profile, site, f"?__theme={request.param}") as page:
+        yield page
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (1280, 720), PHONE], ids=str)
+def test_nothing_is_cut_off(themed: Page, size: tuple[int, int]) -> None:
+    themed.set_viewport_size({"width": size[0], "height": size[1]})
+    if size == PHONE:
+        themed.locator(".tool-queue").click()
+    assert themed.evaluate(CUT) == []

@@ -11,6 +11,11 @@ from tests.browser.conftest import PAIRS, Site
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    return kept_page
+
+
 def pair_of(page: Page) -> str:
     return page.locator("#traced-stage [data-pair]").get_attribute("data-pair") or ""
 

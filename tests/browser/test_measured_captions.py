@@ -10,6 +10,13 @@ from tests.browser.conftest import Site
 from tests.browser.test_main_job import pair_of
 
 pytestmark = pytest.mark.browser
+
+
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    return kept_page
+
+
 #: Of a job that may have to wait for the one that looks after the dataset at the start.
 JOB = 200_000
 

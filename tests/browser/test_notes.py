@@ -12,6 +12,11 @@ from tests.browser.test_main_job import pair_of, press
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    return kept_page
+
+
 def test_a_note_is_written_by_keys_and_found_again(page: Page) -> None:
     pair = pair_of(page)
     page.keyboard.press("n")

@@ -11,6 +11,11 @@ from tests.browser.test_main_job import pair_of, press
 pytestmark = pytest.mark.browser
 
 
+@pytest.fixture
+def page(kept_page: Page) -> Page:
+    return kept_page
+
+
 def test_a_word_is_called_wrong_by_keys_and_by_click(page: Page) -> None:
     page.keyboard.press("w")
     first = page.locator("#traced-stage .word:focus")
@@ -98,7 +103,9 @@ def test_a_view_is_kept_and_a_link_brings_it_back(page: Page, site: Site) -> Non
     queue.locator("[data-view-name]").fill("my audit")
     queue.locator("[data-action=save-view]").click()
     expect(page.locator("#traced-toast")).to_contain_text("my audit")
-    link, pair = page.url, pair_of(page)
+    pair = pair_of(page)
+    expect(page).to_have_url(re.compile(rf"pair={pair}\b"))  # follows the stage a moment later
+    link = page.url
     colleague = page.context.new_page()
     colleague.goto(link)
     colleague.wait_for_selector(f'#traced-stage [data-pair="{pair}"]')
