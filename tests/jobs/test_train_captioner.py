@@ -129,7 +129,13 @@ def test_killed_and_run_again_it_ends_with_the_same_weights(
             train_captioner(
                 workspace.store, workspace.engine, 1, tmp_path / "killed", recipe, progress=kill
             )
-    again = trained(workspace, tmp_path / "killed", recipe)
+    steps: list[tuple[str, int]] = []
+    again = train_captioner(
+        workspace.store, workspace.engine, 1, tmp_path / "killed", recipe,
+        progress=lambda done, total, message: steps.append((message.split()[0], done)),
+    )  # fmt: skip
+    assert not any(stage == "Learning" for stage, _ in steps)
+    assert [done for stage, done in steps if stage == "Self-retrieval"] == [2, 3]
     assert again.figures == whole.figures
     weights, before = (load_clipcap(report.model).model.state_dict() for report in (again, whole))
     assert all(torch.equal(weight, before[name]) for name, weight in weights.items())
