@@ -66,7 +66,7 @@ def counted_in(caption: Caption, grammar: Grammar | None = None) -> tuple[Counte
     """Every thing whose number a caption states, in order; none in a script without spaces. What it
     denies counts nothing.
 
-    `grammar`: of the caption, if it is known already."""
+    `grammar`: of the caption, if already computed."""
     if not caption.words or not is_spaced(caption.text):
         return ()
     grammar = grammar or grammar_of(caption)

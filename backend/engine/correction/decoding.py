@@ -1,4 +1,4 @@
-"""What a captioner answers about a batch of images: next words, likelihoods, descriptions.
+"""A captioner's answers about a batch of images: next words, likelihoods, descriptions.
 
 Two implementations: `tree_decoding` (any captioner, image by image) and `packed_decoding` (BLIP,
 all images together, nothing computed twice).
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import torch
 
-#: By more tokens than any caption has.
+#: A stride longer than any caption.
 WHOLE = 1 << 20
-#: Fewer captions than these are read to their end: short calls cost more than needless tokens.
+#: Fewer captions than this are read to their end: short calls cost more than needless tokens.
 FEW = 64
-#: Of many captions at least this share is read on at a time, so that a search takes few rounds.
+#: At least this share of many captions is read further at a time, so that a search takes few
+#: rounds.
 _SHARE = 1 / 8
-#: An image by its number, and token sequences about it.
+#: The index of an image, and token sequences that describe it.
 AskedSequences = Sequence[tuple[int, Sequence[Sequence[int]]]]
 #: (index of a caption, its log-likelihood), likeliest first.
 Ranked = list[tuple[int, float]]
@@ -79,8 +80,8 @@ class AskLikeliest:
 
 
 class Decoding(Protocol):
-    """A captioner's answers about the images that it was made for, which requests name by number;
-    answers are in the order of the requests."""
+    """A captioner's answers about the images that it was made for, which requests refer to by
+    index; answers are in the order of the requests."""
 
     def next_words(
         self, asked: Sequence[tuple[int, AskNextWords]]
@@ -127,7 +128,7 @@ class _Search:
         return sorted(range(len(self.values)), key=lambda i: (-self.values[i], i))
 
     def next(self) -> list[int]:
-        """The captions to read on; none if the likeliest are known."""
+        """The captions to read further; none if the likeliest are known."""
         ranked = self.ranked()
         unread = [i for i in ranked if self.read[i] < len(self.sequences[i])]
         if not set(unread).intersection(ranked[: self.count]):
@@ -148,12 +149,12 @@ def search_likeliest(
     read: Callable[[AskedSequences], list[list[float]]],
     stride: int,
 ) -> list[Ranked]:
-    """`Decoding.likeliest`: the captions that are likeliest so far are read on, until the likeliest
-    have been read to their end. A caption never becomes likelier by being read on, so that no other
-    can be among them.
+    """`Decoding.likeliest`: the captions that are likeliest so far are read further, until the
+    likeliest have been read to their end. A caption never becomes likelier when read further, so
+    that no other can be among them.
 
     `sequences`: the tokens of all captions; `read`: returns the log-likelihoods of sequences.
-    `stride`: by how many tokens captions are read on at a time.
+    `stride`: number of tokens by which captions are read further at a time.
     """
     searches = [
         _Search(image, request, tokens)

@@ -22,12 +22,12 @@ from backend.engine.scoring.towers.blip_decoder import BlipDecoder, DecoderSessi
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
 
-#: Tokens that captions are read on by in a search. With 1, fewer would be read, in more rounds.
+#: Tokens by which a search extends what it reads. With 1, fewer would be read, in more rounds.
 _STRIDE = 2
 
 
 class PackedDecoding:
-    """`Decoding` through `BlipDecoder`. Prefixes that any request has asked for are kept.
+    """`Decoding` through `BlipDecoder`. Prefixes of all requests are cached.
 
     `memories`: the images' patch states, each [1, patches, width]."""
 

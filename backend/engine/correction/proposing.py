@@ -1,6 +1,6 @@
-"""Run proposers for many pairs at once, with all their questions answered together.
+"""Run proposers for many pairs at once, answering all of their requests in batches.
 
-A proposer is a generator, as an explorer of trajectories is: it yields requests to the captioner
+A proposer is a generator, like an explorer of trajectories: it yields requests to the captioner
 (`decoding`), is sent the answers, and returns captions. It never accesses a model, so one round
 answers the requests of all pairs in one call.
 """
@@ -31,7 +31,7 @@ def proposed(
     decoding: Decoding | None, started: Sequence[tuple[int, Proposing]]
 ) -> list[list[str]]:
     """The captions of each proposer, in order. `started`: (image, proposer), each image by its
-    number in `decoding`, which may be None if no proposer asks anything."""
+    index in `decoding`, which may be None if no proposer asks anything."""
     captions: list[list[str]] = [[] for _ in started]
     asking: list[tuple[int, Request]] = []
 

@@ -58,7 +58,7 @@ def _says_enough(trajectory: Trajectory, text: str) -> bool:
 
 
 def _proposing(context: CorrectionContext) -> Proposing:
-    """Asks nothing."""
+    """Makes no requests."""
     yield from ()
     return propose(context.trajectory)
 

@@ -1,6 +1,6 @@
 """Any captioner's answers, image by image, through the decoder of transformers.
 
-Captions that begin alike are read as token trees where the decoder accepts them.
+Captions with a common beginning are read as token trees where the decoder accepts them.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ class TreeDecoding:
 
     def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
         sequences = tokens_of(self._captioner, [request.captions for _, request in asked])
-        # To their end, because each call reads them from their beginning.
+        # In full, because each call reads them from the start.
         return search_likeliest(asked, sequences, self._read, WHOLE)
 
     @torch.inference_mode()

@@ -17,7 +17,7 @@ from backend.engine.noise.word_lists import ADJECTIVES, COLOURS
 from backend.engine.word_differences import changes, jumped_over, new_words
 
 _NEGATIONS = frozenset({"no", "not", "without", "never"})
-#: Not marked where a negation was removed: what it denied is.
+#: Not marked where a negation was removed: the words that it denied are marked instead.
 _SILENT = frozenset({"a", "an", "is", "are"})
 
 
@@ -43,8 +43,8 @@ class NoisyCaption:
 class Replacement:
     """Words `first` … `last` (inclusive) become `text`, which is lower case and not empty.
 
-    `governs`: indices of the caption's words that become false by it although they stay: what an
-    added or removed negation denies.
+    `governs`: indices of the caption's words that become false because of it although they are
+    unchanged: what an added or removed negation denies.
     """
 
     first: int
@@ -60,7 +60,8 @@ def rewrite(
 
     Replacements must not overlap. If a replacement has as many words as it replaces, only those
     that differ are marked; otherwise all but the words shared at the beginning and the end. Words
-    that a replacement governs are marked as well, and then not its articles and forms of "to be".
+    that a replacement governs are marked as well; its articles and forms of "to be" are then not
+    marked.
     """
     wanted = sorted(replacements, key=lambda replacement: replacement.first)
     repaired = [

@@ -4,9 +4,9 @@ Deletes words (or the model's tokens) one by one, down to the empty caption: T =
 model's context are not deleted and are omitted from every candidate; otherwise they would move into
 the context as earlier words are deleted.
 
-A trajectory of L words asks for L (L + 1) / 2 scores. *Lazy* elimination (`Exploring.lazy` = m)
-asks for at most L + m (L - 1): all deletions at step 1, and then only those of the m words whose
-deletion gained most when it was last asked. Step 1 is exact, later steps are an approximation.
+A trajectory of L words requests L (L + 1) / 2 scores. *Lazy* elimination (`Exploring.lazy` = m)
+requests at most L + m (L - 1): all deletions at step 1, and then only those of the m words whose
+deletion gained most when it was last queried. Step 1 is exact, later steps are an approximation.
 
 >>> from backend.engine.captions import Caption
 >>> caption = Caption.parse("a red dog")
@@ -41,8 +41,8 @@ class LastGains:
         self._gains: dict[int, float] = {}
 
     def most_promising(self, left: Sequence[int]) -> list[int]:
-        """Those of `left` to ask at the next step, in the order of the caption: all of them at the
-        first step and without `lazy`. Ties go to the first."""
+        """Those of `left` to query at the next step, in the order of the caption: all of them at
+        the first step and without `lazy`. Ties go to the first."""
         if self._most is None or not self._gains:
             return list(left)
         ranked = sorted(left, key=lambda word: -self._sign * self._gains[word])

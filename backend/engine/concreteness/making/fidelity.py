@@ -25,7 +25,7 @@ def meaning_similarity(
 ) -> list[float]:
     """BERTScore F1 (ICC §2, VBA) with any Hugging Face encoder; None: the embedded MiniLM.
 
-    Taken from the layer that BERTScore recommends for the encoder, its last one if it has none.
+    Uses the layer that BERTScore recommends for the encoder, or the last one if it recommends none.
     Raises ModelUnavailable.
     """
     if not captions:
@@ -55,8 +55,8 @@ def _scorer(encoder: str) -> Any:
 
 
 def layer_of(encoder: str, last: int) -> int:
-    """The layer that agrees best with people according to BERTScore's authors, for encoders that
-    they have compared; `last` for others.
+    """The layer that agrees best with human judgements according to BERTScore's authors, for
+    encoders that they compared; `last` for others.
 
     >>> layer_of("microsoft/deberta-xlarge-mnli", 48), layer_of("a/folder", 6)
     (40, 6)

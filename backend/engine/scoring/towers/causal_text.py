@@ -199,7 +199,7 @@ class PrefixReader:
                 end, new = self.tree.insert(self.tower.whole(text))
                 ends[-1].append(end)
                 if end not in computed and end not in new:
-                    new.append(end)  # node known from an earlier round, but its vector is not kept
+                    new.append(end)  # node known from an earlier round, but not its vector
                 computed.update(new)
                 slots += new
                 group_of += [number] * len(new)
