@@ -118,7 +118,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "multilingual",
-        "captions in other languages than English",
+        "captions in languages other than English",
         Checkpoint(
             "google/siglip-base-patch16-256-multilingual",
             370_626_050,

@@ -201,7 +201,7 @@ def test_what_is_in_the_way_stays_and_leaves_no_half(
     write_dataset(rows(source), out, format="csv", card="x", source_root=source)
     make(out / name)
     for _ in range(2):
-        with pytest.raises(ExportError, match=f"'{name}.* is not of the earlier export"):
+        with pytest.raises(ExportError, match=f"'{name}.* is not part of the earlier export"):
             write_dataset(
                 rows(source), out, format=format, card="x", overwrite=True, source_root=source
             )

@@ -18,8 +18,7 @@ the receiver's scale; without it the reward is flat. Where we differ from the pa
 - A caption that is truncated, without an end token, earns no more than a guess: otherwise it
   could raise its reward by listing words up to the maximum length.
 - Anchors against hallucination: KL divergence to the captioner before training, and maximum
-likelihood
-  of the references mixed in (Chaffin et al., 2024).
+  likelihood of the references mixed in (Chaffin et al., 2024).
 
 Every step is a function of the weights, the optimiser's state and the step's number, so a resumed
 training ends with the same weights, bit for bit.

@@ -18,7 +18,7 @@ import torch
 
 #: Number of beams when describing an image.
 BEAMS = 3
-#: Log-probabilities of the token after each (image, tokens), float32 [asked, vocabulary].
+#: Log-probabilities of the token after each (image, tokens), float32 [requests, vocabulary].
 NextLogP = Callable[[Sequence[tuple[int, Sequence[int]]]], torch.Tensor]
 
 

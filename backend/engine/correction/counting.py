@@ -1,6 +1,6 @@
 """Numbers in captions, each with the thing counted.
 
-A number says nothing by itself: "two dogs and a cat" and "two cats and a dog" have the same words.
+A number means nothing by itself: "two dogs and a cat" and "two cats and a dog" have the same words.
 So a number is compared together with the thing that it counts; "a cat" counts one. The rules are
 for English.
 

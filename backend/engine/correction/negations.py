@@ -1,6 +1,6 @@
 """Negations in a caption, each with the words in its scope.
 
-A negation says nothing by itself: "a dog with no collar" and "a collar, and no dog" have the same
+A negation means nothing by itself: "a dog with no collar" and "a collar, and no dog" have the same
 words. So a negation is compared, kept and removed together with the things, actions or qualities
 that it denies. The rules are for English.
 

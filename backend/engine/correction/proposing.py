@@ -31,7 +31,7 @@ def proposed(
     decoding: Decoding | None, started: Sequence[tuple[int, Proposing]]
 ) -> list[list[str]]:
     """The captions of each proposer, in order. `started`: (image, proposer), each image by its
-    index in `decoding`, which may be None if no proposer asks anything."""
+    index in `decoding`, which may be None if no proposer makes a request."""
     captions: list[list[str]] = [[] for _ in started]
     asking: list[tuple[int, Request]] = []
 

@@ -103,7 +103,7 @@ def _new_among(text: str, phrases: Sequence[Phrase], said: Said) -> list[Phrase]
             continue
         if not _has_preposition(text, phrase, phrases, said):
             new.append(phrase)
-        elif (_doer(text, phrase, phrases), _head(text, phrase)) not in said.qualities:
+        elif (_subject(text, phrase, phrases), _head(text, phrase)) not in said.qualities:
             new.append(replace(phrase, end=phrase.head_end))
     return new
 
@@ -154,7 +154,7 @@ def _has_preposition(text: str, phrase: Phrase, phrases: Sequence[Phrase], said:
     return any((word, thing) in said.relations for thing in _objects_of(text, phrase, phrases))
 
 
-def _doer(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> str | None:
+def _subject(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> str | None:
     return _thing(text, _wearer(text, phrase, phrases))
 
 

@@ -48,7 +48,7 @@ def shortened(caption: Caption, removed: Collection[int]) -> str | None:
     words = dict.fromkeys(gone, "")
     for first in joined:
         words |= dict.fromkeys(_whole(grammar, first), "") | {first: "and"}
-    text = tidy(_leaving(caption, words), caption.text)
+    text = tidy(_with_replaced(caption, words), caption.text)
     return text if words and text != caption.text and is_sentence(text) else None
 
 
@@ -204,7 +204,7 @@ def _whole(grammar: Grammar, i: int) -> set[int]:
     return {j for j, other in grammar.compounds.items() if other == end}
 
 
-def _leaving(caption: Caption, words: dict[int, str]) -> str:
+def _with_replaced(caption: Caption, words: dict[int, str]) -> str:
     """The text with each word of `words` replaced or, if the replacement is empty, removed;
     punctuation after a removed word moves to the text before it."""
     pieces: list[str] = []

@@ -117,8 +117,8 @@ class Classifier:
         return not self.first_step and self.kind not in FIRST_STEP_DETECTORS
 
     def read(self, trajectory: Trajectory) -> Trajectory:
-        """The part of a trajectory that it uses: of its own captioner, and of the steps it was
-        trained on."""
+        """The part of a trajectory that it uses: only its own captioner's expectations, and only
+        the steps that it was trained on."""
         (heard,) = listening([trajectory], self.captioner)
         return heard.first_step() if self.first_step else heard
 

@@ -80,7 +80,7 @@ def rewrite(
     length = position = 0
     for change in sorted([*wanted, *silent], key=lambda replacement: replacement.first):
         start, end = caption.spans[change.first][0], caption.spans[change.last][1]
-        new = _in_the_case_of(change.text, caption.words[change.first : change.last + 1])
+        new = _with_case_of(change.text, caption.words[change.first : change.last + 1])
         pieces += [caption.text[position:start], new]
         length += start - position
         if change not in silent:
@@ -147,7 +147,7 @@ def changed_spans(original: str, new: str) -> tuple[tuple[int, int], ...]:
     return tuple(parsed.spans[j] for j in sorted(chosen))
 
 
-def _in_the_case_of(text: str, old: tuple[str, ...]) -> str:
+def _with_case_of(text: str, old: tuple[str, ...]) -> str:
     letters = "".join(old)
     if len(letters) > 1 and letters.isupper():
         return text.upper()

@@ -271,7 +271,7 @@ class _Reading:
                     self.labels[i] = "noun"
                 elif leads and behind in ("noun", "adjective"):
                     self.labels[i] = "adjective"  # a parked car, two smiling women
-                elif i == 0 and behind == "noun" and self._verb_behind(i + 1):
+                elif i == 0 and behind == "noun" and self._verb_follows(i + 1):
                     self.labels[i] = "adjective"  # Smiling nurse holding …
                 elif self._is_participle(i) and before == "verb" and behind == "noun":
                     self.labels[i] = "adjective"  # wearing torn jeans
@@ -294,7 +294,7 @@ class _Reading:
         is_verb = before == "noun" and self._joined(i - 1) and not self.owns[i - 1]
         return word.endswith("ing") and is_verb and not named and word not in _THINGS_IN_ING
 
-    def _verb_behind(self, i: int) -> bool:
+    def _verb_follows(self, i: int) -> bool:
         return any(label == "verb" for label in self.labels[i + 1 : i + 3])
 
     def _is_participle(self, i: int) -> bool:

@@ -109,7 +109,7 @@ def test_other_models_and_states_are_refused(captioner: Captioner, tmp_path: Pat
         policy_of(captioner, "language").restore(policy_of(captioner, "vision").state())
     endless = copy.deepcopy(captioner.model)
     endless.config.text_config.sep_token_id = None
-    with pytest.raises(ModelMismatch, match="does not say with which token a caption ends"):
+    with pytest.raises(ModelMismatch, match="does not define the token that ends a caption"):
         BlipPolicy(endless, captioner.processor)
     from transformers import CLIPModel
 

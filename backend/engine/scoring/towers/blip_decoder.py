@@ -148,7 +148,7 @@ class DecoderSession:
         self, paths: Sequence[Slots], last: Sequence[int] | None = None
     ) -> list[float]:
         """Sum of log p over all tokens but the first, for each path (`read`); `last`: a further
-        token behind each of them."""
+        token after each of them."""
         if not paths:
             return []
         asked = np.unique(np.concatenate([path[1:] for path in paths]))
