@@ -84,12 +84,14 @@ class Decoding(Protocol):
     index; answers are in the order of the requests."""
 
     def next_words(
-        self, asked: Sequence[tuple[int, AskNextWords]]
+        self, requests: Sequence[tuple[int, AskNextWords]]
     ) -> list[list[list[NextWord]]]: ...
 
-    def log_likelihoods(self, asked: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]: ...
+    def log_likelihoods(
+        self, requests: Sequence[tuple[int, AskLikelihoods]]
+    ) -> list[list[float]]: ...
 
-    def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]: ...
+    def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]: ...
 
     def describe(
         self, images: Sequence[int], prefix: str = "", max_new_tokens: int = 30
@@ -97,7 +99,7 @@ class Decoding(Protocol):
         """A caption of each image, which begins with `prefix`, by beam search."""
         ...
 
-    def steps(self, asked: Sequence[tuple[int, Sequence[int]]]) -> "list[torch.Tensor]":
+    def steps(self, requests: Sequence[tuple[int, Sequence[int]]]) -> "list[torch.Tensor]":
         """For each (image, tokens), log-probabilities of the token after each of them, float32
         [tokens, vocabulary]."""
         ...
@@ -107,21 +109,23 @@ class _Search:
     """The search for one image's likeliest captions. `values[i]`: log-likelihood of the first
     `read[i]` tokens of caption i, which bounds that of the caption."""
 
-    def __init__(self, image: int, asked: AskLikeliest, sequences: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, image: int, request: AskLikeliest, sequences: Sequence[Sequence[int]]
+    ) -> None:
         self.image = image
         self.sequences = sequences
-        self.count = asked.count
+        self.count = request.count
         begun = [
             beginning.begins(tokens)
-            for beginning, tokens in zip(asked.beginnings, sequences, strict=True)
+            for beginning, tokens in zip(request.beginnings, sequences, strict=True)
         ]
         self.values = [
             beginning.log_p if begins else 0.0
-            for beginning, begins in zip(asked.beginnings, begun, strict=True)
+            for beginning, begins in zip(request.beginnings, begun, strict=True)
         ]
         self.read = [
             len(beginning.tokens) if begins else 1
-            for beginning, begins in zip(asked.beginnings, begun, strict=True)
+            for beginning, begins in zip(request.beginnings, begun, strict=True)
         ]
 
     def ranked(self) -> list[int]:
@@ -144,7 +148,7 @@ class _Search:
 
 
 def search_likeliest(
-    asked: Sequence[tuple[int, AskLikeliest]],
+    requests: Sequence[tuple[int, AskLikeliest]],
     sequences: Sequence[Sequence[Sequence[int]]],
     read: Callable[[AskedSequences], list[list[float]]],
     stride: int,
@@ -158,7 +162,7 @@ def search_likeliest(
     """
     searches = [
         _Search(image, request, tokens)
-        for (image, request), tokens in zip(asked, sequences, strict=True)
+        for (image, request), tokens in zip(requests, sequences, strict=True)
     ]
     while now := [(search, reading) for search in searches if (reading := search.next())]:
         together = sum(len(reading) for _, reading in now)

@@ -48,10 +48,10 @@ class LastGains:
         ranked = sorted(left, key=lambda word: -self._sign * self._gains[word])
         return sorted(ranked[: self._most])
 
-    def update(self, asked: Sequence[int], gains: FloatArray) -> None:
-        """`gains`: in s over the caption of the step before, shape [len(asked)]."""
+    def update(self, queried: Sequence[int], gains: FloatArray) -> None:
+        """`gains`: in s over the caption of the step before, shape [len(queried)]."""
         if self._most is not None:
-            self._gains |= zip(asked, gains.tolist(), strict=True)
+            self._gains |= zip(queried, gains.tolist(), strict=True)
 
 
 def eliminate_words(
@@ -70,16 +70,16 @@ def eliminate_words(
     first = np.zeros(0, np.float32)
     gains = LastGains(exploring)
     while left and (exploring.whole or not removed):
-        asked = gains.most_promising(left)
-        candidates = [caption.without((*removed, word, *behind)) for word in asked]
+        queried = gains.most_promising(left)
+        candidates = [caption.without((*removed, word, *behind)) for word in queried]
         read = tokenise(candidates)
         step_scores = yield AskScores(read)
         if not removed:
             first = step_scores
-        gains.update(asked, step_scores - scores[-1])
+        gains.update(queried, step_scores - scores[-1])
         best = exploring.best(read, step_scores)
-        removed.append(asked[best])
-        left.remove(asked[best])
+        removed.append(queried[best])
+        left.remove(queried[best])
         scores.append(float(step_scores[best]))
         texts.append(read[best])
         captions.append(candidates[best])
@@ -95,16 +95,16 @@ def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) ->
     left = list(range(text.editable))
     gains = LastGains(exploring)
     while left and (exploring.whole or not changed):
-        asked = gains.most_promising(left)
-        read = [tuple(start[i] for i in left if i != gone) for gone in asked]
+        queried = gains.most_promising(left)
+        read = [tuple(start[i] for i in left if i != gone) for gone in queried]
         step_scores = yield AskScores(read)
         if not changed:
             first = text.by_word(step_scores, words_read, scores[0], exploring.direction)
-        gains.update(asked, step_scores - scores[-1])
+        gains.update(queried, step_scores - scores[-1])
         best = exploring.best(read, step_scores)
-        changed.append(text.word_of[asked[best]])
-        text.edit(asked[best], "")
-        left.remove(asked[best])
+        changed.append(text.word_of[queried[best]])
+        text.edit(queried[best], "")
+        left.remove(queried[best])
         scores.append(float(step_scores[best]))
         texts.append(read[best])
         captions.append(str(text))

@@ -33,10 +33,10 @@ def meaning_similarity(
     scorer = _scorer(encoder or embedded_model())
     # An empty text has no tokens to compare: the score is 0.
     pairs = list(zip(returned, captions, strict=True))
-    asked = [(first, other) for first, other in pairs if first.strip() and other.strip()]
-    if not asked:
+    non_empty = [(first, other) for first, other in pairs if first.strip() and other.strip()]
+    if not non_empty:
         return [0.0] * len(captions)
-    _, _, f1 = scorer.score([a for a, _ in asked], [b for _, b in asked], batch_size=_BATCH)
+    _, _, f1 = scorer.score([a for a, _ in non_empty], [b for _, b in non_empty], batch_size=_BATCH)
     scores = iter(f1.clamp(0, 1).tolist())
     return [next(scores) if first.strip() and other.strip() else 0.0 for first, other in pairs]
 
