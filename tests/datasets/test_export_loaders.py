@@ -103,7 +103,7 @@ def test_imagefolder_keeps_captions_and_splits(source: Path, tmp_path: Path, for
     whole = datasets.load_dataset(str(out))
     assert set(whole) == {"train", "test", "holdout"}
     assert (
-        '`load_dataset("imagefolder", data_dir=FOLDER)` knows train, validation and test only, '
+        '`load_dataset("imagefolder", data_dir=FOLDER)` supports train, validation and test only, '
         "and skips: holdout." in (out / "README.md").read_text("utf-8")
     )
     for each in (loaded, whole):
