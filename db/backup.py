@@ -20,7 +20,7 @@ def backup(store: Store, target: Path) -> Path:
     """Write a copy to `target`, which must not exist yet; atomic.
 
     SQLite: a database file, checked, by SQLite's own online backup. PostgreSQL: an archive by
-    `pg_dump`, to be read by `pg_restore`. Raises StoreProblem saying what to do.
+    `pg_dump`, for `pg_restore`. Raises StoreProblem saying what to do.
     """
     if target.exists():
         raise StoreProblem(f"{target} exists already. Give the name of a new file.")
@@ -90,7 +90,7 @@ def _password_file(password: str | None) -> Iterator[dict[str, str]]:
 
 
 def check(store: Store) -> str:
-    """'' if the database is sound, else what is wrong, in the database's own words."""
+    """'' if the database is sound, else the database's own error messages."""
     if store.dialect != "sqlite":
         with store.reading() as session:
             session.connection().exec_driver_sql("SELECT 1")

@@ -28,7 +28,7 @@ PICTURE_ISSUES = (
 WRONG: tuple[Decision, ...] = ("correction", "drop")
 #: Verdicts after which the caption is right: it was correct, or it has been corrected.
 RIGHT_NOW: tuple[Decision, ...] = ("correct", "correction")
-#: What an accepted enrichment says: the caption was right, and says more now.
+#: Judgement of an accepted enrichment: the caption was right, and is more specific now.
 ENRICHED = "enriched"
 #: Meaning of *drop* for a copy of a picture that is kept: nothing about its caption.
 DUPLICATE_DROPPED = "duplicate"

@@ -40,7 +40,7 @@ ROLES = ("curator", "adjudicator")
 SUGGESTIONS = ("correction", "boost")
 
 _DECISION_IS_KNOWN = "decision IN ('correct', 'correction', 'drop', 'abstract', 'unsure')"
-#: Three-valued logic does the rest: with decision NULL the comparison is NULL, which passes.
+#: If the decision is NULL, so is the comparison, and a check that is NULL passes.
 _CORRECTION_HAS_CAPTION = "(decision = 'correction') = (corrected_caption IS NOT NULL)"
 
 
@@ -169,7 +169,7 @@ Index(
 
 def _index_probabilities(p_error: InstrumentedAttribute[float | None], suffix: str) -> None:
     """The orders by probability of error: each for both columns, so that a ranking is complete at
-    the moment when it comes into use."""
+    the moment when it takes effect."""
     dataset, ranked = Pair.dataset_id, (p_error.desc(), Pair.id)
     undecided, decided = Pair.decision.is_(None), Pair.decision.is_not(None)
     Index(f"ix_pairs_p_error{suffix}", dataset, *ranked)
@@ -250,7 +250,7 @@ class _Packed:
     #: A captioner's expectations of the words, and its identity; see `queries/expectations.py`.
     expectation: Mapped[bytes | None] = mapped_column(LargeBinary)
     captioner: Mapped[str | None] = mapped_column(String(64))
-    #: False: only the first step was computed, and there are more.
+    #: False: only the first step was computed, and there are more steps.
     whole: Mapped[bool] = mapped_column(Boolean, server_default=true())
 
 

@@ -175,7 +175,7 @@ _ADVICE = {
     "database or disk is full": "the disk is full. Free some space and try again; everything "
     "confirmed before is kept.",
     "no space left on device": "the disk of the server is full.",
-    "disk i/o error": "the disk reports an error. Check it before you go on.",
+    "disk i/o error": "the disk reports an error. Check it before you continue.",
     "file is not a database": "the file exists but is not a database. Give another path with --db.",
     "malformed": "the file is damaged. Restore a backup.",
     "connection refused": "there is no response from a PostgreSQL server. Start it, or check host "

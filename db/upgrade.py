@@ -116,7 +116,7 @@ def _bring_up_to_date(connection: Connection, address: str) -> str | None:
     """Migrate to the head; the revision found before, None if the database was empty."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _ADVISORY_LOCK})
-    # On SQLite the transaction began IMMEDIATE: nobody else writes from here on.
+    # On SQLite the transaction began IMMEDIATE: no one else writes from here on.
     revision = MigrationContext.configure(connection).get_current_revision()
     if revision == head_revision():
         return revision
@@ -126,7 +126,7 @@ def _bring_up_to_date(connection: Connection, address: str) -> str | None:
     }:
         raise NewerDatabase(
             f"The database {address} was created by a newer version of TRACED Curator (schema "
-            f"'{revision}', this program knows up to '{head_revision()}'). Nothing was "
+            f"'{revision}', this program supports up to '{head_revision()}'). Nothing was "
             "changed. Update the program, or give another database with --db."
         )
     if revision is None:

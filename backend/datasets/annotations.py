@@ -23,7 +23,7 @@ from backend.datasets.text_files import as_utf8, decoded_text
 from backend.errors import DatasetFormatError
 
 WHERE = (
-    "Known are: dataset_coco.json and dataset_flickr30k.json of Karpathy's splits "
+    "Supported are: dataset_coco.json and dataset_flickr30k.json of Karpathy's splits "
     "(cs.stanford.edu/people/karpathy/deepimagesent, with --image-root naming the folder of COCO's "
     "train2014 and val2014, or of Flickr30k's images), and COCO's captions_*.json "
     "(cocodataset.org, with --image-root naming the folder of its images)."
@@ -37,7 +37,7 @@ _WHERE_TO_GET = {
     "one folder, dataset_flickr30k.json from cs.stanford.edu/people/karpathy/deepimagesent "
     "anywhere; then give dataset_flickr30k.json and --image-root FOLDER.",
     "imdb": "MM-IMDb: mmimdb.tar.gz from archive.org/details/mmimdb, unpacked; then give the "
-    "folder that holds `dataset/` with a .json and a .jpeg a film.",
+    "folder that holds `dataset/` with a .json and a .jpeg per film.",
 }
 #: Maximum size of a film's JSON file.
 _MOST_BYTES = 4_000_000

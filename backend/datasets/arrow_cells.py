@@ -65,7 +65,7 @@ def _unusable(problem: BaseException) -> Unusable:
 
 
 def _piecewise(scalar: pa.Scalar, problem: BaseException) -> Any:
-    """Convert a cell part by part that Arrow cannot convert as a whole. `problem`: why not."""
+    """Convert part by part a cell that Arrow cannot convert as a whole. `problem`: the reason."""
     if isinstance(scalar, pa.StringScalar | pa.LargeStringScalar | pa.StringViewScalar):
         return scalar.as_buffer().to_pybytes()
     if isinstance(scalar, pa.DictionaryScalar):

@@ -98,7 +98,7 @@ def _unpacked_message(about: bytes, body: pa.Buffer | None) -> int:
                 total += size if size >= 0 else length - 8
         return total
     except (struct.error, IndexError) as problem:
-        raise ValueError(f"a message of it is broken: {problem}") from problem
+        raise ValueError(f"one of its messages is broken: {problem}") from problem
 
 
 def _field(about: bytes, table: int, number: int) -> int | None:

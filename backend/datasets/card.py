@@ -66,8 +66,8 @@ def dataset_card(
         "",
         "## Columns",
         "",
-        "`id`, `caption`, `original_caption` (before correction), `caption_kind` (whose the "
-        "caption is: human; corrected; or an enrichment by a model: blend of several people's "
+        "`id`, `caption`, `original_caption` (before correction), `caption_kind` (where the "
+        "caption is from: human; corrected; or an enrichment by a model: blend of several people's "
         "captions, visual, holistic), `split`, `verdict` (empty: none was given; enriched: the "
         "original caption was right), `p_error` (probability that the original caption is wrong, "
         "as the detector estimates), `s_0` (image-text score, higher matches better), `icc` "

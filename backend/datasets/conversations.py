@@ -53,9 +53,9 @@ def _plain(row: TableRow, values: dict[str, Any], given: str | None) -> Iterator
         if not _lists_images(values):
             yield row
             return
-        made: dict[str, Any] = {"image": _only(_images(values))}
+        made: dict[str, Any] = {"image": _single_image(_images(values))}
     else:
-        made = {"image": _only(_images(values))}
+        made = {"image": _single_image(_images(values))}
         made["caption"] = answers[0] if len(answers) == 1 else answers
     rest = {key: value for key, value in values.items() if key not in ("image", "images")}
     yield TableRow(row.number, {**rest, **made})
@@ -134,7 +134,7 @@ def _path(value: Any) -> Any:
     return value
 
 
-def _only(images: list[Any]) -> Any:
+def _single_image(images: list[Any]) -> Any:
     if not images:
         raise _NoPair("This row does not name an image.")
     if len(images) > 1:

@@ -23,7 +23,7 @@ DELIMITERS = (",", ";", "\t", "|")
 #: Maximum number of characters of a multi-line record.
 _LONGEST_RECORD = 2_000_000
 _SHAPES = 200
-#: A quoted cell, and what is before it; it may go on in the next line.
+#: A quoted cell and the text before it; the cell may continue on the next line.
 _QUOTED = re.compile(r'(^|[,;\t|])"[^"]*(?:""[^"]*)*(?:"|$)')
 
 
@@ -36,7 +36,7 @@ def csv_rows(
 ) -> Iterator[TableRow]:
     """Rows by the names in the header. `delimiter`: None detects it from the header. Raises
     DatasetFormatError for duplicate column names, or if there is no header."""
-    # Captions may be longer than csv's own limit of 131,072 characters a field.
+    # Captions may be longer than csv's own limit of 131,072 characters per field.
     csv.field_size_limit(LONGEST_LINE)
     feed = _Lines(lines)
     header: list[str] | None = None
@@ -57,7 +57,7 @@ def csv_rows(
             feed.again()
             continue
         except csv.Error as problem:
-            yield TableRow(feed.first, None, _NEVER_CLOSED if feed.ended else _no_csv(problem))
+            yield TableRow(feed.first, None, _NEVER_CLOSED if feed.ended else _csv_problem(problem))
             feed.again()
             continue
         if header is None:
@@ -87,13 +87,13 @@ _NEVER_CLOSED = (
 )
 
 
-def _no_csv(problem: csv.Error) -> str:
+def _csv_problem(problem: csv.Error) -> str:
     if "expected after" in str(problem):
         return (
             'Text follows a closing quotation mark ("): the cell has lost or misplaced one. Write '
             'marks within a cell twice ("").'
         )
-    return f"This line is no CSV: {problem}."
+    return f"This line is not valid CSV: {problem}."
 
 
 class _Unreadable(Exception):
@@ -157,12 +157,12 @@ class _Lines(Iterator[str]):
         self.taken.append(line.text)
         self._length += len(line.text)
         if len(self.taken) > 1 and (
-            self._length > _LONGEST_RECORD or self._reads_as_a_row(line.text)
+            self._length > _LONGEST_RECORD or self._looks_like_row(line.text)
         ):
             raise _NeverClosed
         return line.text
 
-    def _reads_as_a_row(self, line: str) -> bool:
+    def _looks_like_row(self, line: str) -> bool:
         if self._columns < 2 or self._delimiter not in line or self._closes(line):
             return False
         try:

@@ -75,10 +75,11 @@ class DaemonPool:
     def ordered(
         self, function: Callable[[Item], Result], items: Iterable[Item]
     ) -> Iterator[Result]:
-        """The results in the items' order, each as soon as it is there.
+        """The results in the items' order, each as soon as it is available.
 
-        An error is raised in its item's place: nothing further is begun, and what has been begun is
-        completed first. Whoever leaves early, or is interrupted, waits for nothing.
+        An error is raised in its item's place: no further item is started, and those already
+        started are completed first. A caller that stops early, or is interrupted, does not wait for
+        them.
         """
         futures = [self.submit(function, item) for item in items]
         try:
@@ -94,7 +95,7 @@ class DaemonPool:
     def _work(self) -> None:
         while (task := self._tasks.get()) is not None and not self._stopped:
             task()
-            del task  # what it holds, such as a picture, is not kept until the next one comes
+            del task  # frees what it holds, such as a picture, before the next result arrives
 
 
 def result_of(future: Future[Result]) -> Result:
@@ -115,7 +116,7 @@ def _complete(
         return
     try:
         result = function(*arguments)
-    except BaseException as error:  # handed to whoever waits
+    except BaseException as error:  # re-raised in the waiting thread
         future.set_exception(error)
     else:
         future.set_result(result)

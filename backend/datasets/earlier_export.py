@@ -22,7 +22,8 @@ log = logging.getLogger(__name__)
 
 
 def write_checksums(folder: Path) -> None:
-    """Write SHA256SUMS of all files, for `sha256sum --check`; its own digest goes into the mark."""
+    """Write SHA256SUMS of all files, for `sha256sum --check`; its own digest is stored in the
+    mark."""
     (folder / SUMS).unlink(missing_ok=True)
     lines = []
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p != folder / MARK):
@@ -49,7 +50,7 @@ def check_replaceable(out: Path) -> None:
         raise _changed(SUMS, out)
     sums = listed(out / SUMS)
     for name in _files(out):
-        if name in sums and not _is_as_written(out / name, sums[name]):
+        if name in sums and not _is_unchanged(out / name, sums[name]):
             raise _changed(name, out)
 
 
@@ -60,7 +61,7 @@ def _changed(name: str, out: Path) -> ExportError:
     )
 
 
-def _is_as_written(path: Path, digest: str) -> bool:
+def _is_unchanged(path: Path, digest: str) -> bool:
     try:
         return not path.is_symlink() and _digest(path) == digest
     except OSError:
@@ -78,8 +79,9 @@ def check_free(out: Path, part: Path) -> None:
             both_are_folders = place.is_dir() and theirs.is_dir() and not theirs.is_symlink()
             if os.path.lexists(place) and not both_are_folders:
                 raise ExportError(
-                    f"'{name}' in {out} is not of the earlier export, and the new one has a file "
-                    "of that name. Move it away, or choose another folder. Nothing was replaced."
+                    f"'{name}' in {out} is not part of the earlier export, and the new one has a "
+                    "file of that name. Move it away, or choose another folder. Nothing was "
+                    "replaced."
                 )
 
 
@@ -89,7 +91,7 @@ def retire(old: Path, out: Path) -> None:
     for name in _foreign(old):
         target = out / name
         if os.path.lexists(target):
-            log.warning("%s stays in %s: there is another one in %s", name, old, out)
+            log.warning("%s stays in %s: there is already one in %s", name, old, out)
             continue
         try:
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -52,7 +52,7 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
             name = copies.flat(row.image_path, split)
             (target.part / name).with_suffix(".txt").write_bytes(row.caption.encode())
         else:
-            # Loaders read a split from the file's name only if the folder's name is none.
+            # Loaders read a split from the file's name only if the folder's name is not one.
             may_say: Plain = "file" if is_known_split(split) else "nothing"
             name = copies.once(row.image_path, f"{split}/images", may_say)
         endings[split].add(PurePosixPath(name).suffix)
@@ -79,7 +79,7 @@ def _metadata_folders(rows: Iterable[ExportRow], target: Target, sidecars: bool)
     if unknown and len(unknown) < len(target.files):
         target.changes.remarks.append(
             f'`load_dataset(FOLDER)` finds every split. `load_dataset("imagefolder", '
-            f"data_dir=FOLDER)` knows train, validation and test only, and passes over: "
+            f"data_dir=FOLDER)` supports train, validation and test only, and skips: "
             f"{', '.join(unknown)}."
         )
     return count

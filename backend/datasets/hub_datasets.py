@@ -11,7 +11,7 @@ PREFIX = "hf:"
 
 def fetch(name: str, folder: Path) -> Path:
     """Save the dataset `name` (`owner/dataset` or `owner/dataset@configuration`) below `folder`;
-    return its directory. A dataset that is already there is not downloaded again.
+    return its directory. A dataset that is already present is not downloaded again.
 
     Raises DatasetNotFound if it cannot be downloaded.
     """

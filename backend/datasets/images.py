@@ -32,8 +32,8 @@ MOST_PIXELS = 178_000_000
 MOST_BYTES = 250_000_000
 #: … and those that take more seconds to read and decode.
 MOST_SECONDS = 60.0
-#: Formats used in datasets that Pillow itself can decode. Not EPS and the like, for which it would
-#: run another program on an untrusted file.
+#: Formats used in datasets that Pillow itself can decode. Not EPS and similar ones, for which it
+#: would run another program on an untrusted file.
 _WANTED = (
     "JPEG", "MPO", "PNG", "WEBP", "GIF", "BMP", "DIB", "TIFF", "PPM", "AVIF", "JPEG2000", "ICO",
     "ICNS", "TGA", "PCX", "SGI", "DDS", "QOI", "PSD",

@@ -22,7 +22,7 @@ DEEPEST = 100
 _LARGEST, _READ_AT_ONCE = 2**63 - 1, 65_536
 #: Numbers with more digits than Python converts, or beyond the float range: no parser reads them.
 _MOST_DIGITS = 4300
-#: Alternatives share their beginning, for which `re` then searches several times as fast.
+#: The alternatives share a prefix, which makes the search of `re` several times as fast.
 _ENDLESS = re.compile(rb"[0-9](?:[0-9]{308}|[eE]\+?[0-9]{3,}\s*[,\]}])")
 #: A string, which is skipped, or (the group) a candidate for such a number.
 _NUMBERS = re.compile(rb'"(?:[^"\\]|\\.)*+"?|(-?[0-9][0-9.eE+-]{3,})', re.DOTALL)
@@ -46,7 +46,7 @@ class JsonFile:
         self._path = path
         self._copy = copy
         with self._opened() as file:
-            self._endless, needs_care = _looked_through(file)
+            self._endless, needs_care = _scanned(file)
         self._parser = ijson.get_backend("python" if needs_care else "yajl2_c")
         self.is_array = False
         self.arrays = self._outline()
@@ -70,7 +70,7 @@ class JsonFile:
             yield self._copy
 
     def _source(self, file: IO[bytes]) -> IO[bytes] | io.RawIOBase:
-        file = _past_mark(file)
+        file = _after_mark(file)
         return _Replaced(file, self._endless) if self._endless else file
 
     def _outline(self) -> frozenset[str]:
@@ -107,13 +107,13 @@ class JsonFile:
             ) from problem
 
 
-def _past_mark(file: IO[bytes]) -> IO[bytes]:
+def _after_mark(file: IO[bytes]) -> IO[bytes]:
     """The file, positioned after the byte order mark if there is one."""
     file.seek(len(BOM_UTF8) if file.read(len(BOM_UTF8)) == BOM_UTF8 else 0)
     return file
 
 
-def _looked_through(file: IO[bytes]) -> tuple[list[tuple[int, int]], bool]:
+def _scanned(file: IO[bytes]) -> tuple[list[tuple[int, int]], bool]:
     """The spans of numbers that no parser can read, and whether the slow parser is needed: the fast
     one silently replaces lone surrogates with question marks."""
     if not file.seek(0, 2):

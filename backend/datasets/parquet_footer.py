@@ -62,7 +62,7 @@ def read_footer(raw: IO[bytes]) -> tuple[Group, ...]:
     except (IndexError, UnicodeDecodeError, ValueError) as problem:
         raise ValueError(f"its footer is broken: {problem}") from None
     if groups is None:
-        raise ValueError("its footer is broken: it names no rows")
+        raise ValueError("its footer is broken: it does not give the number of rows")
     return tuple(groups)
 
 
@@ -108,7 +108,7 @@ def _column(reader: CompactReader, kind: int) -> Chunk:
         else:
             reader.skip(inner)
     if not {5, 7, 9} <= numbers.keys():
-        raise ValueError(f"the column '{path}' has no place")
+        raise ValueError(f"the column '{path}' has no position")
     return Chunk(path, numbers[5], numbers[7], numbers[9], numbers.get(11), encodings, nulls)
 
 

@@ -129,7 +129,7 @@ def _header(descriptor: int, position: int, end: int) -> tuple[_Page, int, int]:
             raise ValueError(
                 f"the header of the page at byte {position:,} is broken: {problem}"
             ) from None
-    raise ValueError(f"the header of the page at byte {position:,} breaks off")
+    raise ValueError(f"the header of the page at byte {position:,} is truncated")
 
 
 def _page(reader: CompactReader) -> tuple[_Page, int, int]:

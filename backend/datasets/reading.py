@@ -142,7 +142,7 @@ class DatasetReader:
                     elif seen.add(pair.id):
                         yield pair
                     elif candidate.id_is_a_guess and seen.add(
-                        made := _made_id(pair.image_path, self.root, pair.caption)
+                        made := _derived_id(pair.image_path, self.root, pair.caption)
                     ):
                         self._note(
                             f"'{name}': ids in '{candidate.id_is_a_guess}' are not unique; pairs "
@@ -284,7 +284,7 @@ class DatasetReader:
         several = isinstance(captions, list)
         for number, caption in enumerate(captions if several else [captions]):
             text = _of_column(text_of, {columns.caption: caption}, columns.caption)
-            identity = given_id or _made_id(path, self.root, text)
+            identity = given_id or _derived_id(path, self.root, text)
             if several and given_id:
                 identity = f"{given_id}#{number}"
             if problem := _caption_problem(text) or _id_problem(identity):
@@ -383,7 +383,7 @@ def read_dataset(
         root = path
     else:
         if path.suffix.lower() not in _FILES:
-            raise DatasetFormatError(_no_table(path))
+            raise DatasetFormatError(_not_a_table(path))
         tables, root = [path], path.parent
     if image_root is not None:
         root = typed_path(image_root)
@@ -478,7 +478,7 @@ def _tables_of(folder: Path, subset: str | None) -> tuple[list[Path], dict[Path,
         return [folder], {}
     if clone := hub_clone.found_files(folder):
         return clone.tables, clone.splits
-    raise DatasetFormatError(_no_dataset(folder))
+    raise DatasetFormatError(_not_a_dataset(folder))
 
 
 def _tables_in(folder: Path) -> list[Path]:
@@ -523,7 +523,7 @@ _OTHER_FORMS = {
 }
 
 
-def _no_table(path: Path) -> str:
+def _not_a_table(path: Path) -> str:
     if gzipped.is_gzipped_tar(path):
         form = "a compressed tar, which only an import reads; unpack it (gunzip) for other uses"
     else:
@@ -535,7 +535,7 @@ def _no_table(path: Path) -> str:
     )
 
 
-def _no_dataset(folder: Path) -> str:
+def _not_a_dataset(folder: Path) -> str:
     """The contents of the folder, what is missing, and what to do."""
     try:
         inside = sorted(p.name + "/" if p.is_dir() else p.name for p in folder.iterdir())
@@ -548,13 +548,13 @@ def _no_dataset(folder: Path) -> str:
     elif has_images(folder):
         saw = (
             f"images ({few}{more}) without captions: there is no metadata.jsonl or metadata.csv, "
-            "and no a.txt or a.caption beside an a.jpg. Captions embedded in the images are read "
+            "and no a.txt or a.caption next to an a.jpg. Captions embedded in the images are read "
             "with --caption-from metadata"
         )
     else:
         saw = f"{few}{more}, and no metadata.jsonl or metadata.csv" if inside else "nothing"
     return (
-        f"The folder '{folder}' holds {saw}. Put a metadata.jsonl beside the images with "
+        f"The folder '{folder}' holds {saw}. Put a metadata.jsonl next to the images with "
         'a line per image, such as {"file_name": "0001.jpg", "caption": "A dog on a beach."}'
     )
 
@@ -619,7 +619,7 @@ def _id_problem(identity: str) -> str:
     return ""
 
 
-def _made_id(path: ImageFile, root: Path, caption: str) -> str:
+def _derived_id(path: ImageFile, root: Path, caption: str) -> str:
     """A deterministic id for datasets without ids, derived from image path and caption."""
     name = relative_name(path, root)
     digest = hashlib.sha256(f"{name}\n{caption}".encode("utf-8", "replace")).hexdigest()[:12]

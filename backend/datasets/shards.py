@@ -123,7 +123,7 @@ def tar_rows(
 
 class _Reads:
     """A tar's file with limited read sizes: the library reads long names as a whole, and a damaged
-    header may ask for gigabytes."""
+    header may claim gigabytes."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self._file = file
@@ -131,7 +131,7 @@ class _Reads:
 
     def read(self, size: int) -> bytes:
         if size > _MOST_TEXT + tarfile.BLOCKSIZE:
-            raise ValueError(f"a header of it asks for {size:,} bytes")
+            raise ValueError(f"one of its headers claims {size:,} bytes")
         return self._file.read(size)
 
 

@@ -33,7 +33,7 @@ _NO_CAPTIONS = ("readme", "license", "licence", "copyright", "requirements")
 def has_sidecars(folder: Path) -> bool:
     """Whether the folder contains an image with a sidecar caption."""
     return any(
-        _beside(name, names) or PurePosixPath(name).stem + ".json" in names
+        _caption_file(name, names) or PurePosixPath(name).stem + ".json" in names
         for _, names in _folders(folder)
         for name in names
         if _is_image(name)
@@ -58,7 +58,7 @@ def sidecar_rows(
         taken: set[str] = set()
         for name in sorted(name for name in names if _is_image(name)):
             number += 1
-            text = _beside(name, names)
+            text = _caption_file(name, names)
             taken.add(text)
             yield _row(number, place, name, text, names, folder, encoding, note)
         for name in sorted(names - taken):
@@ -66,9 +66,7 @@ def sidecar_rows(
             if path.suffix.lower() in CAPTION_ENDINGS and path.stem.lower() not in _NO_CAPTIONS:
                 number += 1
                 shown_path = shown((place / name).relative_to(folder).as_posix())
-                yield TableRow(
-                    number, None, f"There is no image beside the caption '{shown_path}'."
-                )
+                yield TableRow(number, None, f"There is no image for the caption '{shown_path}'.")
 
 
 def metadata_rows(folder: Path) -> Iterator[TableRow]:
@@ -107,7 +105,7 @@ def _is_image(name: str) -> bool:
     return name.lower().endswith(IMAGE_ENDINGS)
 
 
-def _beside(name: str, names: set[str]) -> str:
+def _caption_file(name: str, names: set[str]) -> str:
     """The name of the image's caption file: a.txt, or a.jpg.txt in some datasets; "" if none."""
     stem = PurePosixPath(name).stem
     return next((n + e for n in (stem, name) for e in CAPTION_ENDINGS if n + e in names), "")

@@ -27,7 +27,7 @@ LONGEST_LINE = 32_000_000
 #: Maximum decompressed bytes of a container's member, and of a Parquet row group.
 MOST_BYTES = 500_000_000
 _BLOCK = 1 << 20
-#: Bytes decoded at a time: what is in memory of a large file in another encoding.
+#: Bytes decoded at a time, which bounds the memory for a large file in another encoding.
 _PIECE = 1 << 16
 #: Bytes of a non-UTF-8 file inspected to detect its encoding.
 _SAMPLE = 200_000
@@ -72,11 +72,12 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file beside a dataset, such as a list of ids, in UTF-8. Raises DatasetError."""
+    """The text of a file given along with a dataset, such as a list of ids, in UTF-8. Raises
+    DatasetError."""
     try:
         return read_regular(path, MOST_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as problem:
-        raise DatasetError(f"{path} is no text in UTF-8.") from problem
+        raise DatasetError(f"{path} is not text in UTF-8.") from problem
     except OSError as problem:
         raise DatasetError(f"{path} cannot be read: {problem.strerror or problem}.") from problem
     except ValueError as problem:
@@ -116,8 +117,8 @@ def _with_its_mark(encoding: str, head: bytes, name: str) -> str:
     marks = [mark for mark, other in _MARKS if other == encoding != "utf-8-sig"]
     if marks and not head.startswith(tuple(marks)):
         raise DatasetFormatError(
-            f"'{name}' has no byte order mark: say with --encoding whether it is {encoding}-le or "
-            f"{encoding}-be."
+            f"'{name}' has no byte order mark: state with --encoding whether it is "
+            f"{encoding}-le or {encoding}-be."
         )
     return encoding
 
@@ -129,7 +130,7 @@ def decoded_text(
     note: Callable[[str], None] = lambda _: None,
 ) -> str:
     """The text of a small file. UTF-16 and UTF-32 are recognised, as in JSON lines, and `note` is
-    given their name; a caption is too short to guess any other encoding.
+    called with their name; a caption is too short to guess any other encoding.
 
     Raises DatasetFormatError if the text is not in that encoding, as `encoding_of` does.
     """
@@ -137,7 +138,7 @@ def decoded_text(
     try:
         text = content.decode(encoding.name)
     except (UnicodeError, ValueError) as problem:
-        raise DatasetFormatError(_no_text(f"'{name}'", encoding.name)) from problem
+        raise DatasetFormatError(_not_decodable(f"'{name}'", encoding.name)) from problem
     if encoding.note:
         note(encoding.name.upper())
     return text.removeprefix("\ufeff")
@@ -168,7 +169,7 @@ def _write_utf8(file: IO[bytes], encoding: str, name: str, copy: IO[bytes]) -> N
             copy.write(text.encode("utf-8"))
         copy.flush()
     except UnicodeError as problem:
-        raise DatasetFormatError(_no_text(f"'{name}'", encoding)) from problem
+        raise DatasetFormatError(_not_decodable(f"'{name}'", encoding)) from problem
     except OSError as problem:
         raise DatasetFormatError(
             f"'{name}' is read as {encoding} through a temporary copy in UTF-8, which cannot be "
@@ -177,8 +178,8 @@ def _write_utf8(file: IO[bytes], encoding: str, name: str, copy: IO[bytes]) -> N
 
 
 def _decoded(file: IO[bytes], encoding: str, name: str) -> Iterator[str]:
-    """The text of a file, block by block. That it breaks off within a character is left for those
-    to say who know its form."""
+    """The text of a file, block by block. A truncated last character is not an error here:
+    callers that know the format report it."""
     decoder = codecs.getincrementaldecoder(encoding)("strict")
     place = 0
     while block := file.read(_PIECE):
@@ -188,7 +189,7 @@ def _decoded(file: IO[bytes], encoding: str, name: str) -> Iterator[str]:
         except UnicodeDecodeError as problem:
             byte = place - len(waiting) + problem.start
             raise DatasetFormatError(
-                _no_text(f"'{name}'", encoding, f" at byte {byte:,}")
+                _not_decodable(f"'{name}'", encoding, f" at byte {byte:,}")
             ) from problem
         place += len(block)
 
@@ -208,13 +209,13 @@ def decoded_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
         try:
             yield TextLine(line.decode(strict))
         except (UnicodeError, ValueError):
-            yield TextLine(None, _no_text("This line", encoding))
+            yield TextLine(None, _not_decodable("This line", encoding))
 
 
 _TOO_LONG = f"This line is longer than {LONGEST_LINE // 10**6} megabytes."
 
 
-def _no_text(what: str, encoding: str, place: str = "") -> str:
+def _not_decodable(what: str, encoding: str, place: str = "") -> str:
     name = "UTF-8" if encoding.startswith("utf-8") else encoding
     return (
         f"{what} is not {name}{place}. Save the file as UTF-8, or name its encoding with "
@@ -241,7 +242,11 @@ def _wide_lines(file: IO[bytes], encoding: str) -> Iterator[TextLine]:
         while line := text.readline(LONGEST_LINE + 1):
             if len(line) <= LONGEST_LINE:
                 broken = "\ufffd" in line
-                yield TextLine(None, _no_text("This line", encoding)) if broken else TextLine(line)
+                yield (
+                    TextLine(None, _not_decodable("This line", encoding))
+                    if broken
+                    else TextLine(line)
+                )
                 continue
             while line and not line.endswith("\n"):
                 line = text.readline(_BLOCK)

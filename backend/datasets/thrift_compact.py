@@ -30,13 +30,13 @@ class CompactReader:
     def integer(self, kind: int) -> int:
         """The value of an integer field."""
         if kind not in _INTEGERS:
-            raise ValueError("something else is where a number must be")
+            raise ValueError("a field that must be a number has another type")
         return self._signed()
 
     def binary(self, kind: int) -> bytes:
         """The value of a binary field."""
         if kind != BINARY:
-            raise ValueError("something else is where text must be")
+            raise ValueError("a field that must be text has another type")
         length = self._varint()
         self._jump(length)
         return self._content[self.at - length : self.at]
@@ -44,7 +44,7 @@ class CompactReader:
     def elements(self, kind: int) -> Iterator[int]:
         """The kind of each element of a list; the caller must read or skip each before the next."""
         if kind not in (LIST, SET):
-            raise ValueError("something else is where a list must be")
+            raise ValueError("a field that must be a list has another type")
         head = self._byte()
         size = head >> 4 if head >> 4 < 15 else self._varint()
         for _ in range(size):
@@ -53,7 +53,7 @@ class CompactReader:
     def struct(self, kind: int) -> Iterator[tuple[int, int]]:
         """As `fields`, for a struct field."""
         if kind != STRUCT:
-            raise ValueError("something else is where a struct must be")
+            raise ValueError("a field that must be a struct has another type")
         return self.fields()
 
     def skip(self, kind: int, depth: int = 0) -> None:
@@ -75,7 +75,7 @@ class CompactReader:
         elif kind in (BYTE, DOUBLE):
             self._jump(1 if kind == BYTE else 8)
         elif kind not in (TRUE, FALSE):  # their value is in the field header
-            raise ValueError(f"there is no kind {kind}")
+            raise ValueError(f"there is no field type {kind}")
 
     def _skip_element(self, kind: int, depth: int) -> None:
         if kind in (TRUE, FALSE):

@@ -47,7 +47,8 @@ class Uploads:
 
     @contextmanager
     def writing(self, upload: str, path: str) -> Iterator["Incoming"]:
-        """Write a file of the upload; it appears once this ends, and not at all if this raises.
+        """Write a file of the upload; it appears when the block ends, and not at all if the block
+        raises.
 
         `path`: its name, or its path in the chosen folder. Raises UnsafePath if it leads elsewhere,
         SettingsError if the file exists or the upload is too large, and NotFound.

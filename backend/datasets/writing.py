@@ -72,7 +72,7 @@ def write_dataset(
         raise ExportError(f"'{format}' is not an export format; use one of: {', '.join(FORMATS)}.")
     out = out.expanduser().absolute()
     root = source_root.resolve()
-    part = _beside(out, f"part.{format.replace('-', '_')}")
+    part = _sibling(out, f"part.{format.replace('-', '_')}")
     is_resumable = format in _RESUMABLE
     try:
         _clear_up(out, part if is_resumable else None)
@@ -132,7 +132,7 @@ def _check_target(out: Path, overwrite: bool) -> None:
         earlier_export.check_replaceable(out)
 
 
-def _beside(out: Path, what: str) -> Path:
+def _sibling(out: Path, what: str) -> Path:
     """A sibling path named after this process and host: machines may share the folder."""
     return out.with_name(f".{out.name}.{what}-{os.getpid()}-{socket.gethostname()}")
 
@@ -168,7 +168,7 @@ def _clear_up(out: Path, part: Path | None) -> None:
 
 def _put_in_place(part: Path, out: Path) -> None:
     """Rename `part` to `out`; an earlier export is removed only once the new one is in place."""
-    old = _beside(out, "old")
+    old = _sibling(out, "old")
     if out.exists():
         os.rename(out, old)
     try:

@@ -81,7 +81,7 @@ def _compiled(edit: BulkEdit) -> Any:
                 edit.replace
             )
     except _NO_SENSE as problem:
-        raise _no_sense(problem) from None
+        raise _invalid_expression(problem) from None
     return pattern
 
 
@@ -89,7 +89,7 @@ def _named(pattern: Any) -> str:
     return "".join(f"(?P<{name}>)" for name in pattern.groupindex)
 
 
-def _no_sense(problem: Exception) -> SettingsError:
+def _invalid_expression(problem: Exception) -> SettingsError:
     return SettingsError(f"The expression is invalid: {problem}.")
 
 
@@ -107,7 +107,7 @@ def _replaced(pattern: Any, edit: BulkEdit, caption: str) -> str:
     try:
         return str(pattern.sub(put, caption, timeout=SECONDS))
     except _NO_SENSE as problem:
-        raise _no_sense(problem) from None
+        raise _invalid_expression(problem) from None
     except TimeoutError:
         raise SettingsError(
             f"The expression takes more than {SECONDS:g} s for the caption “{caption[:60]}”: it "

@@ -1,7 +1,7 @@
 """A caption and its words, as spans of the user's own text.
 
-Whatever highlights, deletes or replaces words uses these spans, so that the displayed and exported
-text is the user's, byte for byte, and never re-joined from a list of tokens.
+All code that highlights, deletes or replaces words uses these spans, so that the displayed and
+exported text is the user's, byte for byte, and never re-joined from a list of tokens.
 
 A *word* is a run of characters between white space, shown without the punctuation around it. Han
 and kana are written without spaces, so each of their characters is a word. (Hangul uses spaces;

@@ -92,7 +92,8 @@ class Expectation:
 @dataclass(frozen=True)
 class CaptionSignals:
     """Summary of an `Expectation`: statistics of log-probabilities (lower is more suspect) and of
-    distances (higher is), and the number of words read. All are 0 if no word was read."""
+    distances (higher is more suspect), and the number of words read. All are 0 if no word was
+    read."""
 
     mean: float = 0.0
     sum: float = 0.0

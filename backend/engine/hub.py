@@ -164,8 +164,8 @@ def _damaged(path: Path, problem: BaseException) -> str:
     size = path.stat().st_size
     if "unsupported global" in str(problem).lower() or "GLOBAL" in str(problem):
         return (
-            f"'{path}' holds Python code beside its weights, which is never run. Use a copy in the "
-            "safetensors format, or get plain weights from its author."
+            f"'{path}' contains Python code alongside its weights, which is never run. Use a copy "
+            "in the safetensors format, or get plain weights from its author."
         )
     return (
         f"'{path}' ({size:,} bytes) cannot be read: truncated or damaged "

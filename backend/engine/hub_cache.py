@@ -58,7 +58,7 @@ def bytes_of(name: str) -> int:
 
 
 def names() -> list[str]:
-    """The hub names of all models in the cache, of whichever program, complete or not."""
+    """The hub names of all models in the cache, from any program, complete or not."""
     folders = sorted(cache_folder().glob("models--*")) if cache_folder().is_dir() else []
     named = (path.name.removeprefix("models--").replace("--", "/", 1) for path in folders)
     return [name for name in named if HUB_NAME.fullmatch(name)]

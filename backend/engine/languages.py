@@ -1,8 +1,8 @@
 # ruff: noqa: SIM905  (a list of words reads better as a line of text)
-"""The language of a caption, as far as its script and its function words tell.
+"""The language of a caption, judged from its script and its function words.
 
-For telling captions of one picture apart by language, not for naming languages: a script that one
-language or a few share counts as one, and a caption of a few nouns in Latin letters is of none.
+It distinguishes the languages of one picture's captions and does not identify every language: a
+script of one or a few languages counts as one, and a few nouns in Latin letters belong to none.
 """
 
 import re
@@ -31,15 +31,15 @@ _WORDS = {
     "pl": frozenset("na w z i jest są się oraz obok".split()),
     "tr": frozenset("bir ve ile bu üzerinde".split()),
 }  # fmt: skip
-#: Languages that their words tell; what is said of a text whose words tell none, and of a text in
-#: two scripts.
+#: Languages identified by their words; the results for a text whose words identify none, and for
+#: a text in two scripts.
 LATIN_LANGUAGES, UNKNOWN, MIXED = frozenset(_WORDS), "latin", "mixed"
 
 
 @lru_cache(maxsize=10_000)
 def language_of(text: str) -> str:
-    """A language's code or a script's name; "latin" if the words do not tell, "mixed" for a text in
-    two scripts, "" for one without letters.
+    """A language's code or a script's name; "latin" if the words identify none, "mixed" for a text
+    in two scripts, "" for one without letters.
 
     >>> language_of("A dog on a bench."), language_of("Ein Hund auf einer Bank.")
     ('en', 'de')

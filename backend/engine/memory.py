@@ -19,7 +19,8 @@ _MIB = 2**20
 OWN_PAGES = 8 * _MIB
 #: Free memory at the end of a heap that is kept until `give_back`.
 KEPT = 64 * _MIB
-#: Processor time of this process, in seconds, between two returns of what batches have left over.
+#: Processor time of this process, in seconds, between two releases of the memory that batches leave
+#: behind.
 SELDOM = 5.0
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # malloc.h
 
@@ -48,7 +49,7 @@ _last = float("-inf")
 
 def give_back(at_once: bool = False) -> None:
     """Release free memory between allocations in use; call after a batch. Takes milliseconds, and
-    the next batch as many to get it again: not done after every batch, unless `at_once`."""
+    as many to allocate it again in the next batch, so most calls do nothing, unless `at_once`."""
     global _last
     if _malloc_trim is not None and (at_once or time.process_time() - _last >= SELDOM):
         _malloc_trim(0)

@@ -12,7 +12,7 @@ from PIL import Image
 
 from backend.errors import ModelMismatch
 
-#: Words that every caption tokenizer knows.
+#: Words in the vocabulary of every caption tokenizer.
 _SENTENCE = "a photo of a dog on a red boat"
 #: Embedding tables are padded, by a few rows (CLIP, BERT) to a few percent (chat models).
 _LEAST_KNOWN = 0.9
@@ -44,11 +44,11 @@ def check_tokenizer(
 def _tokenizer_fault(tokenizer: Any, rows: int, ends: int | None, begins: int | None) -> str:
     known = len(tokenizer)
     if known < _LEAST_KNOWN * rows:
-        return f"it knows {known:,} tokens, the model {rows:,}"
+        return f"it has {known:,} tokens, the model {rows:,}"
     ids = tokenizer(_SENTENCE, add_special_tokens=False)["input_ids"]
     highest = max([*tokenizer.get_vocab().values(), *ids], default=0)
     if highest >= rows:
-        return f"it gives ids up to {highest:,}, the model knows those below {rows:,}"
+        return f"it gives ids up to {highest:,}, the model has those below {rows:,}"
     unknown = tokenizer.unk_token_id
     if len(set(ids)) < 3 or sum(token == unknown for token in ids) > _MOST_UNKNOWN * len(ids):
         return f"the words of '{_SENTENCE}' are unknown to it"

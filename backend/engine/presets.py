@@ -16,7 +16,7 @@ EMBEDDED_CAPTIONER = MODELS / "scenes-blip-captioner"
 
 
 def memory_of(parameters: int) -> int:
-    """Bytes of so many weights in float32, the precision used on a CPU."""
+    """Bytes of this many weights in float32, the precision used on a CPU."""
     return 4 * parameters
 
 
@@ -41,8 +41,8 @@ class Preset:
     """A scorer with a short name, and the captioner that goes with it, if any.
 
     `core_seconds`: processor seconds of one core for a thousand pairs, captioner included, measured
-    with random weights (`backend.lab.bench.preset_times`, BENCHMARKS.md "Clusters"): a first idea
-    before a probe of this machine.
+    with random weights (`backend.lab.bench.preset_times`, BENCHMARKS.md "Clusters"): a first
+    estimate before this machine is probed.
     """
 
     name: str
@@ -118,7 +118,7 @@ PRESETS: tuple[Preset, ...] = (
     ),
     Preset(
         "multilingual",
-        "captions in other languages than English",
+        "captions in languages other than English",
         Checkpoint(
             "google/siglip-base-patch16-256-multilingual",
             370_626_050,

@@ -47,7 +47,8 @@ def others_load(own_threads: int) -> float:
 
 
 def idle_cores() -> int:
-    """The number of cores that this process may use and others leave idle, its own included."""
+    """The number of cores that this process may use and others leave idle, including those it
+    uses."""
     return max(1, cores() - round(others_load(1)))
 
 

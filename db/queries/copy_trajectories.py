@@ -25,8 +25,8 @@ _COLUMNS = tuple(
 def save_copies(
     session: Session, run_id: int, captions: Sequence[str], batch: Sequence[TrajectoryRow]
 ) -> None:
-    """Save one trajectory for each caption; existing ones are not changed, except first steps where
-    the whole is known now.
+    """Save one trajectory for each caption; existing ones are not changed, except that a whole
+    trajectory replaces a first step.
 
     Raises ValueError like `save_trajectories`.
     """
@@ -48,7 +48,7 @@ def save_copies(
 
 
 def copies_of(session: Session, run_id: int, copies: Sequence[Copy]) -> dict[Copy, TrajectoryRow]:
-    """Those of the copies that have a trajectory under the run, with it."""
+    """The trajectory under the run of each copy that has one."""
     wanted = {(pair_id, digest(text)): (pair_id, text) for pair_id, text in copies}
     kept: dict[Copy, TrajectoryRow] = {}
     for pair_ids in chunks(sorted({pair_id for pair_id, _ in wanted}), _AT_ONCE):

@@ -32,7 +32,7 @@ def save_detections(session: Session, batch: Sequence[DetectionRow]) -> None:
 
 
 def save_suspects(session: Session, batch: Sequence[DetectionRow]) -> None:
-    """Like `save_detections`, for pairs whose p_error is in use already: it is not set again."""
+    """Like `save_detections`, for pairs whose p_error is already in use: it is not set again."""
     if not batch:
         return
     for detection in batch:

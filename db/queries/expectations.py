@@ -36,7 +36,7 @@ class ExpectationRow:
 
 
 def count_unexpected(session: Session, run_id: int, captioner: str) -> int:
-    """How many pairs `unexpected` would return in all."""
+    """How many pairs `unexpected` would return in total."""
     query = select(func.count()).where(*_unread(run_id, captioner))
     return int(session.execute(query).scalar_one())
 

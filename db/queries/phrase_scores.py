@@ -144,7 +144,7 @@ def save_support(
         )
 
 
-#: In place of a verdict: none, but the caption was edited, and its scores are the old text's.
+#: Stands for no verdict on an edited caption, whose scores are those of the old text.
 EDITED = 3
 
 
@@ -212,7 +212,7 @@ def _verdict(decision: str | None, is_edited: bool) -> int:
 def pack(rows: Sequence[PhraseRow]) -> bytes:
     """Pack phrases into bytes. Raises ValueError if one ends beyond LONGEST."""
     if any(row.end > LONGEST for row in rows):
-        raise ValueError(f"phrases behind character {LONGEST} cannot be kept")
+        raise ValueError(f"phrases that end beyond character {LONGEST} cannot be stored")
     records = np.zeros(len(rows), _RECORD)
     for number, row in enumerate(rows):
         values = (row.pas, row.spread, row.basis)

@@ -37,6 +37,6 @@ def p_error_of(
 
 
 def check_probability(pair_id: int, p_error: float | None) -> None:
-    """Raise ValueError for what is no probability."""
+    """Raise ValueError for a value that is not a probability."""
     if p_error is not None and not 0.0 <= p_error <= 1.0:
         raise ValueError(f"p_error of pair {pair_id} must lie in [0, 1], not {p_error}")

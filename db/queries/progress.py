@@ -67,7 +67,8 @@ def pace(session: Session, dataset_id: int) -> list[Pace]:
 
 def decided(session: Session, dataset_id: int) -> Iterator[tuple[float | None, str]]:
     """(probability of error, judgement) of every pair that a person has decided, in the order of
-    the decisions. Rules are excluded: one that decides by the probability says nothing about it."""
+    the decisions. Rules are excluded: one that decides by the probability is no evidence about
+    it."""
     rows = session.execute(
         select(p_error_of(session, dataset_id), judged())
         .where(

@@ -220,7 +220,7 @@ _COLUMNS = (
     RANKING.label("ranking"),
 )
 
-#: The number of the ranking that was in use at last, by database and dataset.
+#: The number of the ranking last seen in use, by database and dataset.
 _last_rankings: dict[tuple[URL, int], int] = {}
 
 
@@ -300,7 +300,7 @@ def _column(session: Session, filter: QueueFilter) -> InstrumentedAttribute[floa
 
 
 def _p_error(session: Session, dataset_id: int) -> InstrumentedAttribute[float | None]:
-    """The column of the probability of error, asked for once per session."""
+    """The column of the probability of error, queried once per session."""
     known = ("ranking", dataset_id)
     if known not in session.info:
         session.info[known] = ranking_of(session, dataset_id)
@@ -484,8 +484,8 @@ def _rows(
     by_probability = filter.order in _BY_PROBABILITY or _bounded(filter, "p_error")
     if not by_probability:
         return _rows_by(session, filter, place, limit, backwards)
-    # A key press should not cost a statement that asks for the ranking: it is assumed to be the
-    # last one, and the rows say which it is.
+    # A key press should not cost a statement that queries the ranking: the last one seen is
+    # assumed, and the rows contain the actual one.
     assumed = session.info.setdefault(known, _last_rankings.get(last, 0))
     rows = _rows_by(session, filter, place, limit, backwards)
     actual = rows[0].ranking if rows else ranking_of(session, dataset_id)
@@ -587,7 +587,7 @@ def _place(session: Session, filter: QueueFilter, pair_id: int) -> Cursor:
     ).one_or_none()
     if row is None:
         raise MissingRow(f"There is no pair {pair_id} in this dataset.")
-    # Every key press comes through this: one statement for the place and the column.
+    # Every key press runs this: one statement for the place and the column.
     session.info["ranking", filter.dataset_id] = row.ranking
     return Cursor(None if name is None else row.value, pair_id)
 
@@ -598,7 +598,7 @@ def _cursor(filter: QueueFilter, row: QueueRow) -> Cursor:
 
 
 def _value_name(filter: QueueFilter) -> str | None:
-    """The name of the value that the order goes by, in a `QueueRow`; None for that of import."""
+    """The field of `QueueRow` that holds the order's value; None for the order of import."""
     if filter.order in _BY_PROBABILITY:
         return "p_error"
     column = _COLUMN_OF[filter.order]

@@ -1,10 +1,10 @@
-"""Rankings: which probabilities of error are in use, and how the next ones come into use.
+"""Rankings: which probabilities of error are in use, and how the next ones take effect.
 
 A pair has two columns for its probability of error, and `Dataset.ranking` selects one of them for
 all pairs of the dataset (even or odd). A new ranking is written to the other column, in short
-transactions between which everybody else writes, and comes into use by increasing that number:
-however many pairs there are, nobody waits, and every snapshot shows one ranking as a whole. A
-program that is killed meanwhile leaves the ranking in use as it was.
+transactions between which others can write, and takes effect when that number is increased: no one
+waits, however many pairs there are, and every snapshot shows one complete ranking. A program that
+is killed meanwhile leaves the ranking in use unchanged.
 
 One job at a time writes a ranking: it claims the dataset with a token, and each of its transactions
 checks, under the dataset's lock, that no later one has claimed it.

@@ -13,7 +13,7 @@ from db.errors import MissingRow
 from db.models import Run
 from db.queries.statements import record
 
-#: Key of the parameters under which a run keeps what it saw of its data.
+#: Key of the parameters under which a run stores what it observed in its data.
 OBSERVED = "observed"
 
 
@@ -37,7 +37,7 @@ class RunRow:
 
     @property
     def observed(self) -> dict[str, Any]:
-        """What the run saw of its data; see `record_observed`."""
+        """What the run observed in its data; see `record_observed`."""
         return dict(self.parameters.get(OBSERVED, {}))
 
 
@@ -101,7 +101,7 @@ NEWEST_FIRST = (func.coalesce(Run.finished_at, Run.started_at).desc(), Run.id.de
 
 
 def record_observed(session: Session, run_id: int, **observed: Any) -> RunRow:
-    """Record what the run saw of its data, beside its parameters: it does not tell runs apart."""
+    """Record what the run observed in its data; unlike parameters, it does not distinguish runs."""
     run = get_run(session, run_id)
     parameters = run.parameters | {OBSERVED: run.observed | observed}
     session.execute(update(Run).where(Run.id == run_id).values(parameters=parameters))

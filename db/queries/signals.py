@@ -88,8 +88,8 @@ def first_scores(session: Session, run_id: int) -> tuple[NDArray[np.int64], NDAr
 def suspects_like(
     session: Session, dataset_id: int, word: str | None, kind: str | None
 ) -> tuple[int, int]:
-    """How many pairs of the dataset have this most suspect word, and how many one of this kind;
-    counting stops at `MOST_COUNTED`."""
+    """How many pairs of the dataset have this most suspect word, and how many have one of this
+    kind; counting stops at `MOST_COUNTED`."""
     if word is None and kind is None:
         return 0, 0
     counts: list[ColumnElement[int]] = []

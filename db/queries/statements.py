@@ -46,7 +46,7 @@ def record(kind: type[Record], row: Row[*tuple[Any, ...]]) -> Record:
 
 
 def check_text(value: str, what: str, longest: int | None = None) -> None:
-    """Raise UnstorableText for what one of the two databases would reject or silently change."""
+    """Raise UnstorableText for a text that one of the databases would reject or silently change."""
     if "\x00" in value:
         raise UnstorableText(f"{what} holds a NUL character. Remove it and try again.")
     if not value.isascii():

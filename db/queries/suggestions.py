@@ -138,7 +138,8 @@ def _of_run(run_id: int | None) -> list[ColumnElement[bool]]:
 
 def _by_worth(suggestion: SuggestionRow) -> tuple[float, float, int]:
     """The order of enrichments: largest worth first (gain in specificity minus the cost of words
-    from no source); without a worth, as earlier versions stored them, last. Corrections have none.
+    from no source); those without a worth, stored by earlier versions, come last. Corrections have
+    none.
     """
     worth = (suggestion.provenance or {}).get("worth")
     if suggestion.kind != "boost" or not isinstance(worth, int | float):

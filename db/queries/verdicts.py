@@ -389,10 +389,10 @@ def undo_last(
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, standing, _taken_back)
+    return _together(session, standing, _undone)
 
 
-def _taken_back(session: Session, act: Any, when: datetime) -> VerdictRow | None:
+def _undone(session: Session, act: Any, when: datetime) -> VerdictRow | None:
     before = _version(session, act.pair_id, act.replaces)
     decider = _decider(session, before)
     return _write(
@@ -446,10 +446,10 @@ def redo_last(session: Session, dataset_id: int, author: str) -> VerdictRow | No
         )
         .order_by(Verdict.id.desc())
     )
-    return _together(session, undone, _given_again)
+    return _together(session, undone, _redone)
 
 
-def _given_again(session: Session, undo: Any, when: datetime) -> VerdictRow | None:
+def _redone(session: Session, undo: Any, when: datetime) -> VerdictRow | None:
     again = _version(session, undo.pair_id, undo.undoes)
     assert again is not None, "an undo names an act that exists"
     decider = _decider(session, again)
@@ -483,7 +483,7 @@ def _together(
 ) -> VerdictRow | None:
     """Undo or redo, with `write`, the newest act and all others of its batch in one transaction.
 
-    Returns None if there is no such act; raises `VersionConflict` if others keep being faster.
+    Returns None if there is no such act; raises `VersionConflict` if others repeatedly write first.
     """
     for _ in range(_ATTEMPTS):
         newest = session.execute(newest_first.limit(1)).one_or_none()

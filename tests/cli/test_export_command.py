@@ -198,7 +198,7 @@ def test_a_second_push_removes_what_the_first_had_and_nothing_else(
         (("--format", "csv"), 2, "cannot be used on the hub"),
         (("--push-to-hub", "nobody"), 2, "OWNER/NAME"),
         (("--push-to-hub", "a//b"), 2, "not a valid name on the hub"),
-        (("--push-to-hub", "ada/public"), 2, "say --public"),
+        (("--push-to-hub", "ada/public"), 2, "add --public"),
         (("--push-to-hub", "ada/private", "--public"), 2, "leave out --public"),
     ],
 )

@@ -103,8 +103,8 @@ def test_imagefolder_keeps_captions_and_splits(source: Path, tmp_path: Path, for
     whole = datasets.load_dataset(str(out))
     assert set(whole) == {"train", "test", "holdout"}
     assert (
-        '`load_dataset("imagefolder", data_dir=FOLDER)` knows train, validation and test only, '
-        "and passes over: holdout." in (out / "README.md").read_text("utf-8")
+        '`load_dataset("imagefolder", data_dir=FOLDER)` supports train, validation and test only, '
+        "and skips: holdout." in (out / "README.md").read_text("utf-8")
     )
     for each in (loaded, whole):
         for split in each:
@@ -135,7 +135,7 @@ def test_imagefolder_of_a_split_that_the_library_does_not_know(tmp_path: Path) -
     loaded = datasets.load_dataset("imagefolder", data_dir=str(out))
     assert [row["caption"] for split in loaded.values() for row in split] == ["A dog."]
     assert set(datasets.load_dataset(str(out))) == {"holdout"}
-    assert "passes over" not in (out / "README.md").read_text("utf-8"), "it finds all of them"
+    assert "skips: " not in (out / "README.md").read_text("utf-8"), "it finds all of them"
 
 
 def test_imagefolder_says_which_splits_its_loader_passes_over(tmp_path: Path) -> None:
@@ -147,10 +147,10 @@ def test_imagefolder_says_which_splits_its_loader_passes_over(tmp_path: Path) ->
     loaded_ids = {row["id"] for split in loaded.values() for row in split}
     text = (out / "README.md").read_text("utf-8")
     assert set(splits) - loaded_ids == {"zebra", "holdout"}
-    assert "passes over: holdout, zebra." in text
+    assert "skips: holdout, zebra." in text
     known = [row for row in every if row.split in ("train", "test")]
     out = write(tmp_path / "source", tmp_path / "known", "imagefolder", known)
-    assert "passes over" not in (out / "README.md").read_text("utf-8")
+    assert "skips: " not in (out / "README.md").read_text("utf-8")
 
 
 def test_images_of_one_name_do_not_replace_each_other(tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_captions_beside_images(tmp_path: Path) -> None:
     for word in (
         "'d.txt' is not UTF-8",
         "'e.png' has no caption",
-        "no image beside the caption 'gone.txt'",
+        "no image for the caption 'gone.txt'",
     ):
         assert word in message
     pairs, _ = read(tmp_path, encoding="latin-1")

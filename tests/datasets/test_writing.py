@@ -157,7 +157,7 @@ def test_a_file_that_was_changed_or_is_in_the_way_stops_it(source: Path, tmp_pat
 
     again()
     (out / "data.jsonl").write_text("mine")
-    with pytest.raises(ExportError, match=r"data\.jsonl.*not of the earlier export"):
+    with pytest.raises(ExportError, match=r"data\.jsonl.*not part of the earlier export"):
         again("jsonl")
     assert (out / "data.jsonl").read_text() == "mine"
     (out / "data.csv").write_text("worked over by hand")
@@ -201,7 +201,7 @@ def test_what_is_in_the_way_stays_and_leaves_no_half(
     write_dataset(rows(source), out, format="csv", card="x", source_root=source)
     make(out / name)
     for _ in range(2):
-        with pytest.raises(ExportError, match=f"'{name}.* is not of the earlier export"):
+        with pytest.raises(ExportError, match=f"'{name}.* is not part of the earlier export"):
             write_dataset(
                 rows(source), out, format=format, card="x", overwrite=True, source_root=source
             )

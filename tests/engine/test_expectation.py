@@ -81,7 +81,7 @@ def test_the_image_is_looked_at(captioner: Captioner) -> None:
 
 def test_a_captioner_without_a_beginning_is_refused(tmp_path: Path) -> None:
     folder = random_vision_to_text(tmp_path / "model", begins=False)
-    with pytest.raises(ModelMismatch, match="begins and ends"):
+    with pytest.raises(ModelMismatch, match="begin and end"):
         load_captioner(str(folder))
 
 

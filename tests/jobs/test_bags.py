@@ -147,7 +147,7 @@ def test_what_makes_no_sense_is_named(workspace: Workspace, folder: Path, tmp_pa
         ("[1]", "line 1: expected"),
         ("[" * 100_000, "line 1: expected"),
         ('{"id": "p1", "caption": "A \\ud800 dog."}', "line 1: the caption cannot be read"),
-        (b"\xff\xff", "no text in UTF-8"),
+        (b"\xff\xff", "not text in UTF-8"),
     ],
 )
 def test_a_file_of_captions_is_refused_before_a_picture_is_seen(

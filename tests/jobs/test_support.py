@@ -376,5 +376,5 @@ def test_phrases_are_kept_as_they_were() -> None:
     ]
     assert phrase_queries.unpack(phrase_queries.pack(rows)) == rows
     assert phrase_queries.unpack(b"") == []
-    with pytest.raises(ValueError, match="behind character"):
+    with pytest.raises(ValueError, match="beyond character"):
         phrase_queries.pack([phrase_queries.PhraseRow(0, 65_536, 0, 1, 0, math.pi, 0.0, 0.0)])

@@ -1,7 +1,8 @@
 """The policy of a BLIP captioner (`BlipForConditionalGeneration`).
 
-What is trained (SR): the language side (SR-L), the vision side (SR-V), or both (SR-LV). Either
-all of its weights, or LoRA, which is merged when the captioner is saved: it loads like any other.
+Trains the language side (SR-L), the vision side (SR-V), or both (SR-LV), as in SR: either all
+of their weights, or LoRA adapters, which are merged when the captioner is saved, so that it loads
+like any other.
 """
 
 import copy
@@ -26,7 +27,7 @@ _ENCODED_TOGETHER = 100
 
 
 class BlipPolicy:
-    """Trains `model`, which it changes: load one for it alone. See `policy.Policy`.
+    """Trains `model` in place, so load a separate copy. See `policy.Policy`.
 
     `model`, `processor`: of a loaded BLIP `Captioner`; `rank`: of LoRA, None to train all weights
     of the side; `longest`: tokens of a sample; `seed`: of LoRA's initial weights. The images are
@@ -48,7 +49,7 @@ class BlipPolicy:
             raise ModelMismatch("Only a BLIP captioner can be trained this way.")
         text = model.config.text_config
         if text.sep_token_id is None or text.bos_token_id is None:
-            raise ModelMismatch("The captioner does not say with which token a caption ends.")
+            raise ModelMismatch("The captioner does not define the token that ends a caption.")
         self._begin, self._end = int(text.bos_token_id), int(text.sep_token_id)
         # The token that a caption begins with also takes a position.
         self._longest = min(longest, int(text.max_position_embeddings) - 1)
@@ -74,7 +75,7 @@ class BlipPolicy:
 
     @torch.no_grad()
     def images_of(self, images: Sequence[Image.Image]) -> Images:
-        """Inputs of `sample` and `logits`, on the processor: keep them instead of the pictures."""
+        """Inputs of `sample` and `logits`, on the CPU: keep them instead of the pictures."""
         made = []
         for first in range(0, len(images), _ENCODED_TOGETHER):
             part = list(images[first : first + _ENCODED_TOGETHER])
@@ -156,7 +157,7 @@ class BlipPolicy:
     def restore(self, state: Mapping[str, Any]) -> None:
         trained = dict(self._trained())
         if trained.keys() != state.keys():
-            raise SettingsError("The saved training is of another captioner or another method.")
+            raise SettingsError("The saved training belongs to another captioner or method.")
         with torch.no_grad():
             for name, weights in trained.items():
                 weights.copy_(state[name])

@@ -1,4 +1,4 @@
-"""Trainings that survive being killed: a checkpoint now and then, and the rest done again."""
+"""Training that survives being killed: periodic checkpoints; later steps are repeated."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -39,15 +39,15 @@ def run(
 ) -> None:
     """Train to the end, from the checkpoint in `path` if there is one.
 
-    `identity`: of the recipe and the data, so that another training is never continued. `each` gets
-    the figures of every step done now; `every`: seconds between checkpoints, None: `EVERY`. Raises
-    SettingsError if the checkpoint is of another training.
+    `identity`: of the recipe and the data, so that the checkpoint of another training is never
+    resumed. `each` receives the figures of every step of this run; `every`: seconds between
+    checkpoints, None: `EVERY`. Raises SettingsError if the checkpoint belongs to another training.
     """
     if path.exists():
         saved = hub.read_tensors(path)
         if saved["identity"] != identity:
             raise SettingsError(
-                f"'{path}' is of a training with other settings or other data. Delete it, or "
+                f"'{path}' belongs to a training with other settings or other data. Delete it, or "
                 "choose another folder."
             )
         training.restore(saved["state"])
@@ -62,7 +62,7 @@ def run(
 
 
 def _save(path: Path, training: Training[Any], identity: str) -> None:
-    """Write to a temporary file and rename it, so that an interruption leaves no partial one."""
+    """Write to a temporary file and rename it, so that an interruption leaves no partial file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".part")
     torch.save({"identity": identity, "state": training.state()}, beside)

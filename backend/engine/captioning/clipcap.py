@@ -74,13 +74,13 @@ class ClipCapModel(nn.Module):
 
     @property
     def positions(self) -> int:
-        """Maximum number of tokens of a caption, with its end token."""
+        """Maximum number of tokens of a caption, including its end token."""
         config = self.language_model.config
         most = int(getattr(config, "max_position_embeddings", None) or _MANY_POSITIONS)
         return most - self.prefix_length
 
     def see(self, pixels: torch.Tensor) -> torch.Tensor:
-        """Unit vectors [n, d] of pictures as CLIP takes them."""
+        """Unit vectors [n, d] of pictures preprocessed for CLIP."""
         return nn.functional.normalize(self.vision(pixel_values=pixels).image_embeds, dim=-1)
 
     def prefixes(self, vectors: torch.Tensor) -> torch.Tensor:
@@ -106,8 +106,8 @@ class ClipCapModel(nn.Module):
 
 @dataclass(frozen=True)
 class ClipCap:
-    """A ClipCap with what it needs to read pictures and write text. `clip`, `language_model`: the
-    names that it was made from."""
+    """A ClipCap with its image processor and tokenizer. `clip`, `language_model`: names of the
+    models that it was made from."""
 
     model: ClipCapModel
     tokenizer: Any
@@ -177,10 +177,10 @@ def make_clipcap(
     clip: str, language_model: str, prefix_length: int = PREFIX, seed: int = 0
 ) -> ClipCap:
     """A ClipCap from a CLIP and a causal language model, by hub name or directory. Only its prefix
-    network, of random weights, is untrained.
+    network is untrained: its weights are random.
 
-    Raises ModelUnavailable, or ModelMismatch for models of another kind, with a language model that
-    reads ahead, has no end token or too few positions.
+    Raises ModelUnavailable, or ModelMismatch for models of another kind, or a language model that
+    is not causal, has no end token or too few positions.
     """
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
@@ -214,7 +214,7 @@ def assemble(
         )
     if not tokenizer.is_fast:
         raise ModelMismatch(
-            f"The tokenizer of '{name}' does not say where its tokens are in a text: it has no "
+            f"The tokenizer of '{name}' does not report where its tokens are in a text: it has no "
             f"tokenizer.json. {_LM_ADVICE}"
         )
     if _reads_ahead(language_model):
@@ -242,7 +242,7 @@ def load_clipcap(name: str | Path, device: str = "cpu") -> ClipCap:
     """Load a saved ClipCap by directory or hub name.
 
     Raises ModelUnavailable for a missing or damaged file, ModelMismatch for weights that do not
-    belong to the configuration.
+    match the configuration.
     """
     from transformers import AutoConfig, AutoImageProcessor, AutoModelForCausalLM
     from transformers import PreTrainedTokenizerFast as Tokenizer
@@ -284,7 +284,7 @@ def _read_weights(model: ClipCapModel, folder: Path) -> None:
     wrong = [*missing, *superfluous]
     if wrong:
         raise ModelMismatch(
-            f"The weights of '{folder}' do not belong to its config.json: {len(wrong)} are "
+            f"The weights of '{folder}' do not match its config.json: {len(wrong)} are "
             f"missing or unexpected (the first: {sorted(wrong)[0]}). {_FOLDER_ADVICE}"
         )
 

@@ -1,5 +1,5 @@
 """ClipCap as a policy. Its images are CLIP vectors, which a frozen encoder never changes, or pixels
-if the encoder is trained, too."""
+if the encoder is trained as well."""
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,16 +16,17 @@ from backend.errors import ModelUnavailable, SettingsError
 
 #: Maximum number of tokens of a sampled caption, as in published code.
 LONGEST = 50
-#: Linear layers that LoRA adapts, by kind of language model; of others, all. GPT-2's are published.
+#: Linear layers that LoRA adapts, by kind of language model; all layers for other kinds. GPT-2's
+#: are as published.
 _ADAPTED = {"gpt2": ["c_attn", "c_proj"]}
-#: Of CLIP's image tower, as published: what attention reads through, and both layers after it.
+#: The same of CLIP's image tower, as published: query, key, value, and both feed-forward layers.
 _ADAPTED_IN_CLIP = ["q_proj", "k_proj", "v_proj", "fc1", "fc2"]
 _ENCODED_TOGETHER = 100
 
 
 class ClipCapPolicy:
-    """Trains `captioner`, which it changes: the prefix network whole, and one `side` or both, the
-    language model (SR-L) and the image tower (SR-V), whole or, with a `rank`, by LoRA.
+    """Trains `captioner` in place: the whole prefix network, and one `side` or both, the language
+    model (SR-L) and the image tower (SR-V), fully or, with a `rank`, by LoRA.
 
     Images are unit vectors [n, d], or pixels [n, 3, height, width] if the vision side is trained:
     `images_of` makes them. `seed`: of LoRA's initial weights. Raises ModelUnavailable if LoRA needs
@@ -58,7 +59,7 @@ class ClipCapPolicy:
         model.eval()
 
     def images_of(self, images: Sequence[Image.Image]) -> Images:
-        """Inputs of `sample` and `logits`, on the processor."""
+        """Inputs of `sample` and `logits`, on the CPU."""
         if not self.sees_pixels:
             return self.captioner.vectors(images)
         made = []
@@ -154,7 +155,7 @@ class ClipCapPolicy:
     def restore(self, state: Mapping[str, Any]) -> None:
         trained = dict(self._trained())
         if trained.keys() != state.keys():
-            raise SettingsError("The saved training is of another captioner or another method.")
+            raise SettingsError("The saved training belongs to another captioner or method.")
         for name, weight in trained.items():
             weight.copy_(state[name])
 
@@ -171,7 +172,7 @@ class ClipCapPolicy:
 def _with_lora(
     model: Any, rank: int, seed: int, layers: list[str] | str, transposed: bool = False
 ) -> Any:
-    """The model, frozen, with adapters of these layers; alpha is half the rank, as in the paper.
+    """The model, frozen, with adapters on these layers; alpha is half the rank, as in the paper.
     `transposed`: their weights are [in, out], as GPT-2's."""
     try:
         from peft import LoraConfig, get_peft_model

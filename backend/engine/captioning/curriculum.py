@@ -1,10 +1,10 @@
 """BagCurri (SR, section 4.2 and appendix B): which bags of similar pictures each step trains on.
 
 A step's batch consists of disjoint bags; larger bags hold more pictures that a caption must tell
-apart, and the curriculum goes from small ones to large ones. The paper draws its schedule (figure
+apart, and the curriculum goes from small ones to large ones. The paper plots its schedule (figure
 5); the numbers below are those of the authors' configuration, as shares of the steps, since we
-train for fewer. Training bags are formed anew each epoch. An epoch ends when no full batch is left,
-or when the size changes, so that within an epoch each picture occurs at most once.
+train for fewer. Training bags are formed again each epoch. An epoch ends when no full batch is
+left, or when the size changes, so that within an epoch each picture occurs at most once.
 """
 
 import random
@@ -50,7 +50,7 @@ def bag_curriculum(steps: int) -> list[int]:
     >>> bag_curriculum(20)
     [2, 2, 2, 3, 3, 3, 3, 3, 5, 5, 7, 7, 10, 10, 15, 15, 15, 20, 20, 20]
     """
-    # Cumulative shares: the parts sum to `steps`, whatever their rounding.
+    # Cumulative shares: the parts sum to `steps` however they are rounded.
     ends = [round(steps * end) for end in np.cumsum([share for _, share in SHARES])]
     sizes = [size for size, _ in SHARES]
     return [sizes[int(np.searchsorted(ends, step, side="right"))] for step in range(steps)]
@@ -59,12 +59,12 @@ def bag_curriculum(steps: int) -> list[int]:
 def batches(
     near: NDArray[np.int64], batch: int, sizes: Sequence[int], seed: int
 ) -> Iterator[Batch]:
-    """One batch of at most `batch` pictures for each of `sizes`; a function of its arguments alone,
+    """One batch of at most `batch` pictures for each of `sizes`; a pure function of its arguments,
     so an interrupted training continues with the same batches.
 
     `near` [n, k]: neighbours of each picture, nearest first (`specificity.bags.nearest`); `sizes`:
     pictures per bag at each step, `RANDOM` for random batches. Raises SettingsError if a batch
-    holds no bag of a size, or the pictures are too few for one batch.
+    is too small for a bag of some size, or the pictures are too few for one batch.
     """
     check_sizes(len(near), batch, sizes)
     epoch = -1
@@ -91,7 +91,7 @@ def check_sizes(pictures: int, batch: int, sizes: Sequence[int]) -> None:
         if not RANDOM <= size <= LARGEST:
             raise SettingsError(f"A bag holds at most {LARGEST} pictures, not {size}.")
         if batch // size < 1 or batch < 2:
-            raise SettingsError(f"A batch of {batch} pictures holds no bag of {size}.")
+            raise SettingsError(f"A batch of {batch} pictures is too small for a bag of {size}.")
     if pictures < batch:
         raise SettingsError(f"A batch needs {batch} pictures; there are {pictures}.")
 

@@ -3,7 +3,7 @@
     loss      - log P(caption | image), the mean over all tokens of a batch, each end token once
     rate      linear warm-up, then linear decay to 0 (SR, Table 11)
 
-The batch and the dropout of a step depend on the seed and the step's number alone, so a resumed
+The batch and the dropout of a step depend only on the seed and the step's number, so a resumed
 training ends with the same weights, bit for bit.
 """
 
@@ -112,7 +112,7 @@ class Likelihood:
         self.done = int(state["done"])
 
     def rows(self, step: int) -> list[int]:
-        """The pairs of a step: all of them once per epoch, in a new order each."""
+        """The pairs of a step: all of them once per epoch, in a new order each time."""
         count = len(self._pairs)
         first = step * self.recipe.batch
         return [int(self._order_of(place // count)[place % count])

@@ -9,16 +9,16 @@ B is the whole batch: a caption's bag holds hard negatives, the rest of the batc
 the receiver's scale; without it the reward is flat. Where we differ from the paper:
 
 - log P is summed over tokens and divided by a constant (`Recipe.length`). Its mean over a caption's
-  tokens, the paper's, is not the gradient of the expected reward, and made a weak captioner ever
-  shorter; `length=None` selects it.
+  tokens, the paper's, is not the gradient of the expected reward, and made a weak captioner's
+  captions ever shorter; `length=None` selects it.
 - The running-mean baseline b starts at the first batch's mean. Starting at 0, the first batches
   would make all captions less likely.
 - CIDEr-D is scaled to the spread of the self-retrieval reward in the first batch, since their units
   are not comparable. `StepFigures` has both.
-- A caption that is truncated, without an end token, is worth no more than a guess: it would earn
-  retrieval by listing words for as long as it may.
-- Anchors against invention: KL divergence to the captioner before training, and maximum likelihood
-  of the references mixed in (Chaffin et al., 2024).
+- A caption that is truncated, without an end token, earns no more than a guess: otherwise it
+  could raise its reward by listing words up to the maximum length.
+- Anchors against hallucination: KL divergence to the captioner before training, and maximum
+  likelihood of the references mixed in (Chaffin et al., 2024).
 
 Every step is a function of the weights, the optimiser's state and the step's number, so a resumed
 training ends with the same weights, bit for bit.
@@ -55,7 +55,8 @@ Rewards = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Receiver:
-    """The model that rewards. It stays frozen and is never the one that judges afterwards.
+    """The model that rewards. It stays frozen and is never the model used for evaluation
+    afterwards.
 
     `pictures` [n, d]: unit vectors of all training pictures; `embed`: captions to vectors [., d];
     `scale`: tau.
@@ -68,7 +69,7 @@ class Receiver:
     def rewards(
         self, captions: Sequence[str], rows: Sequence[int], truncated: Sequence[bool] | None = None
     ) -> Rewards:
-        """R of each caption, of the pictures `rows`, within that batch."""
+        """R of each caption for the pictures `rows`, within that batch."""
         return self_retrieval_rewards(
             unit(self.embed(captions)), self.pictures[list(rows)], self.scale,
             [not caption.strip() for caption in captions], truncated,
@@ -84,9 +85,9 @@ def self_retrieval_rewards(
 ) -> Rewards:
     """R of captions [n, d] for pictures [n, d], unit vectors row by row; float64 [n], at most 0.
 
-    Near duplicates of a caption's picture are left out of its softmax: no caption tells them apart.
-    Captions that are `empty`, or whose vector is not finite, get log(1 / n), that of a guess;
-    captions that are `truncated` get at most that.
+    Near duplicates of a caption's picture are left out of its softmax: no caption can tell them
+    apart. Captions that are `empty`, or whose vector is not finite, get log(1 / n), that of a
+    guess; captions that are `truncated` get at most that.
     """
     count = len(pictures)
     z = pictures.astype(np.float64)
@@ -312,7 +313,8 @@ class RunningMean:
     count: int = 0
 
     def before(self, mean: float) -> float:
-        """The mean of the batches before this one, whose mean reward is `mean`, which is added."""
+        """The mean of the batches before this one; then this one's mean reward, `mean`, is
+        added."""
         value = self.total / self.count if self.count else mean
         self.total += mean
         self.count += 1
@@ -322,7 +324,7 @@ class RunningMean:
 def _checked(
     references: Sequence[Sequence[str]] | None, recipe: Recipe, pictures: int
 ) -> Sequence[Sequence[str]]:
-    """The references, if the recipe has what it needs."""
+    """The references, after checking that they suffice for the recipe."""
     known = references or ()
     if (recipe.cider or recipe.teacher) and len(known) != pictures:
         raise TrainingError("CIDEr-D and teacher forcing need reference captions of each picture.")

@@ -31,7 +31,7 @@ SYNONYMS = (
     ("snowy", "snow"), ("sunny", "sunshine"),
     ("night", "dark"), ("above", "over"), ("in", "wear", "wearing", "wears"), ("on", "top"),
 )  # fmt: skip
-#: Attribute kinds of which an object has only one value each; its number is compared apart.
+#: Attribute kinds for which an object has a single value; numbers are compared separately.
 _EXCLUSIVE = ("colour", "size")
 _EXACT = ("count", "negation")
 
@@ -74,8 +74,8 @@ def content_words(text: str) -> list[tuple[int, int, str]]:
 
 
 def unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
-    """Content words of the proposal that occur in no source, and what it counts, denies or affirms
-    as no source does, in order.
+    """Content words of the proposal that occur in no source, and its counts, negations and
+    affirmations that no source supports, in order.
 
     >>> [one.word for one in unsupported("A dog on a wooden bench", ["a dog", "the benches"])]
     ['wooden']
@@ -104,8 +104,8 @@ def unsupported(proposal: str, sources: Iterable[str]) -> list[Unanchored]:
 
 
 def anchored_share(proposal: str, sources: Iterable[str]) -> float:
-    """The share of content words that occur in a source and are denied only as they are there; 1 if
-    there are none."""
+    """The share of content words that occur in a source and are negated only where that source
+    negates them; 1 if there are none."""
     words = content_words(proposal)
     unanchored = unsupported(proposal, sources)
     without_source = [
@@ -118,8 +118,8 @@ def anchored_share(proposal: str, sources: Iterable[str]) -> float:
 
 def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
     """Attributes and numbers in the proposal that contradict the human captions of the same object,
-    and negations that contradict them. Where people describe one object, a number is returned with
-    all that it counts.
+    and negations that contradict them. If people describe a single object, a number is returned
+    with everything that it counts.
 
     >>> conflicts("A blue dog and a red ball", ["A brown dog."])[0].word
     'blue'
@@ -144,7 +144,7 @@ def conflicts(proposal: str, human: Sequence[str]) -> list[Unanchored]:
 
 
 def _miscounted(proposal: str, sources: Sequence[str]) -> list[Unanchored]:
-    """Numbers that no source states of the same thing."""
+    """Numbers that no source states for the same thing."""
     listed = _written_numbers(proposal)
     if not listed:
         return []
@@ -152,18 +152,18 @@ def _miscounted(proposal: str, sources: Sequence[str]) -> list[Unanchored]:
     miscounted = []
     for thing, counted in listed:
         known = numbers.get(thing, set())
-        # "Two people", of whom another caption says that they are men.
+        # "Two people", whom another caption calls men.
         general = numbers.get(_general(thing), set()) if known <= {""} else set()
         if counted.number not in known | general | untied:
             text = proposal[counted.start : counted.end]
-            why = f"counts what no person counted so: '{text}'"
+            why = f"gives a count that no person gave: '{text}'"
             miscounted.append(Unanchored(counted.start, counted.end, text, why))
     return miscounted
 
 
 def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[Unanchored]:
-    """Numbers that contradict those of the human captions; where these describe one thing, with all
-    that is counted."""
+    """Numbers that contradict those of the human captions; if these describe a single thing, with
+    everything that is counted."""
     listed = _written_numbers(proposal)
     if not listed:
         return []
@@ -172,7 +172,7 @@ def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[Unanchored]:
     for thing, counted in listed:
         stated = numbers.get(thing, set())
         exact = {number for number in stated if number and not is_vague(number)}
-        if "" in stated:  # of several, one may have been described
+        if "" in stated:  # one of several may have been described
             exact.discard("one")
         is_one = exact == {"one"}
         if not exact or counted.number in exact or (is_vague(counted.number) and not is_one):
@@ -185,8 +185,8 @@ def _counted_otherwise(proposal: str, human: Sequence[str]) -> list[Unanchored]:
 
 
 def _numbers_in(captions: Iterable[str]) -> tuple[dict[str, set[str]], set[str]]:
-    """The numbers that captions state of each thing, "" for several without one; and the numbers
-    that they state of nothing that the rules can tell."""
+    """The numbers that captions state for each thing, "" for several without a number; and the
+    numbers whose thing the rules cannot identify."""
     numbers: dict[str, set[str]] = {}
     untied: set[str] = set()
     for text in captions:
@@ -212,7 +212,7 @@ def _written_numbers(text: str) -> list[tuple[str, Counted]]:
 
 
 def _general(thing: str) -> str:
-    """A word for things of this kind: "person" of "man", "animal" of "dog"; "" for none."""
+    """A word for things of this kind: "person" for "man", "animal" for "dog"; "" for none."""
     if kind_of(thing) == "person":
         return "person"
     return next((name for name, nouns in word_lists.NOUNS.items() if thing in nouns), "")
@@ -228,7 +228,7 @@ def misplaced_negations(
     also what it denies although they neither deny nor affirm it.
 
     A thing is compared wherever it is mentioned; if the captions both deny and affirm it, and for
-    qualities and actions that the proposal affirms, what counts is the thing that they are said of.
+    qualities and actions that the proposal affirms, what counts is the thing that they describe.
     """
     captions = list(captions)
     if not any(is_negation(word) for text in (proposal, *captions) for word in _words(text)):
@@ -257,7 +257,7 @@ def misplaced_negations(
 @dataclass(frozen=True)
 class _Mention:
     """Characters `start:end`: something affirmed, or a negation with what it denies. `lemmas`: of
-    what is affirmed or denied; `of`: of the thing that it is said of, "" for none."""
+    what is affirmed or denied; `of`: of the thing that it describes, "" for none."""
 
     start: int
     end: int
@@ -269,7 +269,7 @@ class _Mention:
 
 @dataclass
 class _Mentions:
-    """Lemmas that captions affirm (or deny), and each with the thing that it is said of."""
+    """Lemmas that captions affirm (or deny), and each with the thing that it describes."""
 
     lemmas: set[str] = field(default_factory=set)
     pairs: set[tuple[str, str]] = field(default_factory=set)
@@ -281,8 +281,8 @@ class _Mentions:
     def contradicts(
         self, word: str, other: "_Mentions", mention: _Mention, unmentioned: bool
     ) -> bool:
-        """Whether a mention of `word` in a proposal is not as in these captions, which mention it
-        in the same way, and `other` ones, which mention it in the other way."""
+        """Whether a mention of `word` in a proposal contradicts these captions, which mention it
+        with the same polarity, and `other` ones, which mention it with the opposite one."""
         pair = (mention.of, word)
         if word in self.lemmas:
             return pair in other.pairs and pair not in self.pairs

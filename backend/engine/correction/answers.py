@@ -67,7 +67,7 @@ def read_caption(text: str, longest: int) -> str:
         caption = Corrected.model_validate(_object(answer)).caption.strip()
     except ValidationError as problem:
         raise Unreadable("it was not an object with just a caption.") from problem
-    return _in_a_line(caption, longest)
+    return _checked_caption(caption, longest)
 
 
 def schema_of(mode: Mode) -> dict[str, Any]:
@@ -104,10 +104,10 @@ def _object(answer: str) -> Any:
 
 
 def _checked(corrected: str, caption: str) -> str:
-    return _in_a_line(corrected, _LONGER * len(caption) + _SPARE)
+    return _checked_caption(corrected, _LONGER * len(caption) + _SPARE)
 
 
-def _in_a_line(corrected: str, longest: int) -> str:
+def _checked_caption(corrected: str, longest: int) -> str:
     if not corrected:
         raise Unreadable("the caption was empty.")
     if any(ord(character) < 32 or character == "\x7f" for character in corrected):

@@ -1,14 +1,14 @@
 """Beam search for many images at once, step by step.
 
 The same result as `generate(num_beams=…, do_sample=False)` of transformers with its default
-`early_stopping` (`_beam_search` in generation/utils.py), for each image as if it were alone:
+`early_stopping` (`_beam_search` in generation/utils.py), for each image as if processed alone:
 
 * at each step the 2 * beams likeliest continuations of all beams are considered;
 * those that end and are among the first `beams` are finished; their score is log p divided by their
   length, without the prompt;
 * the likeliest `beams` others are continued;
-* the search ends with `beams` finished ones of which the worst is as good as the likeliest one that
-  continues would be if it ended now, or at the maximum length.
+* the search ends when `beams` are finished and the worst of them scores at least what the likeliest
+  running one would if it ended now, or at the maximum length.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,7 +18,7 @@ import torch
 
 #: Number of beams when describing an image.
 BEAMS = 3
-#: Log-probabilities of the token after each (image, tokens), float32 [asked, vocabulary].
+#: Log-probabilities of the token after each (image, tokens), float32 [requests, vocabulary].
 NextLogP = Callable[[Sequence[tuple[int, Sequence[int]]]], torch.Tensor]
 
 
@@ -40,8 +40,8 @@ def beam_search(
     beams: int,
     next_log_p: NextLogP,
 ) -> list[list[int]]:
-    """The tokens of the best continuation of `prompt` for each image, at most `longest` in all,
-    prompt included, with `end` if it ended before."""
+    """The tokens of the best continuation of `prompt` for each image, at most `longest` in
+    total, including the prompt, and with `end` if it ended before."""
     searches = [_Beams([list(prompt)], [0.0]) for _ in images]
     live = list(range(len(images)))
     for length in range(len(prompt) + 1, longest + 1):

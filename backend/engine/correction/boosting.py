@@ -48,8 +48,8 @@ _COPIED = 6
 MOST_STRUCK = 3
 #: Maximum increase in probability of error, and minimum gain in specificity.
 P_SLACK, LEAST_GAIN = 0.05, 0.2
-#: Specificity that a word from no source costs an enrichment in their order: four of them outweigh
-#: the least gain.
+#: Penalty in specificity per word found in no source, when enrichments are ordered: four such
+#: words outweigh the minimum gain.
 UNSUPPORTED_COST = 0.05
 _MIXES = "the caption mixes languages"
 
@@ -80,7 +80,8 @@ class Booster:
 @dataclass(frozen=True)
 class Boost:
     """One richer caption as generated. `sources`: the texts it is based on, empty for Visual;
-    `visual`: the model's description of the picture among them, None if made of captions alone."""
+    `visual`: the model's description of the picture among them, None if made from captions
+    alone."""
 
     kind: Kind
     caption: str
@@ -97,8 +98,8 @@ class Boosts:
 
 
 def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -> Boosts:
-    """Request each of the booster's kinds. `captions`: human captions not rejected in review, first
-    the one to enrich. Raises ModelUnavailable or BudgetSpent."""
+    """Request each of the booster's kinds. `captions`: human captions not rejected in review,
+    starting with the one to enrich. Raises ModelUnavailable or BudgetSpent."""
     made: list[Boost] = []
     failed: list[tuple[Kind, str, str]] = []
     if captions and language_of(captions[0]) == MIXED:
@@ -141,7 +142,7 @@ def joinable(captions: Sequence[str]) -> list[str]:
     languages = [language_of(caption) for caption in captions]
     if not captions or languages[0] == MIXED:
         return []
-    # A caption too short to tell is taken with any language of its script.
+    # A caption too short to identify its language is accepted with any language of its script.
     known = [name for name in languages if name in LATIN_LANGUAGES]
     language = known[0] if languages[0] == UNKNOWN and known else languages[0]
     also = UNKNOWN if language in LATIN_LANGUAGES else language
@@ -278,11 +279,11 @@ def guard(
 ) -> Guarded:
     """Check anchoring, conflicts with human captions, and support by the picture, in this order.
 
-    The result still has to pass `keeps`. `human`: the human captions of this picture, the one to
-    enrich first; all of its phrases must be kept, except by a Visual, which is written from
-    scratch. `read_words`: how many of the caption's words the scorer reads, None for all; the rest
-    cannot be scored and is cut, human-written phrases last. `rule`: which evidence makes a phrase
-    doubtful.
+    The result still has to pass `keeps`. `human`: the human captions of this picture, starting
+    with the one to enrich; all of its phrases must be kept, except by a Visual, which is written
+    from scratch. `read_words`: how many of the caption's words the scorer reads, None for all; the
+    rest cannot be scored and is cut, human-written phrases last. `rule`: which evidence makes a
+    phrase doubtful.
     """
     text, notes = boost.caption, []
     if boost.kind == "blend" and (added := unsupported(text, boost.sources)):
@@ -324,8 +325,8 @@ def guard(
 
 
 def _contradictions(boost: Boost, text: str, human: Sequence[str]) -> list[Unanchored]:
-    """What the human captions contradict, the one to enrich first, and negations that occur in no
-    source."""
+    """What the human captions, starting with the one to enrich, contradict, and negations that
+    occur in no source."""
     return [
         *conflicts(text, human),
         *misplaced_negations(text, human[:1]),
@@ -334,7 +335,7 @@ def _contradictions(boost: Boost, text: str, human: Sequence[str]) -> list[Unanc
 
 
 def _stays_a_sentence(text: str, shorter: str) -> bool:
-    """Whether removing a phrase left a sentence or nothing, unless the text was no sentence."""
+    """Whether removing a phrase left a sentence or nothing; true if the text was no sentence."""
     return not shorter or is_sentence(shorter) or not is_sentence(text)
 
 
@@ -349,14 +350,14 @@ def keeps(p_before: float | None, p_after: float | None, gain: float, rank_gain:
 
 
 def unsupported_words(boost: Boost, guarded: Guarded, human: Sequence[str]) -> int:
-    """Words of a proposal after the guard that occur in none of its sources; of a Visual, which has
-    none, in no human caption."""
+    """Words of a proposal after the guard that occur in none of its sources; for a Visual, which
+    has no sources, in no human caption."""
     return len(unsupported(guarded.caption, boost.sources or human))
 
 
 def worth(gain: float, unsupported_words: int) -> float:
-    """By what the enrichments of a pair are ordered, best first: the gain in specificity minus the
-    cost of words from no source."""
+    """Sort key of a pair's enrichments, higher is better: the gain in specificity minus the
+    penalty for words found in no source."""
     return gain - UNSUPPORTED_COST * unsupported_words
 
 

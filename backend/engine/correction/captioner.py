@@ -45,7 +45,7 @@ _DECODERS_OF_TREES = {"gpt2"}
 MOST_TOGETHER = 64
 #: Number of likeliest tokens that are searched for whole words.
 _LOOKED_AT = 12
-#: What a generation_config may say without changing what beam search finds.
+#: Settings of a generation_config that do not change the result of beam search.
 _HARMLESS = {
     "_from_model_config", "bos_token_id", "eos_token_id", "output_attentions",
     "output_hidden_states", "pad_token_id", "transformers_version", "use_cache",
@@ -84,7 +84,7 @@ class Captioner:
 
     @property
     def together(self) -> int:
-        """How many images may be in one `decoding`, by the memory that it takes."""
+        """How many images may be in one `decoding`, limited by the memory that it takes."""
         if self.tower is None:
             return MOST_TOGETHER
         vision = self.model.config.vision_config
@@ -92,7 +92,7 @@ class Captioner:
         return images_that_fit(self.tower.bytes_an_image(patches), self.device, MOST_TOGETHER)
 
     def decoding(self, memories: Sequence[torch.Tensor]) -> Decoding:
-        """Answers about these images, together and with what they share computed once."""
+        """Answers about these images as one batch; what they share is computed once."""
         if self.tower is None or not memories:
             return TreeDecoding(self, memories)
         return PackedDecoding(self, self.tower, memories)
@@ -107,7 +107,7 @@ class Captioner:
 
     @property
     def searches_plainly(self) -> bool:
-        """Whether nothing in the model's generation_config changes what beam search finds."""
+        """Whether the model's generation_config leaves the result of beam search unchanged."""
         configured = self.model.text_decoder.generation_config.to_dict()
         return not {name for name, value in configured.items() if value is not None} - _HARMLESS
 
@@ -191,7 +191,7 @@ class Captioner:
         return described
 
     def texts(self, sequences: Sequence[Sequence[int]] | torch.Tensor) -> list[str]:
-        """What generated tokens say, without special tokens."""
+        """Generated tokens as text, without special tokens."""
         decoded = self.processor.tokenizer.batch_decode(sequences, skip_special_tokens=True)
         return [str(text).strip() for text in decoded]
 
@@ -235,7 +235,7 @@ class Captioner:
 
     @cached_property
     def _token_names(self) -> list[str]:
-        """Of all ids of the model's vocabulary; "" for those that the tokenizer does not have."""
+        """The token of each id in the model's vocabulary; "" for ids that the tokenizer lacks."""
         tokenizer = self.processor.tokenizer
         names = tokenizer.convert_ids_to_tokens(range(self._vocabulary_size))
         return [name or "" for name in names]
@@ -325,7 +325,7 @@ class VisionToText(Captioner):
 
     @property
     def tower(self) -> None:
-        """None: each decoder of transformers has a form of its own."""
+        """None: the decoders of transformers differ in architecture."""
         return None
 
     @property
@@ -464,7 +464,7 @@ def _load_vision_to_text(model: str, device: str) -> VisionToText:
     known = loaded.generation_config
     if known.decoder_start_token_id is None or known.eos_token_id is None:
         raise ModelMismatch(
-            f"'{model}' does not say with which token a caption begins and ends "
+            f"'{model}' does not define the tokens that begin and end a caption "
             f"(decoder_start_token_id, eos_token_id in generation_config.json). {_ADVICE}"
         )
     identity = weights_digest(loaded)

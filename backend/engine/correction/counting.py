@@ -1,6 +1,6 @@
 """Numbers in captions, each with the thing counted.
 
-A number says nothing by itself: "two dogs and a cat" and "two cats and a dog" have the same words.
+A number means nothing by itself: "two dogs and a cat" and "two cats and a dog" have the same words.
 So a number is compared together with the thing that it counts; "a cat" counts one. The rules are
 for English.
 
@@ -66,7 +66,7 @@ def counted_in(caption: Caption, grammar: Grammar | None = None) -> tuple[Counte
     """Every thing whose number a caption states, in order; none in a script without spaces. What it
     denies counts nothing.
 
-    `grammar`: of the caption, if it is known already."""
+    `grammar`: of the caption, if already computed."""
     if not caption.words or not is_spaced(caption.text):
         return ()
     grammar = grammar or grammar_of(caption)

@@ -1,4 +1,4 @@
-"""What a captioner answers about a batch of images: next words, likelihoods, descriptions.
+"""A captioner's answers about a batch of images: next words, likelihoods, descriptions.
 
 Two implementations: `tree_decoding` (any captioner, image by image) and `packed_decoding` (BLIP,
 all images together, nothing computed twice).
@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     import torch
 
-#: By more tokens than any caption has.
+#: A stride longer than any caption.
 WHOLE = 1 << 20
-#: Fewer captions than these are read to their end: short calls cost more than needless tokens.
+#: Fewer captions than this are read to their end: short calls cost more than needless tokens.
 FEW = 64
-#: Of many captions at least this share is read on at a time, so that a search takes few rounds.
+#: At least this share of many captions is read further at a time, so that a search takes few
+#: rounds.
 _SHARE = 1 / 8
-#: An image by its number, and token sequences about it.
+#: The index of an image, and token sequences that describe it.
 AskedSequences = Sequence[tuple[int, Sequence[Sequence[int]]]]
 #: (index of a caption, its log-likelihood), likeliest first.
 Ranked = list[tuple[int, float]]
@@ -79,16 +80,18 @@ class AskLikeliest:
 
 
 class Decoding(Protocol):
-    """A captioner's answers about the images that it was made for, which requests name by number;
-    answers are in the order of the requests."""
+    """A captioner's answers about the images that it was made for, which requests refer to by
+    index; answers are in the order of the requests."""
 
     def next_words(
-        self, asked: Sequence[tuple[int, AskNextWords]]
+        self, requests: Sequence[tuple[int, AskNextWords]]
     ) -> list[list[list[NextWord]]]: ...
 
-    def log_likelihoods(self, asked: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]: ...
+    def log_likelihoods(
+        self, requests: Sequence[tuple[int, AskLikelihoods]]
+    ) -> list[list[float]]: ...
 
-    def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]: ...
+    def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]: ...
 
     def describe(
         self, images: Sequence[int], prefix: str = "", max_new_tokens: int = 30
@@ -96,7 +99,7 @@ class Decoding(Protocol):
         """A caption of each image, which begins with `prefix`, by beam search."""
         ...
 
-    def steps(self, asked: Sequence[tuple[int, Sequence[int]]]) -> "list[torch.Tensor]":
+    def steps(self, requests: Sequence[tuple[int, Sequence[int]]]) -> "list[torch.Tensor]":
         """For each (image, tokens), log-probabilities of the token after each of them, float32
         [tokens, vocabulary]."""
         ...
@@ -106,28 +109,30 @@ class _Search:
     """The search for one image's likeliest captions. `values[i]`: log-likelihood of the first
     `read[i]` tokens of caption i, which bounds that of the caption."""
 
-    def __init__(self, image: int, asked: AskLikeliest, sequences: Sequence[Sequence[int]]) -> None:
+    def __init__(
+        self, image: int, request: AskLikeliest, sequences: Sequence[Sequence[int]]
+    ) -> None:
         self.image = image
         self.sequences = sequences
-        self.count = asked.count
+        self.count = request.count
         begun = [
             beginning.begins(tokens)
-            for beginning, tokens in zip(asked.beginnings, sequences, strict=True)
+            for beginning, tokens in zip(request.beginnings, sequences, strict=True)
         ]
         self.values = [
             beginning.log_p if begins else 0.0
-            for beginning, begins in zip(asked.beginnings, begun, strict=True)
+            for beginning, begins in zip(request.beginnings, begun, strict=True)
         ]
         self.read = [
             len(beginning.tokens) if begins else 1
-            for beginning, begins in zip(asked.beginnings, begun, strict=True)
+            for beginning, begins in zip(request.beginnings, begun, strict=True)
         ]
 
     def ranked(self) -> list[int]:
         return sorted(range(len(self.values)), key=lambda i: (-self.values[i], i))
 
     def next(self) -> list[int]:
-        """The captions to read on; none if the likeliest are known."""
+        """The captions to read further; none if the likeliest are known."""
         ranked = self.ranked()
         unread = [i for i in ranked if self.read[i] < len(self.sequences[i])]
         if not set(unread).intersection(ranked[: self.count]):
@@ -143,21 +148,21 @@ class _Search:
 
 
 def search_likeliest(
-    asked: Sequence[tuple[int, AskLikeliest]],
+    requests: Sequence[tuple[int, AskLikeliest]],
     sequences: Sequence[Sequence[Sequence[int]]],
     read: Callable[[AskedSequences], list[list[float]]],
     stride: int,
 ) -> list[Ranked]:
-    """`Decoding.likeliest`: the captions that are likeliest so far are read on, until the likeliest
-    have been read to their end. A caption never becomes likelier by being read on, so that no other
-    can be among them.
+    """`Decoding.likeliest`: the captions that are likeliest so far are read further, until the
+    likeliest have been read to their end. A caption never becomes likelier when read further, so
+    that no other can be among them.
 
     `sequences`: the tokens of all captions; `read`: returns the log-likelihoods of sequences.
-    `stride`: by how many tokens captions are read on at a time.
+    `stride`: number of tokens by which captions are read further at a time.
     """
     searches = [
         _Search(image, request, tokens)
-        for (image, request), tokens in zip(asked, sequences, strict=True)
+        for (image, request), tokens in zip(requests, sequences, strict=True)
     ]
     while now := [(search, reading) for search in searches if (reading := search.next())]:
         together = sum(len(reading) for _, reading in now)

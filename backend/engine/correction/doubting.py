@@ -21,7 +21,7 @@ from backend.engine.phrases.spans import Phrase
 TRUE_DOUBTED = 0.08
 #: A rule is fitted to at least this many phrases of each side.
 LEAST_PHRASES = 50
-#: Beyond these, more evidence says no more: support, suspect, drop.
+#: Evidence is clipped to these bounds: support, suspect, drop.
 _LOWEST, _HIGHEST = (-2.0, 0.0, -0.2), (2.0, 1.0, 1.0)
 
 
@@ -46,8 +46,8 @@ Doubts = Callable[[str, Sequence[Phrase]], Sequence[Doubt]]
 @dataclass(frozen=True)
 class Thresholds:
     """The rule where nothing can be fitted: a phrase is doubtful with support up to `support`, or
-    with a suspect score or a drop from `suspect` or `drop` on. Slightly negative support does not
-    count: half of the correct phrases at the end of a caption have it."""
+    with a suspect score of at least `suspect`, or a drop of at least `drop`. Slightly negative
+    support does not count: half of the correct phrases at the end of a caption have it."""
 
     support: float = -0.2
     suspect: float = 0.5
@@ -113,7 +113,7 @@ def fitted(true: Sequence[Doubt], false: Sequence[Doubt]) -> DoubtRule:
     from sklearn.linear_model import LogisticRegression  # takes a second to import
 
     signals = _signals([*true, *false])
-    # A signal that never differs has no weight, and no scale to divide by.
+    # A constant signal has no weight, and no scale to divide by.
     scale = signals.std(0) + 1e-9
     is_false = np.arange(len(signals)) >= len(true)
     model = LogisticRegression(class_weight="balanced").fit(signals / scale, is_false)

@@ -55,9 +55,9 @@ def suggest_all(
     of a pair (None: for all). Pairs are batched; the results are the same as for each pair
     alone."""
     contexts = seen(contexts, captioner)
-    asked = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
+    cases = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
     return judge_all(
-        scorer, asked, probability_of, count, exploring, listened_to=listened_to, judged=judged
+        scorer, cases, probability_of, count, exploring, listened_to=listened_to, judged=judged
     )
 
 
@@ -132,7 +132,7 @@ def judge(
 
 def judge_all(
     scorer: Scorer,
-    asked: Sequence[tuple[CorrectionContext, Mapping[str, str]]],
+    cases: Sequence[tuple[CorrectionContext, Mapping[str, str]]],
     probability_of: ProbabilityOf | None = None,
     count: int = 3,
     exploring: Exploring | None = None,
@@ -149,10 +149,10 @@ def judge_all(
     does not depend on probabilities.
     """
     session = scorer.open_session()  # images and texts are shared by all that follows
-    captions = [[text for text in proposals if text.strip()] for _, proposals in asked]
+    captions = [[text for text in proposals if text.strip()] for _, proposals in cases]
     tokens = iter(scorer.reader.tokenise([text for texts in captions for text in texts]))
     requests = [(context.state, [next(tokens) for _ in texts])
-                for (context, _), texts in zip(asked, captions, strict=True)]  # fmt: skip
+                for (context, _), texts in zip(cases, captions, strict=True)]  # fmt: skip
     scores = [
         values
         for at in range(0, len(requests), session.live)  # as many images as fit into memory
@@ -166,18 +166,18 @@ def judge_all(
             count,
             keep,
         )
-        for (context, proposals), values, texts in zip(asked, scores, captions, strict=True)
+        for (context, proposals), values, texts in zip(cases, scores, captions, strict=True)
     ]
     first = [
         (context, caption)
-        for (context, _), best in zip(asked, kept, strict=True)
+        for (context, _), best in zip(cases, kept, strict=True)
         for _, caption in best[:judged]
     ]
-    chosen = [(context, caption) for (context, _), best in zip(asked, kept, strict=True)
+    chosen = [(context, caption) for (context, _), best in zip(cases, kept, strict=True)
               for _, caption in best]  # fmt: skip
     after = iter(_probabilities(scorer, session, first, probability_of, exploring, listened_to))
     alike = iter(_similarities(scorer, session, chosen))
-    places = [_places(proposals) for _, proposals in asked]
+    places = [_places(proposals) for _, proposals in cases]
     return [
         [
             Suggestion(
@@ -189,7 +189,7 @@ def judge_all(
             )
             for place, (s, caption) in enumerate(best)
         ]
-        for (context, proposals), best, place_of in zip(asked, kept, places, strict=True)
+        for (context, proposals), best, place_of in zip(cases, kept, places, strict=True)
     ]  # fmt: skip
 
 

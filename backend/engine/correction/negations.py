@@ -1,6 +1,6 @@
 """Negations in a caption, each with the words in its scope.
 
-A negation says nothing by itself: "a dog with no collar" and "a collar, and no dog" have the same
+A negation means nothing by itself: "a dog with no collar" and "a collar, and no dog" have the same
 words. So a negation is compared, kept and removed together with the things, actions or qualities
 that it denies. The rules are for English.
 
@@ -17,7 +17,7 @@ from backend.engine.noise.word_kinds import kind_of
 from backend.engine.phrases.spans import Grammar, grammar_of, is_spaced
 
 _MORE = frozenset(("neither", "nor", "cannot"))
-#: Negations that are what they deny: "nobody on the bench".
+#: Negations that are themselves what they deny: "nobody on the bench".
 _PRONOUNS = frozenset(("nobody", "nothing"))
 _ENDINGS = ("n't", "n’t")
 #: Words between a negation and what it governs, at most.
@@ -26,7 +26,7 @@ _REACH = 5
 
 @dataclass(frozen=True)
 class Denial:
-    """Characters `start:end` from the negation to the end of what it denies. `words`: the numbers
+    """Characters `start:end` from the negation to the end of what it denies. `words`: the indices
     of the words in between, inclusive; `governed`: of those that are denied."""
 
     start: int
@@ -43,7 +43,7 @@ def is_negation(word: str) -> bool:
 def denials(caption: Caption, grammar: Grammar | None = None) -> tuple[Denial, ...]:
     """The negations of a caption that govern something, in order; none in a script without spaces.
 
-    `grammar`: of the caption, if it is known already."""
+    `grammar`: of the caption, if already computed."""
     negations = [i for i, word in enumerate(caption.words) if is_negation(word)]
     if not negations or not is_spaced(caption.text):
         return ()
@@ -62,7 +62,7 @@ def denials(caption: Caption, grammar: Grammar | None = None) -> tuple[Denial, .
 def _all_governed(grammar: Grammar, words: Sequence[str], i: int) -> tuple[int, ...]:
     if words[i] in _PRONOUNS:
         return (i,)
-    begins = words[i] == "no"  # it stands in the noun phrase itself
+    begins = words[i] == "no"  # it is part of the noun phrase
     governed = [_governed(grammar, words, i if begins else i + 1)]
     while (last := governed[-1]) is not None and words[last + 1 : last + 2] in (["or"], ["nor"]):
         governed.append(_governed(grammar, words, last + 2))

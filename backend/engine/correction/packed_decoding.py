@@ -22,12 +22,12 @@ from backend.engine.scoring.towers.blip_decoder import BlipDecoder, DecoderSessi
 if TYPE_CHECKING:
     from backend.engine.correction.captioner import Captioner
 
-#: Tokens that captions are read on by in a search. With 1, fewer would be read, in more rounds.
+#: Tokens by which a search extends what it reads. With 1, fewer would be read, in more rounds.
 _STRIDE = 2
 
 
 class PackedDecoding:
-    """`Decoding` through `BlipDecoder`. Prefixes that any request has asked for are kept.
+    """`Decoding` through `BlipDecoder`. Prefixes of all requests are cached.
 
     `memories`: the images' patch states, each [1, patches, width]."""
 
@@ -38,11 +38,13 @@ class PackedDecoding:
         self._memories = memories
         self.session = DecoderSession(tower, torch.cat(list(memories)))
 
-    def next_words(self, asked: Sequence[tuple[int, AskNextWords]]) -> list[list[list[NextWord]]]:
+    def next_words(
+        self, requests: Sequence[tuple[int, AskNextWords]]
+    ) -> list[list[list[NextWord]]]:
         prefixes = [(image, prefix, request.count)
-                    for image, request in asked for prefix in request.prefixes]  # fmt: skip
+                    for image, request in requests for prefix in request.prefixes]  # fmt: skip
         if not prefixes:
-            return [[] for _ in asked]
+            return [[] for _ in requests]
         # Without the end token, because the text continues.
         tokens = [
             sequence[:-1]
@@ -64,17 +66,17 @@ class PackedDecoding:
                 likeliest.values.tolist(), likeliest.indices.tolist(), strict=True,
             )
         )  # fmt: skip
-        return [[next(words) for _ in request.prefixes] for _, request in asked]
+        return [[next(words) for _ in request.prefixes] for _, request in requests]
 
-    def log_likelihoods(self, asked: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
-        sequences = tokens_of(self._captioner, [request.captions for _, request in asked])
+    def log_likelihoods(self, requests: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
+        sequences = tokens_of(self._captioner, [request.captions for _, request in requests])
         return self._read(
-            [(image, sequence) for (image, _), sequence in zip(asked, sequences, strict=True)]
+            [(image, sequence) for (image, _), sequence in zip(requests, sequences, strict=True)]
         )
 
-    def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
-        sequences = tokens_of(self._captioner, [request.captions for _, request in asked])
-        return search_likeliest(asked, sequences, self._read, _STRIDE)
+    def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
+        sequences = tokens_of(self._captioner, [request.captions for _, request in requests])
+        return search_likeliest(requests, sequences, self._read, _STRIDE)
 
     def describe(
         self, images: Sequence[int], prefix: str = "", max_new_tokens: int = 30
@@ -90,19 +92,19 @@ class PackedDecoding:
             beam_search(images, prompt, captioner.end, longest, BEAMS, self._after)
         )
 
-    def steps(self, asked: Sequence[tuple[int, Sequence[int]]]) -> list[torch.Tensor]:
-        paths = self.session.read(asked)
+    def steps(self, requests: Sequence[tuple[int, Sequence[int]]]) -> list[torch.Tensor]:
+        paths = self.session.read(requests)
         slots = [int(slot) for path in paths for slot in path]
         return list(self.session.log_probabilities(slots).split([len(path) for path in paths]))
 
-    def _after(self, asked: Sequence[tuple[int, Sequence[int]]]) -> torch.Tensor:
-        return self.session.log_probabilities([int(p[-1]) for p in self.session.read(asked)])
+    def _after(self, requests: Sequence[tuple[int, Sequence[int]]]) -> torch.Tensor:
+        return self.session.log_probabilities([int(p[-1]) for p in self.session.read(requests)])
 
-    def _read(self, asked: AskedSequences) -> list[list[float]]:
+    def _read(self, requests: AskedSequences) -> list[list[float]]:
         """Log-likelihoods; the last token of a sequence is not read, only predicted."""
-        flat = [(image, sequence) for image, sequences in asked for sequence in sequences]
+        flat = [(image, sequence) for image, sequences in requests for sequence in sequences]
         paths = self.session.read([(image, sequence[:-1]) for image, sequence in flat])
         values = iter(
             self.session.log_likelihoods(paths, [sequence[-1] for _, sequence in flat])
         )  # fmt: skip
-        return [[next(values) for _ in sequences] for _, sequences in asked]
+        return [[next(values) for _ in sequences] for _, sequences in requests]

@@ -22,9 +22,9 @@ _MODELS_OF_TREES = {"gpt2"}
 class PrefixCaptioner(VisionToText):
     """A ClipCap. An encoded image is its CLIP vector, shape [1, 1, d].
 
-    Captions have no first token: it is the last vector of the prefix that predicts the first word.
-    Sequences begin with the end token nevertheless, as other captioners' do with theirs, and that
-    vector takes its place.
+    Captions have no first token: the last vector of the prefix predicts the first word.
+    Sequences nevertheless begin with the end token, as other captioners' begin with their start
+    token, and that vector replaces it.
     """
 
     @property
@@ -114,7 +114,7 @@ def _behind_prefix(mask: torch.Tensor, before: int) -> torch.Tensor:
     whole = mask.new_zeros(trees, 1, before + nodes, before + nodes)
     whole[..., before:, before:] = mask
     later = torch.ones(before + nodes, before + nodes, dtype=torch.bool, device=mask.device).triu(1)
-    later[before:] = False  # the nodes' own mask says what they see of each other
+    later[before:] = False  # the nodes' own mask defines which nodes attend to which
     return whole.masked_fill_(later, hidden)
 
 

@@ -1,6 +1,6 @@
-"""Run proposers for many pairs at once, with all their questions answered together.
+"""Run proposers for many pairs at once, answering all of their requests in batches.
 
-A proposer is a generator, as an explorer of trajectories is: it yields requests to the captioner
+A proposer is a generator, like an explorer of trajectories: it yields requests to the captioner
 (`decoding`), is sent the answers, and returns captions. It never accesses a model, so one round
 answers the requests of all pairs in one call.
 """
@@ -31,28 +31,30 @@ def proposed(
     decoding: Decoding | None, started: Sequence[tuple[int, Proposing]]
 ) -> list[list[str]]:
     """The captions of each proposer, in order. `started`: (image, proposer), each image by its
-    number in `decoding`, which may be None if no proposer asks anything."""
+    index in `decoding`, which may be None if no proposer makes a request."""
     captions: list[list[str]] = [[] for _ in started]
-    asking: list[tuple[int, Request]] = []
+    pending: list[tuple[int, Request]] = []
 
-    def go_on(number: int, answer: Any) -> None:
+    def advance(number: int, answer: Any) -> None:
         try:
-            asking.append((number, started[number][1].send(answer)))
+            pending.append((number, started[number][1].send(answer)))
         except StopIteration as finished:
             captions[number] = finished.value
 
     for number in range(len(started)):
-        go_on(number, None)
-    while asking:
+        advance(number, None)
+    while pending:
         assert decoding is not None
-        requests, asking = asking, []
-        answers = _answers(decoding, [(started[number][0], asked) for number, asked in requests])
+        requests, pending = pending, []
+        answers = _answers(
+            decoding, [(started[number][0], request) for number, request in requests]
+        )
         for (number, _), answer in zip(requests, answers, strict=True):
-            go_on(number, answer)
+            advance(number, answer)
     return captions
 
 
-def _answers(decoding: Decoding, asked: Sequence[tuple[int, Request]]) -> list[Any]:
+def _answers(decoding: Decoding, requests: Sequence[tuple[int, Request]]) -> list[Any]:
     """The answer to each (image, request): one call per kind of request."""
     kinds: dict[type, Callable[[Any], Sequence[Any]]] = {
         AskNextWords: decoding.next_words,
@@ -60,11 +62,11 @@ def _answers(decoding: Decoding, asked: Sequence[tuple[int, Request]]) -> list[A
         AskLikeliest: decoding.likeliest,
         AskDescription: lambda of_kind: decoding.describe([image for image, _ in of_kind]),
     }
-    answers: list[Any] = [None] * len(asked)
+    answers: list[Any] = [None] * len(requests)
     for kind, answer in kinds.items():
-        places = [place for place, (_, request) in enumerate(asked) if isinstance(request, kind)]
+        places = [place for place, (_, request) in enumerate(requests) if isinstance(request, kind)]
         if places:
-            of_kind = answer([asked[place] for place in places])
+            of_kind = answer([requests[place] for place in places])
             for place, value in zip(places, of_kind, strict=True):
                 answers[place] = value
     return answers

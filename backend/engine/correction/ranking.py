@@ -39,7 +39,7 @@ def ranked(
 
     `preference_of`: a suggestion's proposer and its place among that proposer's captions, None if
     it has no order of its own. Captions of one proposer that improve share the places that the
-    ranking gives to them, by their own order.
+    ranking assigns to them, in their own order.
     """
     most = max((s_of(suggestion) for suggestion in suggestions), default=s_before) - s_before
 

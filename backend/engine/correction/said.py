@@ -27,7 +27,7 @@ _PRONOUN = re.compile(r"\s*(?:it|them)\b", re.IGNORECASE)
 @dataclass
 class Said:
     """Stated facts, as lemmas. `words`: of any kind; `qualities`: (object, attribute);
-    `relations`: (relation, the object after it), of "sleeping on a table" the preposition, too;
+    `relations`: (relation, the object after it), for "sleeping on a table" the preposition as well;
     `tied`: objects that a relation leads to."""
 
     words: set[str] = field(default_factory=set)
@@ -47,7 +47,7 @@ class Said:
             thing = _thing(text, after)
             if after is None or thing not in self.words:
                 return True
-            # Where a place is, is the same whatever the preposition: "at", "by", "next to a lake".
+            # A place is the same whatever the preposition: "at", "by", "next to a lake".
             if kind_of(after.text(text)) == "place":
                 return True
             return (_head(text, phrase), thing) in self.relations
@@ -58,7 +58,7 @@ class Said:
 
 
 def said_in(captions: Sequence[str], strict: bool = False) -> Said:
-    """The facts stated by any of the captions. `strict`: an attribute is that of the object that it
+    """The facts stated by any of the captions. `strict`: an attribute belongs to the object that it
     most likely describes, not of both of its neighbours.
 
     >>> said = said_in(["A brown dog and a bus."])
@@ -92,7 +92,7 @@ def said_in(captions: Sequence[str], strict: bool = False) -> Said:
 
 def new_phrases(text: str, said: Said) -> list[Phrase]:
     """The phrases of a caption that are not in `said`; of a relation whose preposition is, such as
-    "sleeping on a table" where "on a table" is stated, the verb, unless that is stated, too."""
+    "sleeping on a table" where "on a table" is stated, only the verb, and only if it is new."""
     return _new_among(text, phrases_of(text), said)
 
 
@@ -103,7 +103,7 @@ def _new_among(text: str, phrases: Sequence[Phrase], said: Said) -> list[Phrase]
             continue
         if not _has_preposition(text, phrase, phrases, said):
             new.append(phrase)
-        elif (_doer(text, phrase, phrases), _head(text, phrase)) not in said.qualities:
+        elif (_subject(text, phrase, phrases), _head(text, phrase)) not in said.qualities:
             new.append(replace(phrase, end=phrase.head_end))
     return new
 
@@ -127,7 +127,7 @@ def left_out(caption: str, text: str) -> str:
 
 def _is_tied(text: str, phrase: Phrase, phrases: Sequence[Phrase], said: Said) -> bool:
     """Whether `said` relates one end of this relation to something: which end is named last, and
-    by which word, differs between descriptions of the same."""
+    by which word, differs between descriptions of the same scene."""
     objects = _objects_of(text, phrase, phrases)
     subject = _thing(text, _before(phrase, phrases))
     return not objects or bool({*objects, subject} & said.tied)
@@ -154,7 +154,7 @@ def _has_preposition(text: str, phrase: Phrase, phrases: Sequence[Phrase], said:
     return any((word, thing) in said.relations for thing in _objects_of(text, phrase, phrases))
 
 
-def _doer(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> str | None:
+def _subject(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> str | None:
     return _thing(text, _wearer(text, phrase, phrases))
 
 

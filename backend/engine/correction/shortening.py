@@ -7,7 +7,7 @@ function words follow by rules:
 * a noun's articles and modifiers are removed with it, and a noun that is kept keeps its article;
 * a preposition or a verb is removed with its objects, or with its subject;
 * a relation that is removed alone, between two objects that are kept, becomes "and";
-* "and", "is" and the like are kept only between the words they join.
+* "and", "is" and similar words are kept only between the words they join.
 
 The result has the caption's capital letter and final punctuation. If the rules do not accept it as
 a sentence, it is None.
@@ -32,7 +32,7 @@ def shortened(caption: Caption, removed: Collection[int]) -> str | None:
     if not is_spaced(caption.text):
         return None
     grammar = grammar_of(caption)
-    relations = {_first(grammar, i) for i in removed if _says_a_relation(grammar, caption, i)}
+    relations = {_first(grammar, i) for i in removed if _is_relation(grammar, caption, i)}
     gone = {
         i for i in removed
         if _is_content(grammar, caption, i) and _first(grammar, i) not in relations
@@ -48,7 +48,7 @@ def shortened(caption: Caption, removed: Collection[int]) -> str | None:
     words = dict.fromkeys(gone, "")
     for first in joined:
         words |= dict.fromkeys(_whole(grammar, first), "") | {first: "and"}
-    text = tidy(_leaving(caption, words), caption.text)
+    text = tidy(_with_replaced(caption, words), caption.text)
     return text if words and text != caption.text and is_sentence(text) else None
 
 
@@ -89,10 +89,10 @@ def is_sentence(text: str) -> bool:
         return False
     if labels[-1] in ("preposition", "determiner", "link", "copula"):
         return False
-    return not any(_hangs(grammar, words, i) for i in range(len(words) - 1))
+    return not any(_is_dangling(grammar, words, i) for i in range(len(words) - 1))
 
 
-def _hangs(grammar: Grammar, words: list[str], i: int) -> bool:
+def _is_dangling(grammar: Grammar, words: list[str], i: int) -> bool:
     """Whether word i cannot be followed by the next word."""
     label, following = grammar.labels[i], grammar.labels[i + 1]
     if label == "determiner":
@@ -116,7 +116,7 @@ def _first(grammar: Grammar, i: int) -> int:
     return min(_whole(grammar, i))
 
 
-def _says_a_relation(grammar: Grammar, caption: Caption, i: int) -> bool:
+def _is_relation(grammar: Grammar, caption: Caption, i: int) -> bool:
     """Whether word i relates two objects: "above", the "front" of "in front of", "holding"."""
     if i in grammar.compounds:
         return grammar.labels[i] not in ("preposition", "determiner")
@@ -161,12 +161,12 @@ def _with_consequences(grammar: Grammar, caption: Caption, gone: Collection[int]
     while more != before:
         before = set(more)
         for i in range(len(caption)):
-            if i not in more and _goes(grammar, caption, i, more):
+            if i not in more and _cannot_stay(grammar, caption, i, more):
                 more |= _whole(grammar, i)
     return more
 
 
-def _goes(grammar: Grammar, caption: Caption, i: int, gone: Collection[int]) -> bool:
+def _cannot_stay(grammar: Grammar, caption: Caption, i: int, gone: Collection[int]) -> bool:
     """Whether word i cannot be kept if the words of `gone` are removed."""
     label, head = grammar.labels[i], grammar.heads[i]
     if label == "preposition" or i in grammar.compounds or label == "verb":
@@ -204,7 +204,7 @@ def _whole(grammar: Grammar, i: int) -> set[int]:
     return {j for j, other in grammar.compounds.items() if other == end}
 
 
-def _leaving(caption: Caption, words: dict[int, str]) -> str:
+def _with_replaced(caption: Caption, words: dict[int, str]) -> str:
     """The text with each word of `words` replaced or, if the replacement is empty, removed;
     punctuation after a removed word moves to the text before it."""
     pieces: list[str] = []

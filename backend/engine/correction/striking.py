@@ -88,13 +88,13 @@ def without(text: str, start: int, end: int) -> str:
 
 def _place_after(text: str, phrases: Sequence[Phrase], end: int) -> Phrase | None:
     """The place that a relation ending there leads to, which cannot stay without it: "a dog and
-    mountains" says something else."""
+    mountains" means something else."""
     after = next((p for p in phrases if p.kind == "object" and p.start >= end), None)
     return after if after is not None and kind_of(after.text(text)) == "place" else None
 
 
 def _with_denials(denied: Sequence[Denial], gone: set[int]) -> set[int]:
-    """Add the whole of each denial of which a word is removed."""
+    """Add all words of each denial of which any word is removed."""
     return gone.union(*(denial.words for denial in denied if gone.intersection(denial.words)))
 
 

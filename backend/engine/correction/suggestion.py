@@ -20,7 +20,7 @@ SUSPECT_THRESHOLD = 0.5
 @dataclass(frozen=True)
 class CorrectionContext:
     """One pair whose caption may be wrong, with what the engine knows about it. `memory`: the image
-    as encoded by the captioner with the identity `seen_by`, None if it was not."""
+    as encoded by the captioner with the identity `seen_by`, None if not encoded."""
 
     image: Image.Image
     state: ImageState

@@ -39,7 +39,7 @@ def propose(trajectory: Trajectory) -> list[str]:
         if float(trajectory.scores[step]) - start >= wanted
     )
     captions = [_caption_at(trajectory, step) for step in (smallest, trajectory.peak)]
-    return [text for text in dict.fromkeys(captions) if text and _says_enough(trajectory, text)]
+    return [text for text in dict.fromkeys(captions) if text and _keeps_enough(trajectory, text)]
 
 
 def _caption_at(trajectory: Trajectory, step: int) -> str | None:
@@ -50,7 +50,7 @@ def _caption_at(trajectory: Trajectory, step: int) -> str | None:
     return text if is_sentence(text) or not is_sentence(trajectory.caption.text) else None
 
 
-def _says_enough(trajectory: Trajectory, text: str) -> bool:
+def _keeps_enough(trajectory: Trajectory, text: str) -> bool:
     words = trajectory.caption.words
     left = [word.lower() for word in Caption.parse(text).words]
     naming = [word for word in left if word not in FUNCTION_WORDS]
@@ -58,7 +58,7 @@ def _says_enough(trajectory: Trajectory, text: str) -> bool:
 
 
 def _proposing(context: CorrectionContext) -> Proposing:
-    """Asks nothing."""
+    """Makes no requests."""
     yield from ()
     return propose(context.trajectory)
 

@@ -1,8 +1,9 @@
 """Phrases moved between captions: examples of mostly true and mostly false additions.
 
-A part of a caption ends with an object: "A dog", " on a red bench", " in the park". To a caption
-is added a part of another caption of the same picture, and in its place one of another picture's.
-Of the only caption of a picture, the last part serves: it is there, or exchanged for the other's.
+A part of a caption ends with an object: "A dog", " on a red bench", " in the park". A caption is
+extended by a part of another caption of the same picture or, instead, of another picture's. If a
+picture has only one caption, its last part is used: it is kept, or exchanged for the other
+picture's.
 """
 
 import random
@@ -40,8 +41,8 @@ def parts_of(caption: str) -> list[str]:
 def transplants(
     captions: Sequence[str], others: Sequence[str], rng: random.Random
 ) -> tuple[Added | None, Added | None]:
-    """(with a part of the same picture's captions, with one of `others`), each None if nothing is
-    added by any of a few random parts. `captions`: of one picture, the one to add to first;
+    """(with a part of the same picture's captions, with one of `others`), each None if none of a
+    few random parts adds anything. `captions`: of one picture, starting with the one to extend;
     `others`: of other pictures."""
     said, parts = said_in(captions), parts_of(captions[0])
     if len(captions) > 1:
@@ -53,7 +54,7 @@ def transplants(
         same = _added(text, new_phrases(text, said_in([before])))
     else:
         return None, None
-    # Something of which none of the picture's captions speaks.
+    # Something that none of the picture's captions mentions.
     for _ in range(_TRIES):
         text = _joined(before, rng.choice(parts_of(rng.choice(others)) or [""]))
         phrases = new_phrases(text, said)

@@ -1,6 +1,6 @@
 """Any captioner's answers, image by image, through the decoder of transformers.
 
-Captions that begin alike are read as token trees where the decoder accepts them.
+Captions with a common beginning are read as token trees where the decoder accepts them.
 """
 
 from collections.abc import Sequence
@@ -31,19 +31,21 @@ class TreeDecoding:
         self._captioner = captioner
         self._memories = memories
 
-    def next_words(self, asked: Sequence[tuple[int, AskNextWords]]) -> list[list[list[NextWord]]]:
-        return [self._next_words(image, request) for image, request in asked]
+    def next_words(
+        self, requests: Sequence[tuple[int, AskNextWords]]
+    ) -> list[list[list[NextWord]]]:
+        return [self._next_words(image, request) for image, request in requests]
 
-    def log_likelihoods(self, asked: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
-        sequences = tokens_of(self._captioner, [request.captions for _, request in asked])
+    def log_likelihoods(self, requests: Sequence[tuple[int, AskLikelihoods]]) -> list[list[float]]:
+        sequences = tokens_of(self._captioner, [request.captions for _, request in requests])
         return self._read(
-            [(image, sequence) for (image, _), sequence in zip(asked, sequences, strict=True)]
+            [(image, sequence) for (image, _), sequence in zip(requests, sequences, strict=True)]
         )  # fmt: skip
 
-    def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
-        sequences = tokens_of(self._captioner, [request.captions for _, request in asked])
-        # To their end, because each call reads them from their beginning.
-        return search_likeliest(asked, sequences, self._read, WHOLE)
+    def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
+        sequences = tokens_of(self._captioner, [request.captions for _, request in requests])
+        # In full, because each call reads them from the start.
+        return search_likeliest(requests, sequences, self._read, WHOLE)
 
     @torch.inference_mode()
     def describe(
@@ -58,11 +60,11 @@ class TreeDecoding:
         return captioner.texts(captioner.generated(memories, begun, max_new_tokens))
 
     @torch.inference_mode()
-    def steps(self, asked: Sequence[tuple[int, Sequence[int]]]) -> list[torch.Tensor]:
-        if not asked:
+    def steps(self, requests: Sequence[tuple[int, Sequence[int]]]) -> list[torch.Tensor]:
+        if not requests:
             return []
-        memories = torch.cat([self._memories[image] for image, _ in asked])
-        sequences = [tokens for _, tokens in asked]
+        memories = torch.cat([self._memories[image] for image, _ in requests])
+        sequences = [tokens for _, tokens in requests]
         logits = self._captioner.logits(memories, sequences)
         return [
             logits[row, : len(tokens)].log_softmax(-1) for row, tokens in enumerate(sequences)
@@ -90,11 +92,11 @@ class TreeDecoding:
         ]  # fmt: skip
 
     @torch.inference_mode()
-    def _read(self, asked: AskedSequences) -> list[list[float]]:
+    def _read(self, requests: AskedSequences) -> list[list[float]]:
         """For each sequence: sum of log p(token | tokens before) over all tokens but the first."""
         captioner = self._captioner
         values: list[list[float]] = []
-        for image, sequences in asked:
+        for image, sequences in requests:
             if not sequences:
                 values.append([])
                 continue

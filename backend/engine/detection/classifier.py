@@ -4,8 +4,8 @@ Grids are the paper's (TRACED A.4): XGBoost over depth, learning rate and trees,
 The nine signs (`families.NineSigns`) are the default: more features or trees are chosen only if
 their cross-validated AUC is higher by more than a quarter of its standard error, and never with
 fewer than FEWEST_FOR_MORE labels: there the lead of the best of many candidates is mostly luck
-(BENCHMARKS.md, "Few labels"). s_0 alone takes part as well: if a single score is already right 97
-times in 100, boosting from scratch can lose to it. Folds never separate pairs of one image.
+(BENCHMARKS.md, "Few labels"). s_0 alone is a candidate as well: if a single score is already right
+97 times in 100, boosting from scratch can lose to it. Folds never separate pairs of one image.
 
 If the labels are injected noise, models see only features whose sign is known from theory and are
 constrained to it: other features can distinguish injected errors from original captions without
@@ -117,7 +117,8 @@ class Classifier:
         return not self.first_step and self.kind not in FIRST_STEP_DETECTORS
 
     def read(self, trajectory: Trajectory) -> Trajectory:
-        """Its features of a trajectory: from its own captioner only, and no step beyond its own."""
+        """The part of a trajectory that it uses: only its own captioner's expectations, and only
+        the steps that it was trained on."""
         (heard,) = listening([trajectory], self.captioner)
         return heard.first_step() if self.first_step else heard
 
@@ -224,9 +225,9 @@ def choose_as_published(
 ) -> Chosen:
     """TRACED's grid search over XGBoost and CART on the given columns, which its ablations vary.
 
-    The AUCs, also that of s_0 alone, are means over three stratified folds. `folds`, which do not
-    separate images, are only used for the out-of-fold log-odds of the winner. Raises TrainingError
-    with fewer than three rows of either class.
+    The AUCs, including that of s_0 alone, are means over three stratified folds. `folds`, which do
+    not separate images, are only used for the out-of-fold log-odds of the winner. Raises
+    TrainingError with fewer than three rows of either class.
     """
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedKFold
@@ -459,7 +460,7 @@ def calibrate(log_odds: Weights, labels: Labels, weights: Weights) -> Calibratio
 
 
 def report_of(chosen: Chosen) -> dict[str, Any]:
-    """Report entries on model selection: the selected family, its AUC, and that of all others."""
+    """Report entries on model selection: the selected family, its AUC, and those of all others."""
     return {
         "detector": chosen.model.kind,
         "auc": round(chosen.auc, 4),

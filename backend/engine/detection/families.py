@@ -453,7 +453,7 @@ def _logistic(
 
 #: s_0 alone, as log-odds.
 S_0 = Linear("s_0 alone", (NAMES.index("log-odds of s_0"),))
-#: What needs no step of a trajectory after the first.
+#: Columns that need no step of a trajectory after the first.
 EIGHT_SIGNS = NineSigns(signs=Linear("eight signs", EIGHT, 0.1, _signs(EIGHT)))
 #: s_0 and the trajectory's columns, each constrained to its sign from theory.
 BY_THEORY = Linear("logistic", THEORY, 0.1, _signs(THEORY))

@@ -126,7 +126,7 @@ CAPTIONER: tuple[str, ...] = (
     HEARD,
 )
 NAMES = SUMMARY + PAPER + AUXILIARY + CAPTIONER
-#: Prefixes of names in classifiers that earlier versions stored, and what they are called now.
+#: Prefixes of names in classifiers that earlier versions stored, and their current names.
 _RENAMED = {"second opinion: ": "auxiliary score: "}
 _CAPTIONER = slice(len(NAMES) - len(CAPTIONER), len(NAMES))
 

@@ -9,7 +9,7 @@ DETECTORS = (
     "best", "paper", "s_0 alone", "nine signs", "eight signs", "logistic", "cart", "xgboost",
     "xgboost on s_0", "ensemble",
 )  # fmt: skip
-#: Those of them that need no step of a trajectory after the first.
+#: Those that need no step of a trajectory after the first.
 FIRST_STEP_DETECTORS = ("s_0 alone", "eight signs")
 
 
@@ -24,9 +24,10 @@ def reads_later_steps(name: str) -> bool:
 
 
 def detector_for(name: str, whole: bool) -> str:
-    """The detector to train if trajectories are `whole`, or of which only the first step is known.
+    """The detector to train on `whole` trajectories, or on those whose first step alone is known.
 
-    "best" is then the eight signs. Raises SettingsError for a detector that needs later steps.
+    In the latter case "best" means the eight signs. Raises SettingsError for a detector that needs
+    later steps.
     """
     if whole or name in FIRST_STEP_DETECTORS:
         return name

@@ -80,7 +80,7 @@ class ChatEndpoint:
         choice: Any = choices[0] if isinstance(choices, list) and choices else None
         message = getattr(choice, "message", None)
         if message is None:
-            raise ModelUnavailable(self._no_chat(answered))
+            raise ModelUnavailable(self._not_a_completion(answered))
         content, usage = message.content, getattr(answered, "usage", None)
         return Answer(
             content if isinstance(content, str) else "",
@@ -114,7 +114,7 @@ class ChatEndpoint:
         assert first is not None
         raise first
 
-    def _no_chat(self, answered: Any) -> str:
+    def _not_a_completion(self, answered: Any) -> str:
         """The message for a response with status 200 that is not a chat completion."""
         where = f"'{self.model}' at {self.base_url}"
         text = answered if isinstance(answered, str) else str(getattr(answered, "error", "") or "")

@@ -87,7 +87,7 @@ def load_alignscore(path: Path, encoder: str, device: str = "cpu") -> Consistenc
     """AlignScore from its checkpoint; `encoder`: RoBERTa by hub name or directory, for its
     configuration and tokenizer.
 
-    Raises ModelUnavailable if either cannot be loaded, ModelMismatch if they do not fit.
+    Raises ModelUnavailable if either cannot be loaded, ModelMismatch if they do not match.
     """
     from transformers import AutoConfig, AutoModel, AutoTokenizer
 
@@ -105,7 +105,7 @@ def load_consistency_model(name: str, device: str = "cpu") -> ConsistencyModel:
     """An NLI model by hub name or directory, such as cross-encoder/nli-deberta-v3-base, or
     AlignScore's checkpoint by its path, which ends with .ckpt.
 
-    AlignScore's encoder is the directory "encoder" beside the checkpoint if there is one, otherwise
+    AlignScore's encoder is the directory "encoder" next to the checkpoint if it exists, otherwise
     roberta-base or roberta-large, by the checkpoint's name. Raises ModelUnavailable if a model
     cannot be loaded, and ModelMismatch unless exactly one of its labels is entailment.
     """

@@ -113,7 +113,7 @@ def fine_grained(
     captions: Iterable[str] = (),
     kinds: Sequence[str] | None = None,
 ) -> NoisyCaption | None:
-    """One noisy caption; for many, make one `FineGrainedNoise` and keep it."""
+    """One noisy caption; for many, create one `FineGrainedNoise` and reuse it."""
     return FineGrainedNoise([*captions, text], kinds).make(text, generator)
 
 

@@ -17,7 +17,7 @@ from backend.engine.noise.word_lists import ADJECTIVES, COLOURS
 from backend.engine.word_differences import changes, jumped_over, new_words
 
 _NEGATIONS = frozenset({"no", "not", "without", "never"})
-#: Not marked where a negation was removed: what it denied is.
+#: Not marked where a negation was removed: the words that it denied are marked instead.
 _SILENT = frozenset({"a", "an", "is", "are"})
 
 
@@ -43,8 +43,8 @@ class NoisyCaption:
 class Replacement:
     """Words `first` … `last` (inclusive) become `text`, which is lower case and not empty.
 
-    `governs`: indices of the caption's words that become false by it although they stay: what an
-    added or removed negation denies.
+    `governs`: indices of the caption's words that become false because of it although they are
+    unchanged: what an added or removed negation denies.
     """
 
     first: int
@@ -60,7 +60,8 @@ def rewrite(
 
     Replacements must not overlap. If a replacement has as many words as it replaces, only those
     that differ are marked; otherwise all but the words shared at the beginning and the end. Words
-    that a replacement governs are marked as well, and then not its articles and forms of "to be".
+    that a replacement governs are marked as well; its articles and forms of "to be" are then not
+    marked.
     """
     wanted = sorted(replacements, key=lambda replacement: replacement.first)
     repaired = [
@@ -79,7 +80,7 @@ def rewrite(
     length = position = 0
     for change in sorted([*wanted, *silent], key=lambda replacement: replacement.first):
         start, end = caption.spans[change.first][0], caption.spans[change.last][1]
-        new = _in_the_case_of(change.text, caption.words[change.first : change.last + 1])
+        new = _with_case_of(change.text, caption.words[change.first : change.last + 1])
         pieces += [caption.text[position:start], new]
         length += start - position
         if change not in silent:
@@ -146,7 +147,7 @@ def changed_spans(original: str, new: str) -> tuple[tuple[int, int], ...]:
     return tuple(parsed.spans[j] for j in sorted(chosen))
 
 
-def _in_the_case_of(text: str, old: tuple[str, ...]) -> str:
+def _with_case_of(text: str, old: tuple[str, ...]) -> str:
     letters = "".join(old)
     if len(letters) > 1 and letters.isupper():
         return text.upper()

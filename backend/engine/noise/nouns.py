@@ -58,7 +58,7 @@ def _singular_by_plural() -> dict[str, str]:
     return {plural_of(noun): noun for noun in known_nouns()} | _IRREGULAR_PLURALS
 
 
-#: Singulars in -ie, all but those of `known_nouns`.
+#: Singulars in -ie other than those of `known_nouns`.
 _IN_IE = frozenset(
     (
         *("birdie", "boogie", "brownie", "calorie", "doggie", "genie", "goalie", "hoodie"),

@@ -81,5 +81,5 @@ def noun_swap(pairs: Sequence[ImageCaption], index: int, generator: Random) -> N
 
 
 def _plain(caption: str) -> str:
-    """The caption's words in lower case, to compare captions by."""
+    """The caption's words in lower case, for comparing captions."""
     return " ".join(word.lower() for word in Caption.parse(caption).words)

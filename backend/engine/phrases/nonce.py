@@ -281,8 +281,8 @@ def emptiest(
 def _candidates(
     reader: TokenReader, seed: int, closed: bool
 ) -> dict[tuple[int, str, bool], list[str]]:
-    """Up to CANDIDATES nonces for every number of tokens, suffix and kind of initial letter; of a
-    closed vocabulary the KEPT ones, among which nothing chooses."""
+    """Up to CANDIDATES nonces for every number of tokens, suffix and kind of initial letter; for
+    a closed vocabulary only KEPT, since none is better than another."""
     most = KEPT if closed else CANDIDATES
     counts = (1,) if closed else range(1, MOST_TOKENS + 1)
     pools: dict[tuple[int, str, bool], list[str]] = {

@@ -171,7 +171,7 @@ _A_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*['’]?")
 def phrases_of(caption: str | Caption, words_read: int | None = None) -> tuple[Phrase, ...]:
     """The phrases in the order of their heads; none for a caption in a script without spaces.
 
-    `words_read`: how many of the words the model reads; phrases beyond are left out.
+    `words_read`: how many of the words the model reads; phrases beyond them are left out.
     """
     parsed = Caption.parse(caption) if isinstance(caption, str) else caption
     if not parsed.words or not is_spaced(parsed.text):
@@ -182,7 +182,7 @@ def phrases_of(caption: str | Caption, words_read: int | None = None) -> tuple[P
 
 
 def is_spaced(text: str) -> bool:
-    """Whether the text has spaces between its words: phrases are known in English only."""
+    """Whether the text has spaces between its words: phrases are supported in English only."""
     return _UNSPACED.search(text) is None
 
 
@@ -271,7 +271,7 @@ class _Reading:
                     self.labels[i] = "noun"
                 elif leads and behind in ("noun", "adjective"):
                     self.labels[i] = "adjective"  # a parked car, two smiling women
-                elif i == 0 and behind == "noun" and self._verb_behind(i + 1):
+                elif i == 0 and behind == "noun" and self._verb_follows(i + 1):
                     self.labels[i] = "adjective"  # Smiling nurse holding …
                 elif self._is_participle(i) and before == "verb" and behind == "noun":
                     self.labels[i] = "adjective"  # wearing torn jeans
@@ -294,7 +294,7 @@ class _Reading:
         is_verb = before == "noun" and self._joined(i - 1) and not self.owns[i - 1]
         return word.endswith("ing") and is_verb and not named and word not in _THINGS_IN_ING
 
-    def _verb_behind(self, i: int) -> bool:
+    def _verb_follows(self, i: int) -> bool:
         return any(label == "verb" for label in self.labels[i + 1 : i + 3])
 
     def _is_participle(self, i: int) -> bool:
@@ -354,7 +354,7 @@ class _Reading:
         ):
             return 1, None
         end = i + 1
-        while self._goes_on(end - 1):
+        while self._forms_compound(end - 1):
             end += 1
         of = end < self.count and self.words[end] == "of"
         opens = not any(label in ("noun", "verb") for label in self.labels[:i])
@@ -406,13 +406,13 @@ class _Reading:
             weather = i > start and self.labels[i - 1] == "weather"
             other = self._matches(start, ["each", "other"])
             return i - 1 if weather else start + 1 if other else None
-        while self._goes_on(i):
+        while self._forms_compound(i):
             i += 1
         while self.owns[i] and self._joined(i) and (owned := self._thing(i + 1)) is not None:
             i = owned
         return i
 
-    def _goes_on(self, i: int) -> bool:
+    def _forms_compound(self, i: int) -> bool:
         """Whether noun i and the word after it form a compound."""
         if not self._joined(i) or self.labels[i + 1] != "noun" or self.owns[i]:
             return False

@@ -5,7 +5,8 @@
 
 Kinds differ by an order of magnitude; without normalisation, nouns would dominate the mean. The
 pool is stage one of the selection: the ALIGN_SHARE of the scored pairs with the highest s_0. A pair
-without a testable phrase has no support, which is different from 0. Hollow is not wrong.
+without a testable phrase has no support, which is different from 0. A hollow caption is not
+necessarily wrong.
 """
 
 from collections.abc import Iterable

@@ -14,10 +14,10 @@ _MOST_ELSEWHERE = 65_536
 _LEAST = 64
 #: The fraction of free memory that activations may take.
 _SHARE = 0.25
-#: Images of an image tower's first batch, and the most of any on an accelerator. More than the
-#: first do not speed up a CPU.
+#: Images in an image tower's first batch, and the maximum on an accelerator. Batches larger
+#: than the first do not speed up a CPU.
 FIRST_IMAGES, _MOST_IMAGES = 16, 512
-#: Pairs in flight together on a CPU; an accelerator has more work to do at a time.
+#: Pairs in flight together on a CPU; an accelerator processes more at a time.
 _MOST_PAIRS = {"cpu": 48}
 _MOST_PAIRS_ELSEWHERE = 256
 
@@ -59,7 +59,7 @@ class TokenBudget:
 
 class ImageBatches:
     """Splits images into batches for an image tower. On an accelerator they grow to what fits,
-    according to the memory that the batch before took; out of memory halves them."""
+    according to the memory that the previous batch used; out of memory halves them."""
 
     def __init__(self, device: str) -> None:
         self._device = device
@@ -86,7 +86,7 @@ class ImageBatches:
 
 
 def start_measuring(device: str) -> int:
-    """Bytes allocated on the device now, from which `taken_since` measures; 0 if not known."""
+    """Bytes allocated on the device now, from which `taken_since` measures; 0 if unknown."""
     if not device.startswith("cuda"):
         return 0
     torch.cuda.reset_peak_memory_stats(torch.device(device))
@@ -94,8 +94,8 @@ def start_measuring(device: str) -> int:
 
 
 def taken_since(device: str, before: int) -> int:
-    """The most bytes that were allocated at a time since `start_measuring`, beyond those from
-    before; 0 if not known."""
+    """Peak of the bytes allocated since `start_measuring`, beyond those allocated before; 0
+    if unknown."""
     if not device.startswith("cuda"):
         return 0
     return int(torch.cuda.max_memory_allocated(torch.device(device))) - before
@@ -134,8 +134,9 @@ def images_that_fit(bytes_an_image: int, device: str, most: int) -> int:
 
 
 def _had_memory(compute: Callable[[range], None], part: range, what: str) -> bool:
-    """Compute a batch; whether there was enough memory for it, which is released otherwise. Raises
-    ModelUnavailable if the batch cannot be halved. `what`: what a batch of one does."""
+    """Compute a batch and return whether there was enough memory; if not, cached memory is
+    released. Raises ModelUnavailable if the batch cannot be halved. `what`: what a batch of one
+    does."""
     try:
         compute(part)
     except (torch.OutOfMemoryError, MemoryError, RuntimeError) as problem:

@@ -79,8 +79,8 @@ class CosineSession(ABC):
         if seen:
             for texts, vectors in zip(fresh, self._read(fresh), strict=True):
                 self._known.update(zip(texts, vectors, strict=True))
-        asked = sum(map(len, groups))
-        while len(self._known) > max(_KEPT, asked):
+        requested = sum(map(len, groups))
+        while len(self._known) > max(_KEPT, requested):
             self._known.popitem(last=False)
 
     def _rows(self, texts: Sequence[Tokens]) -> FloatArray:

@@ -44,7 +44,8 @@ from backend.errors import ModelMismatch, SettingsError
 
 @dataclass(frozen=True)
 class LemonState:
-    """An image's vector [d], its pair's row in the bank (-1: none), nearest images' rows [k]."""
+    """An image's vector [d], its pair's row in the bank (-1: none), the nearest images' rows
+    [k]."""
 
     vector: torch.Tensor
     own_row: int

@@ -275,7 +275,7 @@ def _downloaded_before(url: str, cache_dir: str | None = None) -> str:
     folder = Path(cache_dir or Path.home() / ".cache" / "clip")
     path = folder / Path(url).name
     if not path.is_file():
-        raise ModelUnavailable(f"'{path}' is not there. Download {url} and put the file there.")
+        raise ModelUnavailable(f"'{path}' does not exist. Download {url} and put the file there.")
     return str(path)
 
 
@@ -288,7 +288,7 @@ def _check(model: str, loaded: Any, tokenizer: Any, reader: Any, preprocess: Any
         check_tokenizer(model, tokenizer.tokenizer, rows)
     elif reader.vocabulary != rows:
         raise ModelMismatch(
-            f"The tokenizer of '{model}' knows {reader.vocabulary:,} tokens, the model {rows:,}."
+            f"The tokenizer of '{model}' has {reader.vocabulary:,} tokens, the model {rows:,}."
         )
     size = loaded.visual.image_size
     height = size[0] if isinstance(size, (tuple, list)) else size

@@ -62,16 +62,16 @@ def nearest(
     """
     import faiss
 
-    asked = np.arange(len(vectors)) if rows is None else np.asarray(rows, np.int64)
+    queries = np.arange(len(vectors)) if rows is None else np.asarray(rows, np.int64)
     count = max(0, min(count, len(vectors) - 1))
-    places = np.zeros((len(asked), count), np.int64)
-    cosines = np.zeros((len(asked), count))
+    places = np.zeros((len(queries), count), np.int64)
+    cosines = np.zeros((len(queries), count))
     if not count:
         return places, cosines
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(np.ascontiguousarray(vectors))
-    for first in range(0, len(asked), _ROWS):
-        part = asked[first : first + _ROWS]
+    for first in range(0, len(queries), _ROWS):
+        part = queries[first : first + _ROWS]
         _, neighbours = index.search(np.ascontiguousarray(vectors[part]), count + 1)
         for row, (itself, near) in enumerate(zip(part, neighbours, strict=True), first):
             others = near[near != itself][:count]

@@ -43,7 +43,7 @@ def cider_d(captions: Sequence[str], references: Sequence[Sequence[str]]) -> lis
 
 class CiderD:
     """CIDEr-D of captions of some of the pictures, with document frequencies of all their
-    references, as a reward needs it. Raises ModelUnavailable if pycocoevalcap is not installed."""
+    references, for use as a reward. Raises ModelUnavailable if pycocoevalcap is not installed."""
 
     def __init__(self, references: Sequence[Sequence[str]]) -> None:
         scorer = _scorer()

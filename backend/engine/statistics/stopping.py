@@ -6,7 +6,7 @@ order are decided too. Those of them below the point are a random sample of all 
 no matter who decided them and why: the order is independent of captions, scores and people.
 
     errors below the point = pairs below · (wrong in the sample / sample)
-    remaining = errors below the point - errors below it that were found already
+    remaining = errors below the point - errors below it that are already known
 
 with the Clopper-Pearson interval (1934), whose coverage is guaranteed for any sample size.
 """

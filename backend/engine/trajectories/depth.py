@@ -1,8 +1,8 @@
 """Which pairs of a dataset get whole trajectories, and which only their first step.
 
-The first step takes L questions for a caption of L words, the whole trajectory L (L + 1) / 2. For
+The first step takes L queries for a caption of L words, the whole trajectory L (L + 1) / 2. For
 detection the first step is enough (`families.EIGHT_SIGNS`; BENCHMARKS.md); later steps explain and
-correct. So large datasets get first steps, and whole trajectories where people look.
+correct. So large datasets get first steps, and whole trajectories only where people look.
 """
 
 import math
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from backend.errors import SettingsError
 
 FIRST_STEP, ALL = "first-step", "all"
-#: Datasets with more pairs get first steps unless something else is asked for.
+#: Datasets with more pairs get first steps unless something else is requested.
 FIRST_STEP_ABOVE = 20_000
 
 
@@ -33,7 +33,7 @@ class Depth:
         return self.name == ALL
 
     def top(self, pairs: int) -> int:
-        """How many of so many pairs get whole trajectories because they are at the top.
+        """How many of `pairs` pairs get whole trajectories because they are at the top.
 
         >>> parse_depth("top:20%").top(12)
         3
@@ -63,5 +63,5 @@ def parse_depth(text: str) -> Depth:
 
 
 def default_depth(pairs: int) -> Depth:
-    """For a dataset of so many pairs that has never been scored."""
+    """The depth for a dataset of this many pairs that has never been scored."""
     return parse_depth(FIRST_STEP if pairs > FIRST_STEP_ABOVE else ALL)

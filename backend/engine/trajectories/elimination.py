@@ -4,9 +4,9 @@ Deletes words (or the model's tokens) one by one, down to the empty caption: T =
 model's context are not deleted and are omitted from every candidate; otherwise they would move into
 the context as earlier words are deleted.
 
-A trajectory of L words asks for L (L + 1) / 2 scores. *Lazy* elimination (`Exploring.lazy` = m)
-asks for at most L + m (L - 1): all deletions at step 1, and then only those of the m words whose
-deletion gained most when it was last asked. Step 1 is exact, later steps are an approximation.
+A trajectory of L words requests L (L + 1) / 2 scores. *Lazy* elimination (`Exploring.lazy` = m)
+requests at most L + m (L - 1): all deletions at step 1, and then only those of the m words whose
+deletion gained most when it was last queried. Step 1 is exact, later steps are an approximation.
 
 >>> from backend.engine.captions import Caption
 >>> caption = Caption.parse("a red dog")
@@ -41,17 +41,17 @@ class LastGains:
         self._gains: dict[int, float] = {}
 
     def most_promising(self, left: Sequence[int]) -> list[int]:
-        """Those of `left` to ask at the next step, in the order of the caption: all of them at the
-        first step and without `lazy`. Ties go to the first."""
+        """Those of `left` to query at the next step, in the order of the caption: all of them at
+        the first step and without `lazy`. Ties go to the first."""
         if self._most is None or not self._gains:
             return list(left)
         ranked = sorted(left, key=lambda word: -self._sign * self._gains[word])
         return sorted(ranked[: self._most])
 
-    def update(self, asked: Sequence[int], gains: FloatArray) -> None:
-        """`gains`: in s over the caption of the step before, shape [len(asked)]."""
+    def update(self, queried: Sequence[int], gains: FloatArray) -> None:
+        """`gains`: in s over the caption of the step before, shape [len(queried)]."""
         if self._most is not None:
-            self._gains |= zip(asked, gains.tolist(), strict=True)
+            self._gains |= zip(queried, gains.tolist(), strict=True)
 
 
 def eliminate_words(
@@ -70,16 +70,16 @@ def eliminate_words(
     first = np.zeros(0, np.float32)
     gains = LastGains(exploring)
     while left and (exploring.whole or not removed):
-        asked = gains.most_promising(left)
-        candidates = [caption.without((*removed, word, *behind)) for word in asked]
+        queried = gains.most_promising(left)
+        candidates = [caption.without((*removed, word, *behind)) for word in queried]
         read = tokenise(candidates)
         step_scores = yield AskScores(read)
         if not removed:
             first = step_scores
-        gains.update(asked, step_scores - scores[-1])
+        gains.update(queried, step_scores - scores[-1])
         best = exploring.best(read, step_scores)
-        removed.append(asked[best])
-        left.remove(asked[best])
+        removed.append(queried[best])
+        left.remove(queried[best])
         scores.append(float(step_scores[best]))
         texts.append(read[best])
         captions.append(candidates[best])
@@ -95,16 +95,16 @@ def eliminate_tokens(text: EditedText, words_read: int, exploring: Exploring) ->
     left = list(range(text.editable))
     gains = LastGains(exploring)
     while left and (exploring.whole or not changed):
-        asked = gains.most_promising(left)
-        read = [tuple(start[i] for i in left if i != gone) for gone in asked]
+        queried = gains.most_promising(left)
+        read = [tuple(start[i] for i in left if i != gone) for gone in queried]
         step_scores = yield AskScores(read)
         if not changed:
             first = text.by_word(step_scores, words_read, scores[0], exploring.direction)
-        gains.update(asked, step_scores - scores[-1])
+        gains.update(queried, step_scores - scores[-1])
         best = exploring.best(read, step_scores)
-        changed.append(text.word_of[asked[best]])
-        text.edit(asked[best], "")
-        left.remove(asked[best])
+        changed.append(text.word_of[queried[best]])
+        text.edit(queried[best], "")
+        left.remove(queried[best])
         scores.append(float(step_scores[best]))
         texts.append(read[best])
         captions.append(str(text))

@@ -17,7 +17,8 @@ from backend.errors import SettingsError
 
 Unit = Literal["word", "token"]
 Direction = Literal["maximise", "minimise"]
-#: Key of `auxiliary` in the stored parameters of a run; kept, since runs are found again by them.
+#: Key of `auxiliary` in the stored parameters of a run; kept unchanged, since runs are looked up by
+#: them.
 _AUXILIARY = "second_opinion"
 
 
@@ -42,8 +43,8 @@ class Exploring:
     auxiliary: bool = (
         True  #: record the auxiliary score if there is one; it never affects which edit is chosen
     )
-    whole: bool = True  #: False: only the first step; does not tell runs apart
-    lazy: int | None = None  #: Elimination asks so many words again per step; None: all (exact)
+    whole: bool = True  #: False: only the first step; does not distinguish runs
+    lazy: int | None = None  #: words that Elimination queries again per step; None: all (exact)
 
     def __post_init__(self) -> None:
         from backend.engine.trajectories.explorers import EXPLORERS  # circular import
@@ -88,8 +89,8 @@ class Exploring:
     def recorded(cls, name: str, parameters: Mapping[str, object]) -> "Exploring":
         """The settings of a stored run, from its explorer's name and its `parameters`.
 
-        Runs from before there was an auxiliary score have none, and neither must runs that are
-        compared with them."""
+        Runs older than the auxiliary score have none, and runs compared with them must not
+        have one."""
         known = {field.name for field in fields(cls)} - {"name", "auxiliary", "whole"}
         values: dict[str, Any] = {k: v for k, v in parameters.items() if k in known}
         return cls(name, auxiliary=bool(parameters.get(_AUXILIARY, False)), **values)

@@ -46,7 +46,7 @@ class Trajectory:
       removed[:t] and need not be stored.
     * `auxiliary`: the model's second score, if it has one.
     * `expectation`: a captioner's probabilities of the words of x_0, if one was run.
-    * `whole`: False if only the first step is known: T is 1, and there are more.
+    * `whole`: False if only the first step is known: T is 1, and there are more steps.
     """
 
     caption: Caption

@@ -17,13 +17,13 @@ from backend.engine.correction.tree_decoding import TreeDecoding
 class PlainDecoding(TreeDecoding):
     """All captions are read, and images are described one by one."""
 
-    def likeliest(self, asked: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
+    def likeliest(self, requests: Sequence[tuple[int, AskLikeliest]]) -> list[Ranked]:
         every = self.log_likelihoods(
-            [(image, AskLikelihoods(request.captions)) for image, request in asked]
+            [(image, AskLikelihoods(request.captions)) for image, request in requests]
         )
         return [
             sorted(enumerate(values), key=lambda item: (-item[1], item[0]))[: request.count]
-            for values, (_, request) in zip(every, asked, strict=True)
+            for values, (_, request) in zip(every, requests, strict=True)
         ]
 
     def describe(

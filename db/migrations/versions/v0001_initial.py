@@ -1,6 +1,6 @@
 """The first schema.
 
-Written out and never edited again: what a released database went through must stay as it was.
+Written out in full and never changed: migrations of released databases must stay the same.
 """
 
 import sqlalchemy as sa
@@ -273,7 +273,7 @@ def upgrade() -> None:
 
 
 def _make_verdicts_append_only() -> None:
-    """Have the database itself refuse to change a verdict, whatever program asks."""
+    """Have the database itself refuse to change a verdict, whichever program requests it."""
     if op.get_bind().dialect.name == "sqlite":
         op.execute(
             "CREATE TRIGGER verdicts_append_only BEFORE UPDATE ON verdicts "

@@ -1,4 +1,4 @@
-"""Pairs get a number by lot, whose order is that of the random audit.
+"""Pairs get a random number, whose order is that of the random audit.
 
 Revision ID: 0003
 Revises: 0002

@@ -1,4 +1,4 @@
-"""Words that curators call wrong: the truth for localisation.
+"""Words that curators mark as wrong: the ground truth for localisation.
 
 Revision ID: 0005
 Revises: 0004

@@ -1,4 +1,4 @@
-"""Verdicts given together carry one name, so that one undo takes them all back.
+"""Verdicts given together share a name, so that one undo reverts them all.
 
 Revision ID: 0006
 Revises: 0005

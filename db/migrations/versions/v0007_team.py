@@ -97,7 +97,7 @@ def downgrade() -> None:
 
 
 def _opinions_from_verdicts() -> None:
-    """Each curator's newest decision on a pair that they have not taken back."""
+    """Each curator's newest decision on a pair that they have not undone."""
     bind = op.get_bind()
     acts = bind.execute(
         sa.text(
@@ -122,7 +122,7 @@ def _opinions_from_verdicts() -> None:
 
 
 def _standing(acts: Iterable[Any]) -> list[dict[str, Any]]:
-    """What each author's acts on one pair leave standing."""
+    """Each author's decision on one pair that is still in effect."""
     given: dict[int, Any] = {}
     taken_back: set[int] = set()
     for act in acts:

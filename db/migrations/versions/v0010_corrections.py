@@ -1,4 +1,4 @@
-"""Suggestions know how like the caption they are and where they come from; what was asked is kept.
+"""Suggestions store their similarity to the caption and their origin; attempts are recorded.
 
 Revision ID: 0010
 Revises: 0009

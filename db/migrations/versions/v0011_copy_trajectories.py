@@ -1,4 +1,4 @@
-"""Trajectories of the noisy copies that a detector is trained on are kept, as those of pairs are.
+"""Trajectories of the noisy copies that a detector is trained on are stored, like those of pairs.
 
 Revision ID: 0011
 Revises: 0010

@@ -1,4 +1,4 @@
-"""Pairs know how far the image supports their phrases; each phrase's attribution is kept.
+"""Pairs store how far the image supports their phrases, and each phrase's attribution.
 
 Revision ID: 0012
 Revises: 0011

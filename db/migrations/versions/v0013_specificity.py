@@ -1,4 +1,4 @@
-"""Pairs know how specific their caption is, and which pictures it fits better.
+"""Pairs store how specific their caption is, and which pictures it fits better.
 
 Revision ID: 0013
 Revises: 0012

@@ -1,4 +1,4 @@
-"""A true but generic caption may be enriched: what is accepted then is no error.
+"""A true but generic caption may be enriched: an accepted enrichment is not an error.
 
 Revision ID: 0014
 Revises: 0013

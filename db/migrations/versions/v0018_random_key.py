@@ -1,4 +1,4 @@
-"""Columns are called what they are; the random order of a queue is `random`, in saved views too.
+"""Columns get descriptive names; the random order of a queue is `random`, in saved views too.
 
 Revision ID: 0018
 Revises: 0017
@@ -40,7 +40,7 @@ def downgrade() -> None:
 def _rename_index(old: str, new: str) -> None:
     if op.get_bind().dialect.name == "postgresql":
         op.execute(f"ALTER INDEX ix_pairs_{old} RENAME TO ix_pairs_{new}")
-    else:  # SQLite renames no index
+    else:  # SQLite cannot rename an index
         op.drop_index(f"ix_pairs_{old}", table_name="pairs")
         op.create_index(f"ix_pairs_{new}", "pairs", ["dataset_id", new, "id"], unique=False)
 

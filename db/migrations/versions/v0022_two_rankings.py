@@ -1,4 +1,4 @@
-"""Probabilities of error in two columns: the next ranking is written beside the one in use.
+"""Probabilities of error in two columns: the next ranking is written next to the one in use.
 
 Revision ID: 0022
 Revises: 0021

@@ -105,11 +105,11 @@ def test_only_the_side_is_trained_and_is_saved_merged(
 
 
 def test_other_models_and_states_are_refused(captioner: Captioner, tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match="another method"):
+    with pytest.raises(SettingsError, match="another captioner or method"):
         policy_of(captioner, "language").restore(policy_of(captioner, "vision").state())
     endless = copy.deepcopy(captioner.model)
     endless.config.text_config.sep_token_id = None
-    with pytest.raises(ModelMismatch, match="does not say with which token a caption ends"):
+    with pytest.raises(ModelMismatch, match="does not define the token that ends a caption"):
         BlipPolicy(endless, captioner.processor)
     from transformers import CLIPModel
 

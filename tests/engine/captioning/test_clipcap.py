@@ -200,7 +200,7 @@ def test_a_damaged_folder_is_reported(parts: Path, tmp_path: Path) -> None:
     configuration = json.loads((copy / "config.json").read_text())
     configuration["language_model"]["n_layer"] = 3
     (copy / "config.json").write_text(json.dumps(configuration))
-    with pytest.raises(ModelMismatch, match="do not belong to its config"):
+    with pytest.raises(ModelMismatch, match="do not match its config"):
         load_captioner(str(copy))
     with pytest.raises(ModelMismatch, match="not a ClipCap"):
         load_clipcap(random_clip(tmp_path / "clip"))

@@ -61,7 +61,7 @@ def test_impossible_batches_are_refused() -> None:
     near = neighbours()
     with pytest.raises(SettingsError, match="A batch needs 200 pictures; there are 120"):
         list(batches(near, 200, [2], 0))
-    with pytest.raises(SettingsError, match="A batch of 10 pictures holds no bag of 20"):
+    with pytest.raises(SettingsError, match="A batch of 10 pictures is too small for a bag of 20"):
         list(batches(near, 10, [20], 0))
     with pytest.raises(SettingsError, match="at most 50 pictures, not 51"):
         list(batches(near, 60, [51], 0))

@@ -74,7 +74,7 @@ def test_the_guard_lets_no_moved_number_through() -> None:
     people = ["A cat on a bench.", "Two dogs."]
     blend = Boost("blend", "Two cats on a bench and a dog.", tuple(people))
     assert guard(blend, people, lambda *_: [], None).refused == (
-        "counts what no person counted so: 'Two cats'"
+        "gives a count that no person gave: 'Two cats'"
     )
     # The caption to enrich says one cat, so nothing is left to offer.
     holistic = Boost("holistic", "Two cats on a bench and two dogs.", tuple(people))

@@ -1,7 +1,7 @@
 """Which captions people should rate (ICC §2, A.2): uniformly over both scores.
 
-At random most captions would be of the commonest kind, and a regression on both scores would learn
-little about the others.
+Sampled at random, most captions would be of the most common kind, and a regression on both scores
+would learn little about the others.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ def uniformly(
 ) -> list[int]:
     """Rows of at most `count` captions whose scores, in [0, 1], are spread evenly, in random order.
 
-    The unit square is divided into CELLS x CELLS cells, which give a random caption each in turn
-    until there are enough; empty ones are skipped.
+    The unit square is divided into CELLS x CELLS cells, each of which in turn contributes a
+    random caption until there are enough; empty cells are skipped.
     """
     rng = np.random.default_rng(seed)
     places = [

@@ -25,7 +25,7 @@ def meaning_similarity(
 ) -> list[float]:
     """BERTScore F1 (ICC §2, VBA) with any Hugging Face encoder; None: the embedded MiniLM.
 
-    Taken from the layer that BERTScore recommends for the encoder, its last one if it has none.
+    Uses the layer that BERTScore recommends for the encoder, or the last one if it recommends none.
     Raises ModelUnavailable.
     """
     if not captions:
@@ -33,10 +33,10 @@ def meaning_similarity(
     scorer = _scorer(encoder or embedded_model())
     # An empty text has no tokens to compare: the score is 0.
     pairs = list(zip(returned, captions, strict=True))
-    asked = [(first, other) for first, other in pairs if first.strip() and other.strip()]
-    if not asked:
+    non_empty = [(first, other) for first, other in pairs if first.strip() and other.strip()]
+    if not non_empty:
         return [0.0] * len(captions)
-    _, _, f1 = scorer.score([a for a, _ in asked], [b for _, b in asked], batch_size=_BATCH)
+    _, _, f1 = scorer.score([a for a, _ in non_empty], [b for _, b in non_empty], batch_size=_BATCH)
     scores = iter(f1.clamp(0, 1).tolist())
     return [next(scores) if first.strip() and other.strip() else 0.0 for first, other in pairs]
 
@@ -55,8 +55,8 @@ def _scorer(encoder: str) -> Any:
 
 
 def layer_of(encoder: str, last: int) -> int:
-    """The layer that agrees best with people according to BERTScore's authors, for encoders that
-    they have compared; `last` for others.
+    """The layer that agrees best with human judgements according to BERTScore's authors, for
+    encoders that they compared; `last` for others.
 
     >>> layer_of("microsoft/deberta-xlarge-mnli", 48), layer_of("a/folder", 6)
     (40, 6)

@@ -63,7 +63,7 @@ class MadeReport:
     """Agreement with the labelled captions of each score, of the encoders distilled from each, of
     their combination and of the final model. The last two are optimistic, because the combination
     was fitted on the same captions. `by_measure`: of both pipelines by either similarity measure
-    (Table 4); `ave_clip`: of aveCLIP, None if it was not asked for."""
+    (Table 4); `ave_clip`: of aveCLIP, None if it was not requested."""
 
     captions: int
     labelled: int
@@ -250,11 +250,11 @@ def _scores(
 
 
 def _cut_unfinished_row(path: Path) -> None:
-    """Remove a row that an interrupted run did not finish: a number that was cut short still reads
-    as a number, and the next row would be appended to it."""
+    """Remove a row that an interrupted run did not finish: a number that was cut short still
+    parses as a number, and the next row would be appended to it."""
     if not path.exists():
         return
-    text = path.read_bytes().decode("utf-8", "replace")  # cut within a character, too
+    text = path.read_bytes().decode("utf-8", "replace")  # may be cut within a character
     rows = list(csv.reader(io.StringIO(text, newline="")))
     if rows and (not text.endswith("\n") or len(rows[-1]) < len(_COLUMNS)):
         with path.open("w", encoding="utf-8", newline="") as file:

@@ -1,7 +1,7 @@
 """SBA: reconstruct a caption from its CLIP text embedding (ICC §2).
 
 A trained linear layer maps the embedding to input embeddings of a frozen language model, which has
-to write the caption; CLIP's embedding keeps what pictures show and little else.
+to reproduce the caption; CLIP's embedding keeps what pictures show and little else.
 """
 
 from collections.abc import Callable, Sequence
@@ -142,7 +142,7 @@ def _loss(bottleneck: SemanticBottleneck, captions: Sequence[str]) -> torch.Tens
     start = bottleneck.inputs(bottleneck.vectors(captions).clone())
     words = bottleneck.model.get_input_embeddings()(tokens["input_ids"])
     start_mask = tokens["attention_mask"].new_ones(start.shape[:2])
-    # The end-of-text token has to be learnt, even if it is also the padding token.
+    # The end-of-text token has to be learned, even if it is also the padding token.
     targets = tokens["input_ids"].masked_fill(tokens["attention_mask"] == 0, -100)
     answer = bottleneck.model(
         inputs_embeds=torch.cat([start, words.to(start.dtype)], dim=1),

@@ -149,7 +149,7 @@ def load_blip_checkpoint(request: Request) -> BlipScorer:
         tokenizer = hub.load(BertTokenizerFast, vocabulary)
     except ModelUnavailable as problem:
         raise ModelUnavailable(
-            f"'{model}' needs BERT's vocabulary (bert-base-uncased). Put its vocab.txt beside the "
+            f"'{model}' needs BERT's vocabulary (bert-base-uncased). Put its vocab.txt next to the "
             "checkpoint, or connect to the hub once."
         ) from problem
     size = loaded.config.vision_config.image_size

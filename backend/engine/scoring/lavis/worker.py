@@ -53,8 +53,8 @@ def refuse_downloads():
 
     def refuse(url, *arguments, **options):
         raise FileNotFoundError(
-            f"{url} is not on this machine, and nothing is downloaded unasked. Download it, and "
-            "name the file after the model: lavis:NAME/TYPE@FILE.pth"
+            f"{url} is not on this machine, and nothing is downloaded automatically. Download it, "
+            "and name the file after the model: lavis:NAME/TYPE@FILE.pth"
         )
 
     torch.hub.download_url_to_file = refuse

@@ -3,11 +3,11 @@
 Equal to `BlipTextLMHeadModel` up to rounding, with less computation:
 
 * each distinct prefix of an image's captions is computed once, however many captions begin with it
-  and however many calls ask for it: its keys and values are kept;
+  and however many calls request it: its keys and values are cached;
 * cross-attention's keys and values are computed once per image and layer;
 * the new prefixes of all images go through a layer together, without padding; only attention
   depends on which image they belong to;
-* the vocabulary's probabilities are computed only after the prefixes that are asked for.
+* the vocabulary's probabilities are computed only after the requested prefixes.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,9 +23,9 @@ from backend.engine.scoring.towers.blip_text import BlipLayer, ImageMemory, blip
 from backend.engine.scoring.towers.prefix_tree import PrefixTree, Slots
 from backend.engine.scoring.towers.weights import Affine, Norm, affine, norm
 
-#: Images with at most so many new prefixes attend in one padded call: many calls cost more.
+#: Images with at most this many new prefixes attend in one padded call: many calls cost more.
 _FEW = 12
-#: Prefixes of an image that the corrections of a caption ask for, roughly.
+#: Approximate number of an image's prefixes that the corrections of a caption request.
 _PREFIXES = 300
 #: The most log-probabilities of a vocabulary held at a time.
 _MOST_LOGITS = 1 << 24
@@ -60,7 +60,7 @@ class BlipDecoder:
         return remembered
 
     def bytes_an_image(self, patches: int) -> int:
-        """Keys and values of an image and of the prefixes that are usually asked for."""
+        """Keys and values of an image and of the prefixes that are usually requested."""
         return 2 * len(self.layers) * (patches + _PREFIXES) * self.width * self.dtype.itemsize
 
     def split(self, x: torch.Tensor) -> torch.Tensor:
@@ -104,7 +104,7 @@ class DecoderSession:
         self.tower = tower
         self.images = tower.remember(patches)
         self.tree = PrefixTree(tower.context)
-        #: Number of prefixes computed: what a session costs.
+        #: Number of prefixes computed: the cost of a session.
         self.computed = 0
         self._image_of = np.zeros(0, np.int64)
         self._log_p = np.zeros(0, np.float64)  #: of the prefix's last token after those before
@@ -148,7 +148,7 @@ class DecoderSession:
         self, paths: Sequence[Slots], last: Sequence[int] | None = None
     ) -> list[float]:
         """Sum of log p over all tokens but the first, for each path (`read`); `last`: a further
-        token behind each of them."""
+        token after each of them."""
         if not paths:
             return []
         asked = np.unique(np.concatenate([path[1:] for path in paths]))
@@ -175,7 +175,7 @@ class DecoderSession:
         return np.asarray(log_p, np.float64)
 
     def _grow(self) -> None:
-        """As many rows as the tree has slots."""
+        """Grow to as many rows as the tree has slots."""
         more = self.tree.capacity - len(self._image_of)
         if not more:
             return

@@ -199,19 +199,19 @@ class PrefixReader:
                 end, new = self.tree.insert(self.tower.whole(text))
                 ends[-1].append(end)
                 if end not in computed and end not in new:
-                    new.append(end)  # node known from an earlier round, but its vector is not kept
+                    new.append(end)  # node known from an earlier round, but not its vector
                 computed.update(new)
                 slots += new
                 group_of += [number] * len(new)
         if self._memory[0].shape[0] < self.tree.capacity:
             self._grow()
-        asked = {end for listed in ends for end in listed}
+        requested = {end for listed in ends for end in listed}
         groups_of = np.array(group_of, np.int64)
         vectors: dict[int, torch.Tensor] = {}
 
         def compute(part: range) -> None:
             where = np.array(slots[part.start : part.stop], np.int64)
-            self._compute(where, groups_of[part.start : part.stop], asked, vectors)
+            self._compute(where, groups_of[part.start : part.stop], requested, vectors)
 
         try:
             self.budget.each([1] * len(slots), compute)
@@ -227,10 +227,10 @@ class PrefixReader:
         ]
 
     def _compute(
-        self, slots: Slots, group_of: Slots, asked: set[int], vectors: dict[int, torch.Tensor]
+        self, slots: Slots, group_of: Slots, requested: set[int], vectors: dict[int, torch.Tensor]
     ) -> None:
         tower, tree, work = self.tower, self.tree, self.work
-        is_end = np.array([slot in asked for slot in slots.tolist()])
+        is_end = np.array([slot in requested for slot in slots.tolist()])
         segments = self._segments(slots, group_of, is_end)
         end_rows = torch.from_numpy(np.flatnonzero(is_end)).to(tower.device)
         where = torch.from_numpy(slots).to(tower.device)

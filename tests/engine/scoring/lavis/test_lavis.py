@@ -94,7 +94,7 @@ def test_it_downloads_nothing_unasked(tmp_path: Path, monkeypatch: pytest.Monkey
     """LAVIS and timm would, as soon as a model is named without a file."""
     monkeypatch.setattr(torch.hub, "download_url_to_file", torch.hub.download_url_to_file)
     refuse_downloads()
-    with pytest.raises(FileNotFoundError, match=r"nothing is downloaded unasked.*@FILE\.pth"):
+    with pytest.raises(FileNotFoundError, match=r"nothing is downloaded automatically.*@FILE\.pth"):
         torch.hub.load_state_dict_from_url("https://example.com/x.pth", str(tmp_path))
     heard = tmp_path / "heard"
     python = tmp_path / "python"
