@@ -54,7 +54,9 @@ def show(page: Page, look: str) -> None:
 @pytest.fixture(scope="module")
 def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[str]]:
     """What axe finds in each size and look: each page is opened once and looked at four times."""
-    found: dict[tuple[str, str], list[str]] = {(size, look): [] for size in SIZES for look in LOOKS}
+    violations: dict[tuple[str, str], list[str]] = {
+        (size, look): [] for size in SIZES for look in LOOKS
+    }
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     with opened_page(profile, site, "?__theme=light") as page:
         page.evaluate(Axe().axe_script)
@@ -67,7 +69,7 @@ def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[
                     show(page, look)
                     page.screenshot(path=SCREENSHOTS / f"{title.lower()}-{size}-{look}.png")
                     lines = violations(page, look, is_whole)
-                    found[size, look] += [f"{title}: {line}" for line in lines]
+                    violations[size, look] += [f"{title}: {line}" for line in lines]
             page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
 
         for title in PAGES:
@@ -85,7 +87,7 @@ def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[
         page.keyboard.press("?")
         page.wait_for_selector("#traced-help:not([hidden])")
         look_at("Help", is_whole=True)  # with all pages in the document
-    return found
+    return violations
 
 
 @pytest.mark.parametrize("size", SIZES)

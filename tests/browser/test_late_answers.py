@@ -133,3 +133,28 @@ def test_another_dataset_that_is_not_shown_yet_does_not_reload_the_page(
     expect(page.locator("#import-path").locator("input, textarea")).to_have_value(
         "/typed/for/later"
     )
+
+
+def test_a_poll_whose_answer_is_lost_does_not_end_the_polling(page: Page) -> None:
+    """Gradio closes its stream when nothing is pending on the server. An event that was sent before
+    the page learns of it waits for a stream that only another event opens."""
+    streams: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if streams:
+            route.continue_()
+        else:
+            streams.append((route, route.fetch()))
+
+    page.get_by_role("tab", name="Datasets").click()
+    page.wait_for_timeout(500)  # for a poll that has begun
+    page.route("**/gradio_api/queue/data*", hold)
+    with page.expect_response("**/gradio_api/queue/join*"):
+        page.locator("#specificity-start").click()
+    wait_for(page, streams)
+    with page.expect_response("**/gradio_api/queue/join*"):  # the poll after a click on a button
+        pass
+    page.wait_for_timeout(200)
+    ((route, answer),) = streams
+    route.fulfill(response=answer)
+    expect(page.locator("#traced-jobs-button")).to_contain_text(": done", timeout=60_000)

@@ -11,6 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from tests.hostile import fuzz_inputs as inputs
 from traced_ui.api import TOOLS
+from traced_ui.loading_indicators import ASSETS
 
 #: What a stranger may see.
 _OPEN = ("/login", "/healthy")
@@ -25,6 +26,7 @@ _PATHS = (
     "/gradio_api/component_server", "/gradio_api/api_info", "/gradio_api/startup-events",
     "/gradio_api/cancel", "/gradio_api/file=/etc/passwd", "/gradio_api/file=../../../etc/passwd",
     "/gradio_api/proxy=http://169.254.169.254/", "/file=/etc/passwd", "/static/../../etc/passwd",
+    *(f"/assets/{file.name}" for file in ASSETS.glob("statustracker-*.js")),
     "/assets/..%2f..%2f..%2fetc%2fpasswd", "/svelte/../x", "/theme.css", "/manifest.json",
     "/robots.txt", "/favicon.ico", "/custom_component/x/y/z", "/gradio_api/dev/reload", "/docs",
     "/openapi.json", "//evil.example/", "/pictures/1/../../login", "/%2e%2e/%2e%2e/etc/passwd",
