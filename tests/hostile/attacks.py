@@ -45,7 +45,7 @@ ATTACKS = (
     Attack("models with code of their own, or whose parts do not fit",
            ("engine/test_hub.py",)),
     Attack("classifiers that were stored",
-           ("engine/detection/test_classifier.py::test_what_is_stored_says_the_same_again",)),
+           ("engine/detection/test_classifier.py::test_a_stored_classifier_predicts_the_same",)),
     Attack("pictures and captions sent without being asked for",
            ("jobs/test_correct_queue.py::test_a_dry_run_shows_all_and_sends_nothing",)),
     Attack("a rule that passes for a person",
