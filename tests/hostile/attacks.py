@@ -61,7 +61,7 @@ ATTACKS = (
     Attack("imports that fail, end in the middle, or hold nothing but bad rows",
            ("jobs/test_import_dataset.py",)),
     Attack("formulas in exported tables",
-           ("datasets/test_shards.py::test_formulas_are_made_harmless_and_come_back",)),
+           ("datasets/test_shards.py::test_formulas_are_escaped_and_restored",)),
     Attack("HTML and script in captions and names",
            ("traced_ui/test_parts.py", "traced_ui/test_templates.py", "jobs/test_bags_sheet.py")),
     Attack("routes that do not exist, paths through the server", ("traced_ui/test_server.py",)),
