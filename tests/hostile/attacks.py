@@ -1,4 +1,4 @@
-"""What is tried, and the tests that try it."""
+"""The attacks, and the tests that carry them out."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Texts that try to become markup, and how a test sees whether they did."""
+"""Texts that try to become markup, and how a test detects whether they did."""
 
 import ast
 import re
@@ -20,7 +20,7 @@ HOSTILE = {
 
 
 class Structure(HTMLParser):
-    """Names of elements and attributes in their order, and all text."""
+    """Names of elements and attributes in order, and all text."""
 
     def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -52,12 +52,12 @@ class Structure(HTMLParser):
 
 
 def harmless(text: str) -> str:
-    """The same words, with a full stop for all that could mean something."""
+    """The same words, with a full stop in place of every special character."""
     return re.sub(r"[^\w\s]", ".", text)
 
 
 def strings(path: Path) -> list[tuple[int, str]]:
-    """The constant strings of a module, those of f-strings too, but for its docstrings."""
+    """The constant strings of a module, including those in f-strings, except docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     comments = {
         id(node.body[0].value)
@@ -75,7 +75,7 @@ def strings(path: Path) -> list[tuple[int, str]]:
 
 
 def escaping_turned_off(source: str) -> bool:
-    """Whether a template marks values as safe, or has attributes without quotes, which would end
+    """Whether a template marks values as safe, or has unquoted attributes, whose values would end
     at a space."""
     return bool(
         re.search(r"\|\s*safe\b|autoescape|forceescape|xmlattr", source)
