@@ -452,7 +452,7 @@ def test_a_sentence_models_own_code_is_never_run(
     with_code(model, marker, **AUTO)
     if place == "unknown type":
         change(model / "config.json", model_type="evil-model")
-    if place == "module":  # of sentence-transformers, by its own file and not by transformers
+    if place == "module":  # loaded by sentence-transformers itself, not by transformers
         modules = [{"idx": 0, "name": "0", "path": "", "type": "evil.Evil"}]
         (model / "modules.json").write_text(json.dumps(modules))
     monkeypatch.setattr(sys, "stdin", Unreadable("y\n" * 9))
@@ -574,7 +574,7 @@ def test_transformers_is_imported_after_our_own_module() -> None:
     engine = Path(hub.__file__).parent
     late = []
     for path in sorted(engine.rglob("*.py")):
-        if path == Path(hub.__file__) or "lavis" in path.parts:  # a program of its own
+        if path == Path(hub.__file__) or "lavis" in path.parts:  # a separate program
             continue
         tree = ast.parse(path.read_text("utf-8"))
         names = list(imports_in(tree.body))

@@ -46,7 +46,7 @@ def let_go(size: int, count: int, before: str = "", after: str = "") -> float:
 
 @only_linux
 def test_memory_below_a_block_in_use_is_released() -> None:
-    # Too small for pages of their own: without help they stay below the last of them.
+    # Too small to be mapped separately: without help they stay in the heap below the last one.
     assert let_go(12_000, 2_000, after="memory.give_back()") > 150
 
 

@@ -161,7 +161,7 @@ class Scoring(Scenario):
             assert runs.latest_run(session, dataset, "score") is not None
             assert len(classifiers.list_classifiers(session, dataset)) == 1
         opened.store.close()
-        self._wanted = self._wanted or result  # the first end stands for all
+        self._wanted = self._wanted or result  # every later end must equal the first
         np.testing.assert_allclose(
             np.array(result, float), np.array(self._wanted, float), atol=1e-5
         )
@@ -272,7 +272,7 @@ class ColdStarting(Scenario):
             result = [pair.p_error for pair in pairs.iterate_pairs(session, dataset)]
             assert len(classifiers.list_classifiers(session, dataset)) == 1
         opened.store.close()
-        self._wanted = self._wanted or result  # the first end stands for all
+        self._wanted = self._wanted or result  # every later end must equal the first
         np.testing.assert_allclose(
             np.array(result, float), np.array(self._wanted, float), atol=1e-5
         )
@@ -523,7 +523,7 @@ class Boosting(Scenario):
             ).fetchall()
         connection.close()
         assert len({pair for pair, *_ in stored}) == 2 * self._SCENES
-        self._wanted = self._wanted or stored  # the first end stands for all
+        self._wanted = self._wanted or stored  # every later end must equal the first
         assert stored == self._wanted
 
     def _asked(self, folder: Path) -> list[str]:

@@ -328,7 +328,7 @@ def guarded(seed: str, seconds: float) -> dict[str, Tally]:
         first = 0
         while True:
             rest = max(0.0, until - time.monotonic()) / 60
-            with said.open("wb") as file:  # Gradio prints each refusal with its stack
+            with said.open("wb") as file:  # Gradio prints a traceback for each refusal
                 done = subprocess.run(
                     [sys.executable, "-m", "tests.hostile.fuzz", "--minutes", str(rest), "--seed",
                      seed, "--first", str(first), "--journal", str(journal)],

@@ -234,7 +234,7 @@ def send(
     lines += ["Connection: close", f"Content-Length: {len(body)}", "", ""]
     head = "\r\n".join(lines).encode("utf-8", "replace")
     with socket.create_connection((target.hostname or "", target.port or 80), 60) as connection:
-        with contextlib.suppress(OSError):  # refused before all is sent: the answer says why
+        with contextlib.suppress(OSError):  # refused early: the response says why
             connection.sendall(head + body)
         answer = b""
         try:

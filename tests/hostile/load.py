@@ -43,7 +43,7 @@ from tests.hostile.load_work import DATASET, grow, source_of
 _PASSWORD = "open sesame, please"
 #: Mean seconds that a curator looks at a pair.
 _PAUSE = 2.0
-#: Pictures, all of whose pairs are scored and some of which are judged before it begins.
+#: Pictures whose pairs are all scored, and some of them reviewed, before the load begins.
 _PICTURES, _JUDGED = 36, 16
 _OPTIONS = {"model": str(MODELS / "scenes-clip"), "detector": "logistic"}
 
@@ -129,7 +129,7 @@ def prepared(folder: Path, url: str | None, curators: int, waiting: int) -> Work
     workspace.jobs.score(dataset, suggestions=False)
     for number, pair in enumerate(_stored(workspace, dataset)[:_JUDGED]):
         workspace.review.decide(pair.id, 0, "drop" if number % 2 else "correct")
-    # Numbers by cross-fitting go with the first change; from then on they are the classifier's.
+    # Cross-fitted probabilities end with the first change; from then on they are the classifier's.
     workspace.jobs.adopt(workspace.jobs.train(dataset).classifier_id)
     for number in range(curators):
         workspace.accounts.add(f"Curator {number + 1}", _PASSWORD)
@@ -172,7 +172,7 @@ def wrong_in(workspace: Workspace, seen: Seen) -> list[str]:
     judged: list[int] = []
     for batch, trajectories in scored_batches(workspace.store, run):
         shown = np.array([pair.p_error for pair in batch], float)
-        # A job that was stopped has not judged its last pairs; the next one will.
+        # A stopped job has not classified its last pairs; the next one will.
         is_judged = ~np.isnan(shown)
         judged += [pair.id for pair, item in zip(batch, is_judged, strict=True) if item]
         meant = classifier.predict(feature_matrix(trajectories))

@@ -5,7 +5,7 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-#: Tags, but for the few that Plotly's own labels know.
+#: Tags, except for the few that Plotly's own labels support.
 TAG = re.compile(r"</?(?!br>|extra>)[a-zA-Z!][^<>]*>?")
 HOSTILE = {
     "a script": "</p></textarea></option><script>alert(1)</script> dog",
@@ -27,7 +27,7 @@ class Structure(HTMLParser):
         self.shape: list[tuple[str, ...]] = []
         self.text = ""
         self.attributes: list[str] = []
-        self.feed(str(markup))  # Markup would escape what is joined to it
+        self.feed(str(markup))  # Markup would escape strings that are concatenated with it
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

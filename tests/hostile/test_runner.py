@@ -31,7 +31,7 @@ def named_in_security() -> list[str]:
             path = f"{folder}/{path}"
         else:
             continue
-        if not path.endswith("conftest.py"):  # the browser's, which every test of it goes through
+        if not path.endswith("conftest.py"):  # the browser's, which all browser tests use
             names.append(f"{path}::{test}" if test else path)
     return [name.removeprefix("tests/") for name in names]
 

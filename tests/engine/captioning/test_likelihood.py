@@ -93,7 +93,7 @@ def test_training_killed_at_any_step_ends_with_the_same_weights(
         resumed = new()
         checkpointing.run(resumed, path, "same", seen.append, every=0)
         assert equal(resumed.state(), state)
-        # The step that the kill interrupted is done again, with the same loss.
+        # The interrupted step is repeated, with the same loss.
         assert [figures.loss for figures in seen[killed_after + 1 :]] == losses[killed_after:]
 
 

@@ -93,7 +93,7 @@ def test_only_captions_of_one_language_are_joined() -> None:
     assert asked_of(english[0], german, english[1], chinese) == (english, ())
     also_german = "Der Hund sitzt auf der Bank."
     assert asked_of(german, *english, also_german) == ([german, also_german], ())
-    # One alone needs no question; a caption of a few nouns says too little to be left out.
+    # A single one needs no question; a few nouns are too little to exclude a caption.
     assert asked_of(german, *english) == ([], ())
     assert asked_of(english[0], "Brown dog, bench") == ([english[0], "Brown dog, bench"], ())
     assert asked_of("Brown dog, bench", *english, german)[0] == ["Brown dog, bench", *english]

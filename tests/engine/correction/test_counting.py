@@ -76,7 +76,7 @@ def test_the_guard_refuses_or_removes_moved_numbers() -> None:
     assert guard(blend, people, lambda *_: [], None).refused == (
         "gives a count that no person gave: 'Two cats'"
     )
-    # The caption to enrich says one cat, so nothing is left to offer.
+    # The caption to enrich mentions one cat, so that nothing can be offered.
     holistic = Boost("holistic", "Two cats on a bench and two dogs.", tuple(people))
     refused = guard(holistic, people, lambda *_: [], None)
     assert refused.refused == "leaves out part of the caption: 'cat'"

@@ -40,7 +40,7 @@ ROOM = "There are two red chairs in the kitchen and no sheep."
         ("a dog, a cat and a bird", "bird", "a dog, a cat"),
     ],
 )  # fmt: skip
-def test_what_is_left_is_a_sentence(text: str, gone: str, left: str) -> None:
+def test_a_shortened_caption_is_a_sentence(text: str, gone: str, left: str) -> None:
     caption = Caption.parse(text)
     removed = [i for i, word in enumerate(caption.words) if word in gone.split()]
     assert len(removed) == len(gone.split())
@@ -57,7 +57,7 @@ def test_what_is_left_is_a_sentence(text: str, gone: str, left: str) -> None:
         ("", ""),
     ],
 )
-def test_what_cannot_be_a_sentence_is_not_proposed(text: str, gone: str) -> None:
+def test_a_remainder_that_cannot_be_a_sentence_is_not_proposed(text: str, gone: str) -> None:
     caption = Caption.parse(text)
     removed = [i for i, word in enumerate(caption.words) if word in gone.split()]
     assert shortened(caption, removed) is None

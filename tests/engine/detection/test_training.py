@@ -46,7 +46,7 @@ def test_probabilities_reflect_the_share_of_errors(world: World, cold: ColdStart
     other = cold_start(few.captions, few.trajectories, few.score)
     assert other.p_error.mean() < p_many
     assert abs(p_many - world.wrong.mean()) < 0.2
-    # What is reported is what the pages show: fewer errors, a smaller share.
+    # The report agrees with what the pages show: fewer errors, a smaller share.
     shares = [start.report["estimated_share_wrong"] for start in (other, cold)]
     assert shares == pytest.approx([other.p_error.mean(), p_many], abs=1e-3)
 

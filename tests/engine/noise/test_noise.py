@@ -103,7 +103,7 @@ def test_a_noun_swap_shares_a_noun() -> None:
         assert noisy.text == "Two dogs at home"
 
 
-def test_captions_without_anything_to_change_are_left_alone() -> None:
+def test_captions_without_anything_to_change_are_skipped() -> None:
     source, rng = FineGrainedNoise(["???", "zzz qqq"]), random.Random(0)
     for caption in ("", "???", "zzz qqq", "🐕", "犬が走る"):
         assert source.make(caption, rng) is None

@@ -30,7 +30,7 @@ from backend.lab.scenes.tokenizer import make_tokenizer
 CAPTIONS = Path(__file__).parents[3] / "backend/engine/concreteness/captions.tsv"
 #: The paper's coverage (CC3M, CLIP's byte pairs).
 PAPER = 0.9979
-#: A vocabulary learnt from 1,400 captions has few words of one token that mean nothing: 93.9 %.
+#: A vocabulary trained on 1,400 captions has few words of one token that mean nothing: 93.9 %.
 COVERED = {"byte pairs": PAPER, "word pieces": PAPER, "sentence pieces": 0.93}
 
 

@@ -32,8 +32,8 @@ from backend.settings import MODELS
 from tests.checkpoints import drawn_pairs, random_blip, random_clip
 from tests.engine.trajectories.comparison import assert_same_trajectory
 
-#: Tokens that the models of these tests read, special tokens included. Eliminating a caption costs
-#: about the cube of what is read of it.
+#: Tokens that the models of these tests read, including special tokens. The cost of elimination
+#: grows with about the cube of this number.
 CONTEXT = 14
 
 
@@ -85,11 +85,11 @@ def test_trajectories_equal_those_of_the_plain_loop(scorer: Scorer) -> None:
         scores = scorer.score([(states[index], plain)])[0]
         np.testing.assert_allclose(trajectory.scores, scores, atol=1e-4)
         assert steps[-1] == ""
-        # Scores that are equal to six digits may fall either way.
+        # Scores that are equal to six digits may be ordered either way.
         assert steps == plain or np.abs(np.diff(np.sort(scores))).min() < 1e-5
 
 
-def test_first_step_scores_and_similarities(scorer: Scorer) -> None:
+def test_first_step_scores_and_similarities_equal_direct_scoring(scorer: Scorer) -> None:
     image, text = drawn_pairs(1, seed=8)[0]
     state = scorer.encode_images([image])[0]
     caption = Caption.parse(" ".join(text.split()[:10]))
@@ -237,7 +237,7 @@ def run_one(scorer: TableScorer, text: str, **how: Any) -> Trajectory:
     return trajectory
 
 
-def test_the_worst_word_goes_first_and_ties_go_to_the_first_word() -> None:
+def test_the_worst_word_is_removed_first_and_ties_go_to_the_first_word() -> None:
     scorer = TableScorer({"bad": -2.0, "worse": -3.0, "good": 1.0})
     trajectory = run_one(scorer, "good bad worse so so good")
     assert trajectory.removed == (2, 1, 3, 4, 0, 5)
@@ -252,7 +252,7 @@ def test_pairs_share_rounds() -> None:
     assert scorer.calls == 5  # x_0 and four steps, for all ten together
 
 
-def test_minimising_takes_the_best_word_first() -> None:
+def test_minimising_removes_the_best_word_first() -> None:
     scorer = TableScorer({"bad": -2.0, "good": 1.0})
     trajectory = run_one(scorer, "so good bad", direction="minimise")
     assert trajectory.removed == (1, 0, 2)

@@ -23,7 +23,7 @@ from backend.lab.bench.operations import Shape, operations
 from backend.lab.bench.recorder import Round
 from tests.lab.bench.lower_bounds import causal_bound, matching_bound, packed_bound
 
-#: Text towers, and of the pictures' towers: layers, width, inner width, patches, values a patch.
+#: Text towers; image towers as layers, width, inner width, patches, values per patch.
 TEXT = {
     "blip-itm": Shape(12, 768, 3072, 768, 577, 2),
     "blip-itc": Shape(12, 768, 3072, out=256),

@@ -97,7 +97,7 @@ def test_reference_operations_equal_those_that_torch_counts(
         for asked in eliminated.rounds[::3]:
             session.score([(states[image], texts) for image, texts in asked])
     counted = counter.get_total_flops()
-    # The cosine with the image, and an image's ITC vector, are all that is not counted.
+    # Only the cosine with the image and an image's ITC vector are not counted.
     assert counted == pytest.approx(plain_operations(session.work, shape_of(scorer)), rel=2e-3)
 
 

@@ -24,7 +24,7 @@ def few(tmp_path: Path) -> Arrangements:
     return Arrangements(EmojiSets(write_sets(tmp_path)).emoji)
 
 
-def test_numbers_stand_before_the_plural_of_simple_names() -> None:
+def test_numbers_precede_the_plural_of_simple_names() -> None:
     assert counted("cat face", 3) == "three cat faces"
     assert counted("cook: dark skin tone", 2) == "two cooks: dark skin tone"
     assert countable("flag: Peru")

@@ -170,7 +170,7 @@ def test_a_repeated_evaluation_scores_nothing(
         evaluate(plan)
 
 
-def test_the_summary_holds_means_and_standard_errors(
+def test_the_summary_contains_means_and_standard_errors(
     pairs: LabelledPairs, trajectories: list[Trajectory]
 ) -> None:
     figures = figures_of(pairs, trajectories, "clip", "elimination", "fine-grained", 0)

@@ -15,7 +15,7 @@ def test_metrics_of_a_ranking_computed_by_hand() -> None:
     assert metrics.average_precision(WRONG, SCORES) == pytest.approx((1 + 1 + 3 / 4) / 3)
     assert metrics.review_effort(WRONG, SCORES, 0.5) == pytest.approx(2 / 8)
     assert metrics.review_effort(WRONG, SCORES, 0.95) == pytest.approx(4 / 8)
-    # To keep 95 % of five right pairs all five must be kept, and with them the wrong one at 0.6.
+    # Keeping 95 % of five right pairs means keeping all five, and with them the wrong one at 0.6.
     assert metrics.error_rate_at_recall(WRONG, SCORES) == pytest.approx(1 / 6)
     assert metrics.error_rate_at_recall(WRONG, SCORES, 0.8) == 0.0
 

@@ -22,7 +22,7 @@ from tests.datasets.folders import image_folder
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.hostile.markup import HOSTILE, Structure, harmless
 
-#: What Plotly writes for a chart, and Plotly itself.
+#: A Plotly chart's script, and Plotly itself.
 CHART = re.compile(r"<script.*?</script>", re.DOTALL)
 PLAN = Plan(scorers=("clip",), noises=("fine-grained",), seeds=1, pairs=60, device="cpu")
 
@@ -83,9 +83,9 @@ def test_the_papers_figures_are_shown_if_the_setting_is_the_same(
     assert published(6, "ms-coco", "blip-itm", "elimination", "fine-grained", "auc_percent")
     assert published(6, "mm-imdb", "clip", "gcd", "fine-grained", "auc_percent") is None
     assert papers_dataset("/data/coco/dataset_coco.json") == "ms-coco"
-    assert "69.9 ± 0.4" not in markdown(report)  # drawn scenes are no COCO
+    assert "69.9 ± 0.4" not in markdown(report)  # drawn scenes are not COCO
     assert "69.9 ± 0.4" in markdown(replace(report, dataset="/data/dataset_coco.json"))
-    assert "43.1 ± 0.57" in markdown(report)  # times have no dataset
+    assert "43.1 ± 0.57" in markdown(report)  # times do not depend on the dataset
 
 
 def test_every_published_table_is_complete() -> None:

@@ -20,7 +20,7 @@ from backend.lab.scenes.tokenizer import TOKENS
 from backend.lab.scenes.world import NOUNS, make_scene
 from backend.settings import MODELS
 
-#: Lowest AUC of s_0 on 80 held-out pairs that we accept, well below what was measured.
+#: Lowest accepted AUC of s_0 on 80 held-out pairs, well below the measured ones.
 FLOORS = {
     "blip-itm": {"random": 0.95, "noun": 0.88, "fine-grained": 0.70},
     "blip-itc": {"random": 0.95, "noun": 0.85, "fine-grained": 0.62},
