@@ -1,4 +1,4 @@
-"""The stores of `tests/fixtures/stores.py` as readers get them: their errors are ours."""
+"""The stores of `tests/fixtures/stores.py`, wrapped so that their errors are the program's own."""
 
 import pytest
 

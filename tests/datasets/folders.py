@@ -33,7 +33,7 @@ def csv_file(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 
 def malformed(folder: Path) -> Path:
-    """Everything that goes wrong in real datasets; ten rows are good: see test_malformed."""
+    """Everything that goes wrong in real datasets, in one folder; ten rows are good."""
     rows: list[dict[str, Any]] = [
         {"id": "ok-1", "file_name": "a.png", "caption": "A dog."},
         {"id": "missing", "file_name": "gone.png", "caption": "A cat."},

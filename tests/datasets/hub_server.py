@@ -1,6 +1,5 @@
-"""A local stand-in for the Hugging Face hub: the part of its API that an upload and a download of a
-dataset and the download of a model need, over real HTTP. The client's side is huggingface_hub
-itself."""
+"""A local stand-in for the Hugging Face hub: the part of its API that is needed to upload and
+download a dataset and to download a model, over real HTTP. The client is huggingface_hub itself."""
 
 import base64
 import hashlib
@@ -31,7 +30,7 @@ class Repository:
 
 @dataclass
 class PublishedModel:
-    """`large`: what the hub keeps by its SHA-256; the rest git keeps."""
+    """`large`: files that the hub stores by their SHA-256; the others are stored by git."""
 
     commit: str
     files: dict[str, bytes]
@@ -53,9 +52,9 @@ class PublishedModel:
 class Hub:
     url: str = ""
     models: dict[str, PublishedModel] = field(default_factory=dict)
-    #: Of the next large file only so many bytes are sent before the connection breaks.
+    #: The connection breaks after this many bytes of a large file.
     breaks_after: int | None = None
-    #: What comes instead of the content of large files.
+    #: Whether the content of large files is replaced by other bytes.
     corrupts: bool = False
     repositories: dict[str, Repository] = field(default_factory=dict)
     requests: list[str] = field(default_factory=list)

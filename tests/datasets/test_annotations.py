@@ -1,4 +1,4 @@
-"""Karpathy's splits, COCO's captions and MM-IMDb, on small files in their own form."""
+"""Karpathy's splits, COCO's captions and MM-IMDb, on small files in their own format."""
 
 import json
 from pathlib import Path
@@ -67,7 +67,7 @@ def test_karpathys_flickr30k_has_no_folders(tmp_path: Path) -> None:
     assert (pair.id, pair.split, pair.caption) == ("5#0", "validation", "A man.")
 
 
-def test_coco_captions_are_a_pair_an_annotation(tmp_path: Path) -> None:
+def test_each_coco_annotation_becomes_a_pair(tmp_path: Path) -> None:
     picture(tmp_path / "images" / "x.jpg")
     file = write(
         tmp_path / "captions_val2017.json",
@@ -89,7 +89,7 @@ def test_coco_captions_are_a_pair_an_annotation(tmp_path: Path) -> None:
     assert [p.row for p in reader.problems] == [3, 4]
 
 
-def test_mm_imdb_takes_the_plot_outline_and_parts_by_id(tmp_path: Path) -> None:
+def test_mm_imdb_takes_the_plot_outline_and_splits_by_id(tmp_path: Path) -> None:
     films = tmp_path / "mmimdb" / "dataset"
     for number in range(1, 4):
         picture(films / f"000000{number}.jpeg")
@@ -111,7 +111,7 @@ def test_mm_imdb_takes_the_plot_outline_and_parts_by_id(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "3", "{}", '{"images": 3}', '{"a": [], "b": []}', "{broken"])
-def test_any_other_json_says_what_is_known(tmp_path: Path, text: str) -> None:
+def test_other_json_is_refused_with_the_known_formats(tmp_path: Path, text: str) -> None:
     file = tmp_path / "x.json"
     file.write_text(text)
     with pytest.raises(DatasetFormatError, match="dataset_coco"):
@@ -122,7 +122,7 @@ def test_any_other_json_says_what_is_known(tmp_path: Path, text: str) -> None:
     ("name", "message"),
     [("dataset_coco.json", "cocodataset"), ("flickr30k", "DenotationGraph"), ("mmimdb", "archive")],
 )
-def test_a_known_dataset_that_is_not_there_says_where_to_get_it(
+def test_a_missing_known_dataset_is_reported_with_where_to_get_it(
     tmp_path: Path, name: str, message: str
 ) -> None:
     with pytest.raises(DatasetNotFound, match=message):

@@ -1,5 +1,5 @@
-"""Whatever stands in a table: each row becomes a pair or a problem that says where, and goes into
-the store as it is; nothing else stops."""
+"""Whatever a table contains: each row becomes a pair, stored unchanged, or a problem with its
+place; no row affects another."""
 
 import csv
 import json
@@ -19,7 +19,7 @@ from backend.workspace import Workspace
 from db.queries import pairs as pair_queries
 from tests.datasets.folders import picture
 
-#: Of every plane of Unicode, control characters and NUL among them; surrogates cannot be written.
+#: Every plane of Unicode, including control characters and NUL; surrogates cannot be encoded.
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 HOSTILE = st.sampled_from(
     [
@@ -50,7 +50,7 @@ ROWS = st.lists(
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One good picture, and a link that leads out."""
+    """One good picture, and a link out of the folder."""
     made = tmp_path_factory.mktemp("any")
     picture(made / "a.png")
     picture(made.parent / "outside.png")
@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def check(path: Path, rows: int, root: Path) -> None:
-    """Each row is told once, and no picture lies outside the root."""
+    """Each row is accounted for once, and no picture lies outside the root."""
     try:
         reader = read_dataset(path, image_root=root)
         pairs = list(reader)
@@ -76,14 +76,14 @@ def check(path: Path, rows: int, root: Path) -> None:
 
 
 @given(rows=ROWS)
-def test_json_lines(folder: Path, rows: list[dict[str, Any]]) -> None:
+def test_any_json_lines_become_pairs_or_problems(folder: Path, rows: list[dict[str, Any]]) -> None:
     path = folder / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     check(path, len(rows), folder)
 
 
 @given(content=st.binary(max_size=400))
-def test_any_bytes_at_all(folder: Path, content: bytes) -> None:
+def test_any_bytes_are_read_or_refused(folder: Path, content: bytes) -> None:
     for name in ("rows.jsonl", "rows.csv", "rows.json", "rows.parquet", "rows.tar", "rows.zip"):
         path = folder / name
         path.write_bytes(content)
@@ -97,7 +97,9 @@ def test_any_bytes_at_all(folder: Path, content: bytes) -> None:
 
 
 @given(rows=ROWS, encoding=st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"]))
-def test_comma_separated_values(folder: Path, rows: list[dict[str, Any]], encoding: str) -> None:
+def test_any_csv_becomes_pairs_or_problems(
+    folder: Path, rows: list[dict[str, Any]], encoding: str
+) -> None:
     path = folder / "rows.csv"
     with path.open("w", encoding=encoding, errors="replace", newline="") as file:
         writer = csv.DictWriter(file, ["file_name", "caption", "id", "split", "more"])
@@ -114,7 +116,7 @@ def test_comma_separated_values(folder: Path, rows: list[dict[str, Any]], encodi
 
 
 @given(rows=ROWS)
-def test_parquet(folder: Path, rows: list[dict[str, Any]]) -> None:
+def test_any_parquet_becomes_pairs_or_problems(folder: Path, rows: list[dict[str, Any]]) -> None:
     path = folder / "rows.parquet"
     pq.write_table(
         pa.table(
@@ -129,7 +131,7 @@ def test_parquet(folder: Path, rows: list[dict[str, Any]]) -> None:
 
 
 @given(rows=ROWS)
-def test_what_is_read_goes_into_the_store_byte_for_byte(
+def test_pairs_are_stored_byte_for_byte_as_they_were_read(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, rows: list[dict[str, Any]]
 ) -> None:
     path = folder / "stored.jsonl"
@@ -143,7 +145,7 @@ def test_what_is_read_goes_into_the_store_byte_for_byte(
     if not wanted:
         with pytest.raises(DatasetError, match=r"could be imported|holds no rows|no column"):
             workspace.jobs.import_dataset(path, image_root=folder)
-        assert workspace.datasets() == [], "nothing is left of it"
+        assert workspace.datasets() == [], "nothing of it is left"
         workspace.store.close()
         return
     report = workspace.jobs.import_dataset(path, image_root=folder)

@@ -1,5 +1,5 @@
-"""Small files that would become gigabytes: refused, or read in little memory, whatever they say of
-themselves. Each is read by a process of its own, whose memory is measured."""
+"""Small files that unpack into gigabytes: refused, or read in little memory, whatever sizes they
+declare. Each is read in a separate process, whose memory is measured."""
 
 import json
 import struct
@@ -40,7 +40,7 @@ print(json.dumps([captions, problems, refusal, grown]))
 
 
 def read(path: Path, most: int = 300 * MIB) -> tuple[list[str], str]:
-    """The captions, and what was said of what did not go in; fails if it took more memory."""
+    """The captions, and the messages about the rest; fails above `most` bytes of memory."""
     answer = subprocess.run(
         [sys.executable, "-c", _READ, str(path)], capture_output=True, text=True, check=True,
         timeout=120,
@@ -54,12 +54,12 @@ ROWS = 60
 
 
 def same(value: Any) -> pa.Array:
-    """The value in every row, kept once."""
+    """The value in every row, stored once."""
     return pa.DictionaryArray.from_arrays(pa.array([0] * ROWS, pa.int32()), pa.array([value]))
 
 
 def written(path: Path, table: dict[str, Any]) -> Path:
-    """A Parquet of which a reader cannot tell that its values are kept once."""
+    """A Parquet file whose reader cannot tell that its values are stored once."""
     pq.write_table(
         pa.table(table), path, dictionary_pagesize_limit=1 << 30, write_batch_size=10,
         store_schema=False,
@@ -81,7 +81,7 @@ COLUMNS: dict[str, Callable[[], pa.Array]] = {
 
 
 @pytest.mark.parametrize("kind", COLUMNS)
-def test_a_value_that_all_rows_of_parquet_share(tmp_path: Path, kind: str) -> None:
+def test_a_large_value_shared_by_all_rows_is_refused(tmp_path: Path, kind: str) -> None:
     picture(tmp_path / "a.png")
     table = {"file_name": ["a.png"] * ROWS, "caption": ["A dog."] * ROWS, "more": COLUMNS[kind]()}
     captions, said = read(written(tmp_path / "t.parquet", table))
@@ -89,14 +89,14 @@ def test_a_value_that_all_rows_of_parquet_share(tmp_path: Path, kind: str) -> No
     assert f"at most {MOST_EXTRA:,} are allowed" in said
 
 
-def test_an_image_that_all_rows_share(tmp_path: Path) -> None:
+def test_an_image_shared_by_all_rows_takes_little_memory(tmp_path: Path) -> None:
     content = same(encoded() + b"\0" * 5 * MIB)
     table = {"image": content, "caption": [f"Number {n}" for n in range(ROWS)]}
     captions, _ = read(written(tmp_path / "t.parquet", table), most=200 * MIB)
     assert len(captions) == ROWS
 
 
-def test_lists_of_numbers_that_repeat(tmp_path: Path) -> None:
+def test_lists_of_repeated_numbers_are_refused(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     numbers = pa.nulls(40 * MIB, pa.int8()).fill_null(7).cast(pa.int64())
     lists = pa.ListArray.from_arrays(pa.array(range(0, 40 * MIB + 1, MIB), pa.int32()), numbers)
@@ -107,14 +107,14 @@ def test_lists_of_numbers_that_repeat(tmp_path: Path) -> None:
 
 
 def with_a_lie(path: Path, columns: dict[str, Any]) -> Path:
-    """A Parquet whose footer says that its pages unpack into 99 bytes."""
+    """A Parquet file whose footer declares that its pages unpack into 99 bytes."""
     pq.write_table(pa.table(columns), path, compression="zstd", use_dictionary=False,
                    data_page_size=1 << 30)  # fmt: skip
     file = pq.ParquetFile(path).metadata.row_group(0).column(2)
     content = path.read_bytes()
     honest, false = (zigzag(n) for n in (file.total_uncompressed_size, 99))
     assert content.count(honest) == 1
-    # Zeros make it as long as the other: nothing else in the footer moves.
+    # Padded with zeros to the same length: nothing else in the footer moves.
     padded = bytes([*(byte | 128 for byte in false), *[128] * (len(honest) - len(false) - 1), 0])
     path.write_bytes(content.replace(honest, padded))
     claimed = pq.ParquetFile(path).metadata.row_group(0).column(2).total_uncompressed_size
@@ -131,7 +131,7 @@ def zigzag(number: int) -> bytes:
     return bytes([*out, number])
 
 
-def test_a_footer_that_understates_what_is_in_the_pages(tmp_path: Path) -> None:
+def test_a_footer_that_understates_its_pages_is_refused(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     columns = {"file_name": ["a.png"] * 48, "caption": ["A dog."] * 48, "more": [BIG] * 48}
     path = with_a_lie(tmp_path / "t.parquet", columns)
@@ -144,7 +144,7 @@ def test_a_footer_that_understates_what_is_in_the_pages(tmp_path: Path) -> None:
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("dictionary", [True, False])
 @pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY"])
-def test_pages_of_all_kinds_are_read_as_they_are(
+def test_pages_of_all_kinds_are_read_unchanged(
     tmp_path: Path, version: Any, dictionary: bool, encoding: str
 ) -> None:
     if dictionary and encoding != "PLAIN":
@@ -170,7 +170,7 @@ def test_pages_of_all_kinds_are_read_as_they_are(
 
 
 @pytest.mark.parametrize("bad", [b"\xff" * 40, b"\x15" + b"\xff" * 12, b"\x1c" * 40, b"\x00"])
-def test_broken_headers_of_pages_cost_their_group(tmp_path: Path, bad: bytes) -> None:
+def test_a_broken_page_header_costs_only_its_row_group(tmp_path: Path, bad: bytes) -> None:
     picture(tmp_path / "a.png")
     path = tmp_path / "t.parquet"
     captions = [f"Number {n}" for n in range(30)]
@@ -186,7 +186,7 @@ def test_broken_headers_of_pages_cost_their_group(tmp_path: Path, bad: bytes) ->
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_zip_that_unpacks_without_bounds_is_refused(tmp_path: Path, method: int) -> None:
+def test_a_zip_without_bounded_decompression_is_refused(tmp_path: Path, method: int) -> None:
     path = tmp_path / "t.zip"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("metadata.jsonl", b'{"caption": "' + b" " * UNPACKED)
@@ -195,7 +195,7 @@ def test_a_zip_that_unpacks_without_bounds_is_refused(tmp_path: Path, method: in
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_member_that_is_larger_than_the_zip_says(tmp_path: Path, method: int) -> None:
+def test_a_member_larger_than_its_declared_size_is_refused(tmp_path: Path, method: int) -> None:
     path = tmp_path / "t.zip"
     with zipfile.ZipFile(path, "w") as archive:
         rows = [{"file_name": name, "caption": name} for name in ("bomb.png", "a.png")]
@@ -211,7 +211,7 @@ def test_a_member_that_is_larger_than_the_zip_says(tmp_path: Path, method: int) 
     assert "cannot be unpacked" in said
 
 
-def test_a_damaged_member_is_its_row_s_problem(tmp_path: Path) -> None:
+def test_a_zip_with_damaged_metadata_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.zip"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         archive.writestr("metadata.jsonl", '{"file_name": "a.png", "caption": "A dog."}')
@@ -229,7 +229,7 @@ def header(name: str, size: int, kind: bytes) -> bytes:
 
 
 def good_tar(path: Path) -> bytes:
-    """A tar of two samples, without its end."""
+    """A tar of two samples, without the end marker."""
     samples = {"a.png": encoded(), "a.txt": b"One", "b.png": encoded(), "b.txt": b"Two"}
     make_tar(path, samples)
     with tarfile.open(path) as archive:
@@ -241,19 +241,19 @@ LONG_NAMES = [tarfile.GNUTYPE_LONGNAME, tarfile.XHDTYPE, tarfile.XGLTYPE]
 
 
 @pytest.mark.parametrize("kind", LONG_NAMES)
-def test_a_name_of_gigabytes_in_a_tar(tmp_path: Path, kind: bytes) -> None:
+def test_a_member_name_of_gigabytes_takes_little_memory(tmp_path: Path, kind: bytes) -> None:
     path = tmp_path / "t.tar"
     begin = good_tar(path)
     with path.open("wb") as file:
         file.write(begin + header("long", 3_000_000_000, kind))
-        file.truncate(file.tell() + 3_000_001_024)  # a hole, which takes no disk
+        file.truncate(file.tell() + 3_000_001_024)  # a hole, which takes no disk space
     captions, said = read(path, most=100 * MIB)
     assert captions == ["One"]
     assert "ends prematurely" in said
 
 
 @pytest.mark.parametrize("kind", LONG_NAMES)
-def test_headers_that_follow_one_another_without_end(tmp_path: Path, kind: bytes) -> None:
+def test_an_endless_chain_of_headers_is_stopped(tmp_path: Path, kind: bytes) -> None:
     path = tmp_path / "t.tar"
     content = b"7 a=bc\n" if kind != tarfile.GNUTYPE_LONGNAME else b"a.png\0\0"
     member = header("long", 7, kind) + content.ljust(512, b"\0")
@@ -263,7 +263,7 @@ def test_headers_that_follow_one_another_without_end(tmp_path: Path, kind: bytes
     assert ["without end" in problem.message for problem in reader.problems] == [True]
 
 
-def test_a_damaged_header_in_a_tar_loses_nothing_in_silence(tmp_path: Path) -> None:
+def test_a_damaged_tar_header_is_reported(tmp_path: Path) -> None:
     path = tmp_path / "t.tar"
     samples = {f"{n}.{end}": encoded() if end == "png" else b"Dog" for n in range(6)
                for end in ("png", "txt")}  # fmt: skip
@@ -274,12 +274,12 @@ def test_a_damaged_header_in_a_tar_loses_nothing_in_silence(tmp_path: Path) -> N
     content[place : place + 512] = b"\xaa" * 512
     path.write_bytes(content)
     reader = read_dataset(path)
-    assert len(list(reader)) == 3, "of the fourth nobody can tell whether it is whole"
+    assert len(list(reader)) == 3, "whether the fourth is complete is unknown"
     (problem,) = reader.problems
     assert f"byte {place:,} is damaged" in problem.message
 
 
-def test_members_without_number_take_no_memory(tmp_path: Path) -> None:
+def test_many_empty_members_take_little_memory(tmp_path: Path) -> None:
     path = tmp_path / "t.tar"
     begin = good_tar(path)
     path.write_bytes(begin + header("c/empty", 0, tarfile.REGTYPE) * 30_000)

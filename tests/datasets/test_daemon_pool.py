@@ -1,4 +1,4 @@
-"""Threads that nobody waits for where somebody stops in the middle."""
+"""Daemon threads that an interrupted caller does not wait for."""
 
 import ast
 import os
@@ -15,7 +15,7 @@ from backend.datasets.daemon_pool import DaemonPool, result_of
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_results_come_in_the_items_order_each_as_soon_as_it_is_there() -> None:
+def test_results_are_yielded_in_order_as_soon_as_available() -> None:
     hold = threading.Event()
 
     def square(number: int) -> int:
@@ -24,12 +24,12 @@ def test_results_come_in_the_items_order_each_as_soon_as_it_is_there() -> None:
 
     with DaemonPool(4) as pool:
         results = pool.ordered(square, range(4))
-        assert [next(results), next(results)] == [0, 1], "the third is not there yet"
+        assert [next(results), next(results)] == [0, 1], "the third is not finished yet"
         hold.set()
         assert list(results) == [4, 9]
 
 
-def test_an_error_is_raised_in_its_place_once_what_was_begun_is_done() -> None:
+def test_an_error_is_raised_in_order_after_running_work_has_finished() -> None:
     begun, hold = threading.Event(), threading.Event()
     calls: list[str] = []
 
@@ -53,7 +53,7 @@ def test_an_error_is_raised_in_its_place_once_what_was_begun_is_done() -> None:
     assert calls.count("later") < 5000
 
 
-def test_an_error_of_any_type_reaches_whoever_waits() -> None:
+def test_an_error_of_any_type_reaches_the_caller() -> None:
     class Odd(BaseException):
         pass
 
@@ -66,7 +66,7 @@ def test_an_error_of_any_type_reaches_whoever_waits() -> None:
             result_of(future)
 
 
-def test_a_timeout_of_the_work_is_no_timeout_of_the_wait() -> None:
+def test_a_timeout_raised_by_the_work_is_passed_through() -> None:
     def fails() -> None:
         raise TimeoutError("the server's")
 
@@ -74,7 +74,7 @@ def test_a_timeout_of_the_work_is_no_timeout_of_the_wait() -> None:
         result_of(pool.submit(fails))
 
 
-def test_whoever_leaves_waits_for_nobody() -> None:
+def test_an_interrupted_caller_does_not_wait_for_running_work() -> None:
     begun, hold, done = threading.Event(), threading.Event(), threading.Event()
 
     def work(_: int) -> None:
@@ -105,12 +105,12 @@ def test_whoever_leaves_waits_for_nobody() -> None:
     hold.set()
 
 
-def test_no_other_pool_is_used_where_ctrl_c_must_end_a_command() -> None:
+def test_no_other_thread_pool_is_used_outside_the_lab() -> None:
     others = []
     for path in [ROOT / "app.py", *(p for top in ("backend", "db", "traced_ui")
                                     for p in (ROOT / top).rglob("*.py"))]:  # fmt: skip
         if path.is_relative_to(ROOT / "backend/lab"):
-            continue  # measurements: whoever stops one loses it anyway
+            continue  # measurements: an interrupted one is lost anyway
         for node in ast.walk(ast.parse(path.read_text("utf-8"))):
             names = [alias.name for alias in getattr(node, "names", []) if hasattr(alias, "name")]
             named = {*names, getattr(node, "attr", "")}

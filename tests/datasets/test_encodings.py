@@ -1,5 +1,5 @@
-"""Captions in JSON files, in tars and beside images in other encodings than UTF-8: read, or refused
-with what to do."""
+"""Captions in JSON files, in tars and in files next to images, in encodings other than UTF-8: read,
+or refused with what to do."""
 
 import json
 import tracemalloc
@@ -84,7 +84,7 @@ FORMS = (
     tar_of_texts, tar_of_json, list_of_rows, llava, coco, json_beside_images, texts_beside_images,
     films,
 )  # fmt: skip
-#: What a message may name, of all of them.
+#: The files that a message may name.
 NAMES = ("a.txt", "a.json", "l.json", "llava.json", "captions_val.json", "01.json")
 
 
@@ -93,9 +93,7 @@ NAMES = ("a.txt", "a.json", "l.json", "llava.json", "captions_val.json", "01.jso
     ("caption", "encoding"),
     [(CAPTION, "latin-1"), (JAPANESE, "shift_jis"), (CAPTION, "utf-16"), (CAPTION, "utf-16-be")],
 )
-def test_an_encoding_that_was_named_is_used(
-    tmp_path: Path, form: Form, caption: str, encoding: str
-) -> None:
+def test_a_named_encoding_is_used(tmp_path: Path, form: Form, caption: str, encoding: str) -> None:
     pairs, reader = read(form(tmp_path, caption, encoding), encoding=encoding)
     assert ([pair.caption for pair in pairs], reader.problems) == ([caption], [])
     assert reader.notes == []
@@ -105,7 +103,7 @@ def test_an_encoding_that_was_named_is_used(
 @pytest.mark.parametrize(
     ("written", "given", "saw"), [("latin-1", None, "UTF-8"), ("utf-8", "ascii", "ascii")]
 )
-def test_what_is_in_another_encoding_is_refused(
+def test_another_encoding_is_refused_with_what_to_do(
     tmp_path: Path, form: Form, written: str, given: str | None, saw: str
 ) -> None:
     path = form(tmp_path, CAPTION, written)
@@ -124,14 +122,14 @@ def test_what_is_in_another_encoding_is_refused(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_an_encoding_that_does_not_exist_is_refused_at_once(tmp_path: Path, form: Form) -> None:
+def test_an_unknown_encoding_is_refused_immediately(tmp_path: Path, form: Form) -> None:
     with pytest.raises(DatasetFormatError, match="no encoding 'klingon'"):
         read(form(tmp_path, CAPTION, "utf-8"), encoding="klingon")
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32", "utf-16-le"])
-def test_wide_characters_are_recognised_and_said(tmp_path: Path, form: Form, encoding: str) -> None:
+def test_utf16_and_utf32_are_detected_and_noted(tmp_path: Path, form: Form, encoding: str) -> None:
     pairs, reader = read(form(tmp_path, CAPTION, encoding))
     assert [pair.caption for pair in pairs] == [CAPTION]
     (note,) = reader.notes
@@ -139,13 +137,13 @@ def test_wide_characters_are_recognised_and_said(tmp_path: Path, form: Form, enc
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_utf8_with_and_without_its_mark_needs_no_word(tmp_path: Path, form: Form) -> None:
+def test_utf8_with_or_without_a_bom_is_not_noted(tmp_path: Path, form: Form) -> None:
     for number, encoding in enumerate(("utf-8", "utf-8-sig")):
         pairs, reader = read(form(tmp_path / str(number), CAPTION, encoding))
         assert ([pair.caption for pair in pairs], reader.notes) == ([CAPTION], [])
 
 
-def test_a_json_file_says_where_it_is_no_utf8(tmp_path: Path) -> None:
+def test_a_json_file_is_refused_with_the_byte_that_is_not_utf8(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     rows = [{"image": "a.png", "caption": "x" * 3_000_000}]
     start = json.dumps(rows)[:-1].encode()
@@ -156,7 +154,7 @@ def test_a_json_file_says_where_it_is_no_utf8(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
-def test_a_large_json_file_is_not_held_in_memory(tmp_path: Path, encoding: str) -> None:
+def test_a_large_json_file_is_streamed(tmp_path: Path, encoding: str) -> None:
     picture(tmp_path / "a.png")
     rows = [{"image": "a.png", "caption": f"{n} grün", "more": "ü" * 20_000} for n in range(1_500)]
     (tmp_path / "l.json").write_bytes(bytes_of(rows, encoding))
@@ -170,4 +168,4 @@ def test_a_large_json_file_is_not_held_in_memory(tmp_path: Path, encoding: str) 
     finally:
         tracemalloc.stop()
     assert count == 1_500
-    assert peak < 25_000_000, "the file has 30 MB, and 60 MB as UTF-8"
+    assert peak < 25_000_000, "the file has 30 MB, or 60 MB as UTF-8"

@@ -1,4 +1,4 @@
-"""Every export form, read by the loader that people have for it, and again by our own reader."""
+"""Every export format, read by the loader that people use for it, and by our own reader."""
 
 import csv
 import io
@@ -29,14 +29,14 @@ from tests.datasets.test_shards import encoded, make_tar
 from tests.datasets.test_writing import COUNTS, CREATED
 
 CAPTIONS = ["A dog.", "=1+1", " two  spaces ", "new\nline", "犬 🐕", "2020-01-01", "<b>", "A cat."]
-#: Columns of a source that collide with ours, or with what a loader makes of a name.
+#: Columns of a source that collide with ours, or with names that a loader interprets.
 ODD = {
     "verdict": "theirs", "source_verdict": "older", "file_name": "elsewhere.png", "extra": "more",
     "Caption": "shouted", "mask_file_name": "m.png", 'a "b" c': 1, "ключ": "значение",
     "ratio": float("nan"), "deep": {"a": [1, float("inf")]}, "size": 3, "flag": True,
     "labels": ["x", "y"],
 }  # fmt: skip
-#: What comes back of them: renamed, not clobbered; NaN is not JSON.
+#: The same columns after a round trip: renamed, not overwritten; NaN is not valid JSON.
 BACK = {
     "source_verdict": "theirs", "source_source_verdict": "older",
     "source_file_name": "elsewhere.png", "source_extra": "more", "source_Caption": "shouted",
@@ -53,7 +53,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def source(tmp_path: Path) -> Path:
-    """Folders named as splits are, which say nothing about the pairs' own splits."""
+    """Folders named like splits, which do not determine the pairs' own splits."""
     root = tmp_path / "source"
     names = ["train/a.png", "test/a.jpg", "val2014/__x/b.webp", ".hidden/c.png", "test/my_test.png"]
     for number, name in enumerate(names):
@@ -120,7 +120,7 @@ def test_imagefolder_keeps_captions_and_splits(source: Path, tmp_path: Path, for
             check_pictures(list(each[split]["image"]), wanted)
 
 
-def test_imagefolder_without_any_split_is_train(source: Path, tmp_path: Path) -> None:
+def test_an_imagefolder_without_splits_is_loaded_as_train(source: Path, tmp_path: Path) -> None:
     every = [ExportRow(row.id, row.image_path, row.caption, "") for row in rows(source)]
     out = write(source, tmp_path / "out", "imagefolder", every)
     loaded = datasets.load_dataset("imagefolder", data_dir=str(out))
@@ -128,7 +128,7 @@ def test_imagefolder_without_any_split_is_train(source: Path, tmp_path: Path) ->
     assert loaded["train"]["caption"][:] == CAPTIONS
 
 
-def test_imagefolder_of_a_split_that_the_library_does_not_know(tmp_path: Path) -> None:
+def test_an_imagefolder_of_an_unknown_split_is_loaded(tmp_path: Path) -> None:
     image = picture(tmp_path / "source" / "test_1.png")
     every = [ExportRow("1", image, "A dog.", "A dog.", split="holdout")]
     out = write(tmp_path / "source", tmp_path / "out", "imagefolder", every)
@@ -138,7 +138,7 @@ def test_imagefolder_of_a_split_that_the_library_does_not_know(tmp_path: Path) -
     assert "skips: " not in (out / "README.md").read_text("utf-8"), "it finds all of them"
 
 
-def test_imagefolder_says_which_splits_its_loader_passes_over(tmp_path: Path) -> None:
+def test_the_imagefolder_card_names_splits_that_the_loader_skips(tmp_path: Path) -> None:
     image = picture(tmp_path / "source" / "a.png")
     splits = ("train", "dev", "zebra", "test", "holdout")
     every = [ExportRow(split, image, "A dog.", "A dog.", split=split) for split in splits]
@@ -153,7 +153,7 @@ def test_imagefolder_says_which_splits_its_loader_passes_over(tmp_path: Path) ->
     assert "skips: " not in (out / "README.md").read_text("utf-8")
 
 
-def test_images_of_one_name_do_not_replace_each_other(tmp_path: Path) -> None:
+def test_images_with_colliding_names_do_not_overwrite_each_other(tmp_path: Path) -> None:
     (tmp_path / "source").mkdir()
     with zipfile.ZipFile(tmp_path / "source" / "z.zip", "w") as archive:
         for n, name in enumerate(("a b.png", "a_b.png", "A_b.png")):
@@ -167,7 +167,7 @@ def test_images_of_one_name_do_not_replace_each_other(tmp_path: Path) -> None:
     assert [image.size[0] for image in loaded["image"]] == [5, 6, 7]
 
 
-def test_sidecars_as_trainers_read_them(source: Path, tmp_path: Path) -> None:
+def test_sidecars_are_laid_out_as_trainers_read_them(source: Path, tmp_path: Path) -> None:
     out = write(source, tmp_path / "out", "sidecar")
     for split in ("train", "test", "holdout"):
         wanted = of_split(rows(source), *((split, None) if split == "train" else (split,)))
@@ -178,7 +178,7 @@ def test_sidecars_as_trainers_read_them(source: Path, tmp_path: Path) -> None:
                         for row in wanted}  # fmt: skip
 
 
-def test_coco_captions(source: Path, tmp_path: Path) -> None:
+def test_coco_captions_are_read_by_pycocotools(source: Path, tmp_path: Path) -> None:
     out = write(source, tmp_path / "out", "coco")
     for split in ("train", "test", "holdout"):
         wanted = of_split(rows(source), *((split, None) if split == "train" else (split,)))
@@ -213,7 +213,7 @@ def test_parquet_has_an_image_feature(source: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("shard", [1, 3, 10_000])
-def test_webdataset_of_mixed_images(
+def test_a_webdataset_of_mixed_images_is_loaded(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shard: int
 ) -> None:
     monkeypatch.setattr(shard_writing, "SHARD", shard)
@@ -232,7 +232,7 @@ def test_webdataset_of_mixed_images(
     check_pictures([sample[column] for sample in theirs], wanted)
 
 
-def test_webdataset_of_one_kind_keeps_its_ending(tmp_path: Path) -> None:
+def test_a_webdataset_of_one_image_format_keeps_its_extension(tmp_path: Path) -> None:
     image = picture(tmp_path / "source" / "a.png")
     every = [ExportRow("1", image, "A dog.", "A dog.")]
     out = write(tmp_path / "source", tmp_path / "out", "webdataset", every)
@@ -240,7 +240,7 @@ def test_webdataset_of_one_kind_keeps_its_ending(tmp_path: Path) -> None:
     assert sample["png"] == image.read_bytes()
 
 
-def test_a_saved_dataset(source: Path, tmp_path: Path) -> None:
+def test_a_saved_dataset_is_loaded_from_disk(source: Path, tmp_path: Path) -> None:
     out = write(source, tmp_path / "out", "huggingface")
     loaded = datasets.load_from_disk(str(out))
     assert set(loaded) == {"train", "test", "holdout"}
@@ -258,7 +258,7 @@ def frame_of(out: Path, format: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
-def test_tables_in_pandas(source: Path, tmp_path: Path, format: str) -> None:
+def test_tables_are_read_by_pandas(source: Path, tmp_path: Path, format: str) -> None:
     out = write(source, tmp_path / "elsewhere" / "out", format)
     frame = frame_of(out, format)
     shown = [f"'{text}" if format == "csv" and text[0] == "=" else text for text in CAPTIONS]
@@ -271,7 +271,9 @@ def test_tables_in_pandas(source: Path, tmp_path: Path, format: str) -> None:
 
 @pytest.mark.parametrize("format", ["csv", "jsonl", "parquet"])
 @pytest.mark.parametrize("container", ["tar", "parquet", "arrow", "zip"])
-def test_tables_name_no_place_in_a_container(tmp_path: Path, format: str, container: str) -> None:
+def test_exported_tables_contain_no_path_into_a_container(
+    tmp_path: Path, format: str, container: str
+) -> None:
     images = [encoded((3 + n, 5)) for n in range(3)]
     source = tmp_path / "source"
     source.mkdir()
@@ -301,7 +303,7 @@ def test_tables_name_no_place_in_a_container(tmp_path: Path, format: str, contai
     out = write(source, tmp_path / "out", format, every)
     frame = frame_of(out, format)
     assert not any("!/" in name or "+" in name for name in frame["image_path"])
-    others = frame.drop(columns="id")  # an id that was made here stays what it was
+    others = frame.drop(columns="id")  # an id that was generated on import is kept
     assert not any("!/" in str(cell) for cell in others.to_numpy().ravel())
     assert [(out / name).read_bytes() for name in frame["image_path"]] == images
     (table_file,) = out.glob("data.*")
@@ -324,8 +326,8 @@ TABLES = (".csv", ".jsonl", ".parquet")
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_every_value_comes_back_to_us(source: Path, tmp_path: Path, format: str) -> None:
-    # Not a sibling of the source: paths from one to the other are told apart.
+def test_every_value_survives_export_and_import(source: Path, tmp_path: Path, format: str) -> None:
+    # Not a sibling of the source, so that relative paths between them are distinguishable.
     out = write(source, tmp_path / "far" / "away" / "out", format)
     by_id = {pair.id: pair for pair in read_again(out, format, source)}
     assert len(by_id) == len(CAPTIONS)
@@ -349,11 +351,11 @@ def test_the_card_says_what_was_changed(source: Path, tmp_path: Path, format: st
     assert "The source's column `verdict` is called `source_verdict`." in text
     assert "NaN" in text
     assert "`ratio`" in text
-    assert ("`only_some`" in text) is (format not in ("jsonl", "coco")), "packed, or as it was"
+    assert ("`only_some`" in text) is (format not in ("jsonl", "coco")), "packed, or unchanged"
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_nothing_written_is_no_json(source: Path, tmp_path: Path, format: str) -> None:
+def test_everything_written_is_valid_json(source: Path, tmp_path: Path, format: str) -> None:
     out = write(source, tmp_path / "out", format)
 
     def refuse(constant: str) -> None:

@@ -1,4 +1,4 @@
-"""Addresses that strangers wrote down, over real HTTP."""
+"""Fetching untrusted addresses over real HTTP."""
 
 import http.server
 import json
@@ -69,11 +69,11 @@ def test_private_addresses_are_refused_before_a_connection(host: str) -> None:
         public_address(host, 80)
 
 
-def test_public_addresses_are_not() -> None:
+def test_public_addresses_are_accepted() -> None:
     assert public_address("93.184.215.14", 80) == "93.184.215.14"
 
 
-def test_the_server_of_this_machine_is_never_asked(server: str) -> None:
+def test_a_server_on_this_machine_is_never_contacted(server: str) -> None:
     fetcher = Fetcher(Limits())
     for address in (server, server.replace("127.0.0.1", "localhost")):
         with pytest.raises(FetchError, match="not public"):
@@ -99,7 +99,7 @@ def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPa
         ("/movedfile:///etc/passwd", "not http"),
     ],
 )
-def test_what_cannot_be_had_is_reported_in_time(server: str, path: str, message: str) -> None:
+def test_failed_fetches_are_reported_in_time(server: str, path: str, message: str) -> None:
     began = time.monotonic()
     with pytest.raises(FetchError, match=message):
         Fetcher(INSIDE).fetch(server + path)
@@ -107,7 +107,7 @@ def test_what_cannot_be_had_is_reported_in_time(server: str, path: str, message:
 
 
 @pytest.mark.parametrize("url", ["", "no address", "file:///etc/passwd", "http://", "gopher://x"])
-def test_nonsense_is_no_address(url: str) -> None:
+def test_invalid_addresses_are_refused(url: str) -> None:
     with pytest.raises(FetchError):
         Fetcher(INSIDE).fetch(url)
 
@@ -139,7 +139,7 @@ def test_a_table_of_addresses_becomes_a_dataset(server: str, tmp_path: Path) -> 
     assert all(reason["reason"] for reason in reasons)
 
 
-def test_it_goes_on_where_it_stopped(server: str, tmp_path: Path) -> None:
+def test_a_download_resumes_where_it_stopped(server: str, tmp_path: Path) -> None:
     table, out = a_table(tmp_path, server, 12), tmp_path / "out"
     download(table, out, INSIDE, at_most=5)
     with (out / "metadata.jsonl").open("ab") as file:
@@ -155,7 +155,7 @@ def test_it_goes_on_where_it_stopped(server: str, tmp_path: Path) -> None:
     assert len(Handler.asked) == again, "nothing is fetched twice"
 
 
-def test_a_folder_of_something_else_is_left_alone(server: str, tmp_path: Path) -> None:
+def test_a_folder_with_other_content_is_left_untouched(server: str, tmp_path: Path) -> None:
     table = a_table(tmp_path, server)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("mine")

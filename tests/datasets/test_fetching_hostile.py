@@ -28,7 +28,7 @@ Answer = Callable[[socket.socket], None]
 
 @contextmanager
 def raw_server(answer: Answer) -> Iterator[tuple[str, list[bytes]]]:
-    """A server below HTTP: `answer` writes to the socket what it likes."""
+    """A server below HTTP: `answer` may write anything to the socket."""
     asked: list[bytes] = []
     listening = socket.create_server(("127.0.0.1", 0))
 
@@ -105,12 +105,12 @@ NONSENSE = [
 
 
 @pytest.mark.parametrize("url", NONSENSE)
-def test_no_address_raises_anything_else(url: str) -> None:
+def test_any_invalid_address_raises_a_fetch_error(url: str) -> None:
     with pytest.raises(FetchError):
         Fetcher(Limits(seconds=0.5)).fetch(url)
 
 
-def test_one_bad_row_ends_no_run(tmp_path: Path) -> None:
+def test_bad_rows_do_not_end_a_run(tmp_path: Path) -> None:
     with raw_server(sends(http(encoded()))) as (address, asked):
         odd = [7, [address], {"a": 1}, None]
         urls: list[Any] = [f"{address}/ä.png", *NONSENSE, *odd, f"{address}/b.png"]
@@ -123,12 +123,14 @@ def test_one_bad_row_ends_no_run(tmp_path: Path) -> None:
     assert b"GET /%C3%A4.png " in b"".join(asked)
 
 
-def test_an_error_of_any_type_is_its_row_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_any_type_costs_only_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain = Fetcher.fetch
 
     def broken(self: Fetcher, url: str) -> bytes:
         if url.endswith("/bad"):
-            raise TypeError("nobody foresaw this")
+            raise TypeError("an unforeseen error")
         return plain(self, url)
 
     monkeypatch.setattr(Fetcher, "fetch", broken)
@@ -140,9 +142,7 @@ def test_an_error_of_any_type_is_its_row_s(tmp_path: Path, monkeypatch: pytest.M
     assert "TypeError" in json.loads(line)["reason"]
 
 
-def test_a_full_disk_ends_the_run_and_is_no_row_s_fault(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_disk_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
@@ -217,12 +217,12 @@ HEADERS = b"HTTP/1.1 200 OK\r\nX-A: " + b"a" * 5000 + b"\r\n\r\n"
     ],
     ids=["headers", "body", "continues", "silence"],
 )
-def test_the_deadline_covers_everything(answer: Answer) -> None:
+def test_the_deadline_covers_every_phase_of_a_response(answer: Answer) -> None:
     with raw_server(answer) as (address, _), pytest.raises(FetchError, match="too long"):
         Fetcher(INSIDE).fetch(address)
 
 
-def test_one_slow_redirect_after_another_has_one_deadline() -> None:
+def test_a_chain_of_slow_redirects_shares_one_deadline() -> None:
     def answer(connection: socket.socket) -> None:
         time.sleep(0.8)
         connection.sendall(b"HTTP/1.1 302 Found\r\nLocation: /on\r\nContent-Length: 0\r\n\r\n")
@@ -246,12 +246,12 @@ def test_one_slow_redirect_after_another_has_one_deadline() -> None:
         b"HTTP/1.1 200 OK\r\nContent-Length: 500000\r\n\r\n" + b"x" * 500_000,
     ],
 )  # fmt: skip
-def test_whatever_a_server_sends_is_reported(data: bytes) -> None:
+def test_malformed_responses_are_reported(data: bytes) -> None:
     with raw_server(sends(data)) as (address, _), pytest.raises(FetchError):
         Fetcher(INSIDE).fetch(address)
 
 
-#: Of every kind that leads to the inside: written plainly, mapped, translated, in a tunnel.
+#: Every notation of an internal address: plain, IPv4-mapped, translated, tunnelled.
 INNER = [
     "127.0.0.1", "10.0.0.1", "169.254.169.254", "192.168.1.1", "172.16.0.1", "100.64.0.1",
     "0.0.0.0",
@@ -266,18 +266,20 @@ INNER = [
 
 
 @pytest.mark.parametrize("host", INNER)
-def test_inner_addresses_are_refused_in_every_disguise(host: str) -> None:
+def test_internal_addresses_are_refused_in_every_notation(host: str) -> None:
     with pytest.raises(FetchError, match="not public"):
         public_address(host, 80)
 
 
 @pytest.mark.parametrize("host", ["93.184.215.14", "2606:4700::6810:84e5", "64:ff9b::5db8:d70e"])
-def test_public_ones_are_not(host: str) -> None:
+def test_public_addresses_are_accepted(host: str) -> None:
     assert public_address(host, 80) == host
 
 
 @pytest.mark.parametrize("host", INNER)
-def test_redirects_are_refused_as_addresses_are(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redirects_to_internal_addresses_are_refused(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     written = f"[{host}]" if ":" in host else host
     location = f"HTTP/1.1 302 Found\r\nLocation: http://{written}/\r\nContent-Length: 0\r\n\r\n"
     plain = socket.getaddrinfo
@@ -307,7 +309,7 @@ def test_redirects_are_refused_as_addresses_are(host: str, monkeypatch: pytest.M
     ("body", "message"),
     [(EPS, "not an image"), (encoded()[:45], "broken"), (b"<html>", "not an image")],
 )
-def test_what_is_fetched_is_opened_as_any_untrusted_image(
+def test_fetched_content_is_opened_as_an_untrusted_image(
     tmp_path: Path, body: bytes, message: str
 ) -> None:
     with raw_server(sends(http(body))) as (address, _):

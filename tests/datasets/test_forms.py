@@ -1,4 +1,4 @@
-"""Forms that other tools write: hub clones, sidecars, conversations, captions within images."""
+"""Formats of other tools: hub clones, sidecars, conversations, captions in image metadata."""
 
 import gzip
 import io
@@ -32,7 +32,7 @@ def read(path: Path, **options: Any) -> tuple[list[SourcePair], DatasetReader]:
 
 
 def coloured(names: list[str]) -> datasets.Dataset:
-    """As many pictures with their colour as caption."""
+    """A picture per colour, with the colour as caption."""
     rows = [{"image": Image.new("RGB", (8, 8), COLOURS[n]), "text": f"All {n}."} for n in names]
     features = datasets.Features({"image": datasets.Image(), "text": datasets.Value("string")})
     return datasets.Dataset.from_list(rows, features=features)
@@ -47,7 +47,7 @@ def card(folder: Path, configs: list[dict[str, Any]]) -> None:
     DatasetCard(f"---\n{data.to_yaml()}\n---\n# Pets\n").save(folder / "README.md")
 
 
-def test_the_root_of_a_hub_clone(tmp_path: Path) -> None:
+def test_the_root_of_a_hub_clone_is_read_as_the_library_does(tmp_path: Path) -> None:
     for split, names in (("train", ["red", "blue"]), ("test", ["blue"])):
         (tmp_path / "data").mkdir(exist_ok=True)
         coloured(names).to_parquet(tmp_path / "data" / f"{split}-00000-of-00001.parquet")
@@ -63,7 +63,7 @@ def test_the_root_of_a_hub_clone(tmp_path: Path) -> None:
     )
 
 
-def test_a_hub_clone_with_several_configurations(tmp_path: Path) -> None:
+def test_a_hub_clone_with_several_configurations_needs_a_subset(tmp_path: Path) -> None:
     for name, colours in (("warm", ["red"]), ("cold", ["blue", "blue"])):
         (tmp_path / name).mkdir()
         coloured(colours).to_parquet(tmp_path / name / "part-0.parquet")
@@ -94,7 +94,7 @@ def test_a_hub_clone_with_several_configurations(tmp_path: Path) -> None:
         (7, DatasetFormatError, r"README\.md"),
     ],
 )
-def test_a_card_leads_to_nothing_else(
+def test_a_card_cannot_refer_to_files_elsewhere(
     tmp_path: Path, path: Any, error: type[Exception], message: str
 ) -> None:
     listed = [{"split": "train", "path": path}]
@@ -105,7 +105,7 @@ def test_a_card_leads_to_nothing_else(
         read_dataset(tmp_path)
 
 
-def test_a_file_that_git_lfs_left_on_the_hub(tmp_path: Path) -> None:
+def test_a_git_lfs_pointer_is_refused_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "train-00000-of-00001.parquet").write_text(
         "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 12345\n"
@@ -114,7 +114,7 @@ def test_a_file_that_git_lfs_left_on_the_hub(tmp_path: Path) -> None:
         read_dataset(tmp_path)
 
 
-def test_captions_beside_images(tmp_path: Path) -> None:
+def test_captions_in_files_next_to_images_are_read(tmp_path: Path) -> None:
     for name in ("train/a.jpg", "train/b.PNG", "test/deep/c.webp", "d.png", "e.png"):
         picture(tmp_path / name)
     (tmp_path / "train" / "a.txt").write_bytes("Ein Mädchen.\r\n".encode())
@@ -143,8 +143,8 @@ def test_captions_beside_images(tmp_path: Path) -> None:
         read(tmp_path, encoding="klingon")
 
 
-def test_the_files_of_img2dataset(tmp_path: Path) -> None:
-    """As its FilesSampleWriter and its writer of shards' lists lay them out."""
+def test_the_output_of_img2dataset_is_read(tmp_path: Path) -> None:
+    """The layout of its FilesSampleWriter and of its lists of shards."""
     keys = ["000000000", "000000001"]
     for key in keys:
         picture(tmp_path / "00000" / f"{key}.jpg")
@@ -163,7 +163,7 @@ def test_the_files_of_img2dataset(tmp_path: Path) -> None:
     ]
 
 
-def test_a_list_of_json_objects(tmp_path: Path) -> None:
+def test_a_list_of_json_objects_is_read(tmp_path: Path) -> None:
     picture(tmp_path / "images" / "a.png")
     rows = [{"image": "images/a.png", "caption": "A dog."}, 7, {"image": "x.png", "caption": "B."}]
     (tmp_path / "rows.json").write_text(json.dumps(rows, indent=1))
@@ -172,12 +172,12 @@ def test_a_list_of_json_objects(tmp_path: Path) -> None:
     assert [p.row for p in reader.problems] == [2, 3]
     (tmp_path / "packed.json").write_text(json.dumps({"version": "1.0", "data": rows}))
     assert [p.caption for p in read(tmp_path / "packed.json")[0]] == ["A dog."]
-    # As a folder: the list and its images.
+    # As a folder with the list and its images.
     (tmp_path / "packed.json").unlink()
     assert [p.caption for p in read(tmp_path)[0]] == ["A dog."]
 
 
-def test_llava(tmp_path: Path) -> None:
+def test_llava_conversations_are_read(tmp_path: Path) -> None:
     for name in ("coco/train2017/a.jpg", "coco/train2017/b.jpg"):
         picture(tmp_path / name)
     ask = {"from": "human", "value": "<image>\nWhat is this?"}
@@ -206,7 +206,7 @@ def test_llava(tmp_path: Path) -> None:
 
 
 def conversations() -> datasets.Dataset:
-    """As TRL's documentation has datasets for training with images."""
+    """The format of TRL's documentation for training with images."""
     ask = [{"type": "image", "text": None}, {"type": "text", "text": "What colour?"}]
     rows = [
         {
@@ -227,7 +227,7 @@ def conversations() -> datasets.Dataset:
 
 
 @pytest.mark.parametrize("form", ["parquet", "saved"])
-def test_images_and_messages_of_trl(tmp_path: Path, form: str) -> None:
+def test_images_and_messages_of_trl_are_read(tmp_path: Path, form: str) -> None:
     if form == "parquet":
         conversations().to_parquet(tmp_path / "train.parquet")
     else:
@@ -238,7 +238,7 @@ def test_images_and_messages_of_trl(tmp_path: Path, form: str) -> None:
     assert "2 images" in reader.problems[0].message
 
 
-def test_prompts_and_completions_in_lines(tmp_path: Path) -> None:
+def test_prompts_and_completions_in_json_lines_are_read(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     user = {"role": "user", "content": "<image>What is it?"}
     rows: list[dict[str, Any]] = [
@@ -255,7 +255,7 @@ def test_prompts_and_completions_in_lines(tmp_path: Path) -> None:
     assert reader.problems == []
 
 
-def test_data_juicer(tmp_path: Path) -> None:
+def test_data_juicer_samples_are_read(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     picture(tmp_path / "b.png")
     rows = [
@@ -274,7 +274,7 @@ def test_data_juicer(tmp_path: Path) -> None:
 
 
 def with_iptc(jpeg: bytes, caption: bytes) -> bytes:
-    """A JPEG with Photoshop's segment, in which IPTC lies."""
+    """A JPEG with a Photoshop segment, which contains the IPTC record."""
     record = b"\x1c\x02\x78" + struct.pack(">H", len(caption)) + caption
     block = (
         b"8BIM\x04\x04\0\0" + struct.pack(">I", len(record)) + record + b"\0" * (len(record) % 2)
@@ -296,7 +296,7 @@ def jpeg(**options: Any) -> bytes:
     return made.getvalue()
 
 
-def test_captions_within_images(tmp_path: Path) -> None:
+def test_captions_in_image_metadata_are_read(tmp_path: Path) -> None:
     exif = Image.Exif()
     exif[0x010E] = "A bird."
     windows = Image.Exif()
@@ -340,7 +340,7 @@ def test_captions_within_images(tmp_path: Path) -> None:
         ({}, ["holds nothing"]),
     ],
 )
-def test_a_folder_that_is_no_dataset_says_what_was_seen(
+def test_a_folder_that_is_not_a_dataset_is_refused_with_what_it_contains(
     tmp_path: Path, files: dict[str, bytes | None], saw: list[str]
 ) -> None:
     for name, content in files.items():
@@ -360,19 +360,21 @@ def test_a_folder_that_is_no_dataset_says_what_was_seen(
         ("x.tar.gz", "compressed tar"), ("x.txt", "its folder"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_dataset_says_what_it_is(tmp_path: Path, name: str, saw: str) -> None:
+def test_a_file_that_is_not_a_dataset_is_refused_with_its_kind(
+    tmp_path: Path, name: str, saw: str
+) -> None:
     (tmp_path / name).write_bytes(b"x")
     with pytest.raises(DatasetFormatError, match=saw):
         read_dataset(tmp_path / name)
 
 
-def test_an_object_of_columns_is_named(tmp_path: Path) -> None:
+def test_a_json_object_of_columns_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_text(json.dumps({"image": {"0": "a.png"}, "caption": {"0": "A."}}))
     with pytest.raises(DatasetFormatError, match="a JSON object with no list"):
         list(read_dataset(tmp_path / "x.json"))
 
 
-def test_an_endless_number_in_a_whole_json_is_its_rows_problem(tmp_path: Path) -> None:
+def test_a_number_out_of_range_in_a_json_list_costs_only_its_row(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     good = {"file_name": "a.png", "caption": "A dog 1e999, " + "7" * 5000}
     line = json.dumps(good)
@@ -393,7 +395,7 @@ def compressed_stream(path: Path, column: pa.Array, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["stream", "file"])
-def test_compressed_arrow_is_read_until_it_is_too_much(
+def test_compressed_arrow_is_read_up_to_a_limit(
     tmp_path: Path, form: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = picture(tmp_path / "a.png").read_bytes()
@@ -410,7 +412,7 @@ def test_compressed_arrow_is_read_until_it_is_too_much(
 
 @pytest.mark.timeout(20)
 @pytest.mark.parametrize("name", ["x.parquet", "x.zip", "x.arrow", "x.tar"])
-def test_a_pipe_named_as_a_container_is_not_waited_for(tmp_path: Path, name: str) -> None:
+def test_a_pipe_named_like_a_container_does_not_block(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     row = {"file_name": f"{name}!/{'0+1/a.png' if name == 'x.tar' else '0/image'}", "caption": "x"}
     (tmp_path / "metadata.jsonl").write_text(json.dumps(row))
@@ -419,7 +421,7 @@ def test_a_pipe_named_as_a_container_is_not_waited_for(tmp_path: Path, name: str
     assert "regular file" in reader.problems[0].message
 
 
-def test_a_number_within_a_list_of_images_that_is_not_there(tmp_path: Path) -> None:
+def test_an_invalid_index_into_a_list_of_images_is_a_problem(tmp_path: Path) -> None:
     conversations().to_parquet(tmp_path / "t.parquet")
     for inner in ("0/images/7", "0/images/x", "3/images/0", "0/images"):
         row = {"file_name": f"t.parquet!/{inner}", "caption": "x"}
@@ -438,7 +440,7 @@ def gzipped_tar(path: Path) -> Path:
     return path
 
 
-def test_a_gzipped_tar_is_only_for_imports(tmp_path: Path) -> None:
+def test_a_gzipped_tar_cannot_be_read_in_place(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match="gunzip"):
         read_dataset(gzipped_tar(tmp_path / "x.tgz"))
     path = tmp_path / "x.tar"
@@ -447,8 +449,8 @@ def test_a_gzipped_tar_is_only_for_imports(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", [0, 1])
-def test_an_arrow_file_whose_offsets_lead_elsewhere_is_refused(tmp_path: Path, column: int) -> None:
-    """Arrow itself would read past the end of its buffers, and end the program."""
+def test_an_arrow_file_with_invalid_offsets_is_refused(tmp_path: Path, column: int) -> None:
+    """Arrow itself would read past the end of its buffers and crash."""
     content = picture(tmp_path / "a.png").read_bytes()
     images, captions = pa.array([content] * 3), pa.array(["A dog."] * 3)
     table = pa.table({"image": images, "caption": captions})
@@ -466,7 +468,7 @@ def test_an_arrow_file_whose_offsets_lead_elsewhere_is_refused(tmp_path: Path, c
         read(tmp_path / "x.arrow")
 
 
-def test_arrow_text_that_is_no_utf8_is_its_rows_problem(tmp_path: Path) -> None:
+def test_arrow_text_that_is_not_utf8_costs_only_its_row(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     captions = pa.array([b"One.", b"\xff\xfe", b"Three."])
     text = pa.StringArray.from_buffers(3, *captions.buffers()[1:])
@@ -481,7 +483,7 @@ def test_arrow_text_that_is_no_utf8_is_its_rows_problem(tmp_path: Path) -> None:
     assert [p.row for p in reader.problems] == [2]
 
 
-def test_a_damaged_first_page_of_images_costs_its_rows_alone(tmp_path: Path) -> None:
+def test_a_damaged_page_of_images_costs_only_its_row_group(tmp_path: Path) -> None:
     content = picture(tmp_path / "a.png").read_bytes()
     table = pa.table({"picture": [content] * 4, "caption": [f"{n}" for n in range(4)]})
     path = tmp_path / "x.parquet"

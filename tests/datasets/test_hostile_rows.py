@@ -1,4 +1,4 @@
-"""Whatever one row holds, the others go in, on both databases, and its trouble names its place."""
+"""Whatever a row contains, the others are imported, on both databases; problems name the place."""
 
 import io
 import json
@@ -60,7 +60,7 @@ def imported(store: Store, path: Path, **options: Any) -> tuple[ImportReport, li
         b'{"file_name": "' + b"x/" * 3000 + b'a.png", "caption": "x"}',
     ],
 )
-def test_a_line_of_json_is_a_problem_of_its_own(store: Store, tmp_path: Path, line: bytes) -> None:
+def test_a_bad_json_line_costs_only_its_row(store: Store, tmp_path: Path, line: bytes) -> None:
     picture(tmp_path / "a.png")
     good = [json.dumps(row).encode() for row in GOOD]
     (tmp_path / "rows.jsonl").write_bytes(b"\n".join([good[0], line, good[1]]))
@@ -69,7 +69,7 @@ def test_a_line_of_json_is_a_problem_of_its_own(store: Store, tmp_path: Path, li
     assert [problem.row for problem in report.first_problems] == [2]
 
 
-def test_what_pandas_calls_nothing_is_no_trouble(store: Store, tmp_path: Path) -> None:
+def test_nan_and_infinity_are_imported(store: Store, tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     nan, endless = float("nan"), float("inf")
     pq.write_table(
@@ -90,7 +90,7 @@ def test_what_pandas_calls_nothing_is_no_trouble(store: Store, tmp_path: Path) -
     assert [pair.extra["nested"] for pair in pairs] == [[None], [1.5], None]
 
 
-def test_dates_that_python_has_no_word_for(store: Store, tmp_path: Path) -> None:
+def test_dates_that_python_cannot_represent_are_imported(store: Store, tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     far = pa.array([2**62, 0, 1], pa.timestamp("us"))
     pq.write_table(
@@ -111,7 +111,7 @@ def test_dates_that_python_has_no_word_for(store: Store, tmp_path: Path) -> None
     assert all("Mars" in pair.extra["on_mars"] for pair in pairs)
 
 
-def test_captions_and_ids_of_any_type(store: Store, tmp_path: Path) -> None:
+def test_captions_and_ids_of_any_type_are_imported(store: Store, tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     ids = [{"a": 1, "when": 0}, {"a": 2, "when": 2**40}]
     kind = pa.struct([("a", pa.int64()), ("when", pa.timestamp("s"))])
@@ -132,7 +132,9 @@ def test_captions_and_ids_of_any_type(store: Store, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("column", ["caption", "file_name", "more"])
-def test_parquet_text_that_is_no_utf8(store: Store, tmp_path: Path, column: str) -> None:
+def test_parquet_text_that_is_not_utf8_costs_only_its_row(
+    store: Store, tmp_path: Path, column: str
+) -> None:
     picture(tmp_path / "a.png")
     cells: dict[str, list[bytes]] = {
         "file_name": [b"a.png"] * 3,
@@ -150,7 +152,7 @@ def test_parquet_text_that_is_no_utf8(store: Store, tmp_path: Path, column: str)
     assert [problem.row for problem in report.first_problems] == [2]
 
 
-def test_captions_that_are_kept_as_bytes_are_read_as_text(store: Store, tmp_path: Path) -> None:
+def test_captions_stored_as_bytes_are_read_as_text(store: Store, tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     captions = pa.array([b"A dog.", "Ein Mädchen".encode(), b"\xff no text"], pa.binary())
     table = pa.table({"file_name": ["a.png"] * 3, "caption": captions, "id": ["1", "2", "3"]})
@@ -160,7 +162,7 @@ def test_captions_that_are_kept_as_bytes_are_read_as_text(store: Store, tmp_path
     assert [problem.row for problem in report.first_problems] == [3]
 
 
-def test_captions_in_a_column_of_images_are_never_addresses(tmp_path: Path) -> None:
+def test_binary_captions_are_never_taken_for_paths(tmp_path: Path) -> None:
     content = picture(tmp_path / "a.png").read_bytes()
     table = pa.table({"image": pa.array([content]), "caption": pa.array([content])})
     pq.write_table(table, tmp_path / "rows.parquet")
@@ -171,7 +173,7 @@ def test_captions_in_a_column_of_images_are_never_addresses(tmp_path: Path) -> N
     assert ["binary" in problem.message for problem in reader.problems] == [True]
 
 
-def test_a_group_of_rows_that_is_damaged_leaves_the_others(store: Store, tmp_path: Path) -> None:
+def test_a_damaged_row_group_does_not_affect_the_others(store: Store, tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     path = tmp_path / "rows.parquet"
     captions = [f"caption number {n} of many" for n in range(30)]
@@ -186,7 +188,7 @@ def test_a_group_of_rows_that_is_damaged_leaves_the_others(store: Store, tmp_pat
     assert "rows 11 to 20" in report.first_problems[0].message
 
 
-def test_a_folder_inside_with_a_name_that_is_no_utf8(store: Store, tmp_path: Path) -> None:
+def test_a_subfolder_whose_name_is_not_utf8_is_a_problem(store: Store, tmp_path: Path) -> None:
     folder = tmp_path / os.fsdecode(b"caf\xe9")
     for place, name in ((folder, "a.png"), (tmp_path / "train", "b.png")):
         picture(place / name)
@@ -202,20 +204,20 @@ def test_a_folder_inside_with_a_name_that_is_no_utf8(store: Store, tmp_path: Pat
 @pytest.mark.parametrize(
     "splits", [["."], [".."], ["train", "../.."], ["/"], [None], "train", [""]]
 )
-def test_a_saved_dataset_that_lists_itself(tmp_path: Path, splits: Any) -> None:
+def test_a_saved_dataset_with_invalid_splits_is_refused(tmp_path: Path, splits: Any) -> None:
     (tmp_path / "dataset_dict.json").write_text(json.dumps({"splits": splits}))
     with pytest.raises(DatasetFormatError, match=r"saved dataset|list of 'splits'|metadata"):
         list(read_dataset(tmp_path))
 
 
-def test_a_saved_dataset_with_files_elsewhere(tmp_path: Path) -> None:
+def test_a_saved_dataset_with_files_elsewhere_is_refused(tmp_path: Path) -> None:
     listed = {"_data_files": [{"filename": "../outside.arrow"}]}
     (tmp_path / "state.json").write_text(json.dumps(listed))
     with pytest.raises(DatasetFormatError, match="saved dataset"):
         read_dataset(tmp_path)
 
 
-def test_a_table_that_is_a_link_out_of_the_folder(tmp_path: Path) -> None:
+def test_a_table_that_links_out_of_the_folder_is_refused(tmp_path: Path) -> None:
     (tmp_path / "secret.csv").write_text("image,caption\na.png,secret\n")
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "metadata.csv").symlink_to(tmp_path / "secret.csv")
@@ -224,13 +226,13 @@ def test_a_table_that_is_a_link_out_of_the_folder(tmp_path: Path) -> None:
 
 
 def linked(path: Path, content: str) -> None:
-    """A link to a file of somebody else's, with that content."""
+    """A link to a file outside the folder, with that content."""
     elsewhere = path.parent.parent / f"secret of {path.name}"
     elsewhere.write_text(content)
     path.symlink_to(elsewhere)
 
 
-def test_texts_beside_images_are_no_links_out_of_the_folder(tmp_path: Path) -> None:
+def test_caption_files_that_link_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "d"
     for name in ("a", "b", "c"):
         picture(folder / f"{name}.png")
@@ -243,7 +245,7 @@ def test_texts_beside_images_are_no_links_out_of_the_folder(tmp_path: Path) -> N
     assert ["leads out" in problem.message for problem in reader.problems] == [True, True]
 
 
-def test_films_and_cards_are_no_links_out_of_the_folder(tmp_path: Path) -> None:
+def test_films_and_cards_that_link_out_of_the_folder_are_refused(tmp_path: Path) -> None:
     films = tmp_path / "films"
     for number in (1, 2):
         picture(films / f"{number}.jpeg")
@@ -260,7 +262,9 @@ def test_films_and_cards_are_no_links_out_of_the_folder(tmp_path: Path) -> None:
     assert "secret\n" not in str(refused.value)
 
 
-def test_a_compressed_tar_is_no_link_out_of_the_folder(store: Store, tmp_path: Path) -> None:
+def test_a_compressed_tar_that_links_out_of_the_folder_is_refused(
+    store: Store, tmp_path: Path
+) -> None:
     (tmp_path / "d").mkdir()
     linked(tmp_path / "d" / "x.tar.gz", "")
     with pytest.raises(UnsafePath, match=r"x\.tar\.gz"):
@@ -271,7 +275,7 @@ def test_a_compressed_tar_is_no_link_out_of_the_folder(store: Store, tmp_path: P
 @pytest.mark.parametrize(
     "name", ["t.csv", "t.jsonl", "t.json", "t.parquet", "t.tar", "t.zip", "t.arrow"]
 )
-def test_a_pipe_named_as_a_table_is_not_waited_for(tmp_path: Path, name: str) -> None:
+def test_a_pipe_named_like_a_table_does_not_block(tmp_path: Path, name: str) -> None:
     os.mkfifo(tmp_path / name)
     with pytest.raises(DatasetError, match="regular file"):
         list(read_dataset(tmp_path / name))
@@ -281,7 +285,7 @@ def test_a_pipe_named_as_a_table_is_not_waited_for(tmp_path: Path, name: str) ->
 
 
 @pytest.mark.timeout(20)
-def test_pipes_within_saved_datasets_and_films(tmp_path: Path) -> None:
+def test_pipes_in_saved_datasets_and_films_do_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "x.arrow")
     (tmp_path / "state.json").write_text(json.dumps({"_data_files": [{"filename": "x.arrow"}]}))
     with pytest.raises(DatasetError, match="regular file"):
@@ -296,7 +300,7 @@ def test_pipes_within_saved_datasets_and_films(tmp_path: Path) -> None:
     assert "regular file" in reader.problems[0].message
 
 
-#: Any value that a table can hold, on purpose the crooked ones too.
+#: Any value that a table can hold, including malformed ones.
 TEXT = st.text(max_size=12)
 ANY = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | TEXT | st.just("\ud83d")
@@ -324,7 +328,7 @@ ARROW = st.sampled_from(
 
 
 def check(store: Store, folder: Path, path: Path) -> None:
-    """It is imported or refused; what is imported is told, and can be read again as JSON."""
+    """It is imported or refused; imported values can be written as JSON."""
     try:
         _, pairs = imported(store, path, image_root=folder)
     except DatasetError:
@@ -363,9 +367,11 @@ FORMS: dict[str, Callable[[bytes], bytes]] = {
 
 
 @given(rows=ROWS)
-def test_any_rows_over_all_text_readers(store: Store, tmp_path: Path, rows: list[Any]) -> None:
+def test_any_rows_are_imported_or_refused_by_all_text_readers(
+    store: Store, tmp_path: Path, rows: list[Any]
+) -> None:
     picture(tmp_path / "a.png")
-    # Python does not write out the longest numbers; a stranger does.
+    # Python refuses to write the longest numbers; other programs do not.
     lines = [json.dumps(row).replace('"5,000 digits"', DIGITS).encode() for row in rows]
     content = b"\n".join(lines)
     whole = b'{"images": [%s], "annotations": [%s]}' % (b",".join(lines), b",".join(lines))
@@ -375,7 +381,7 @@ def test_any_rows_over_all_text_readers(store: Store, tmp_path: Path, rows: list
 
 
 @given(columns=st.lists(st.tuples(TEXT, ARROW), max_size=3), id=ARROW, caption=ARROW, image=ARROW)
-def test_any_columns_of_parquet_and_arrow(
+def test_any_parquet_and_arrow_columns_are_imported_or_refused(
     store: Store, tmp_path: Path, columns: list[Any], id: Any, caption: Any, image: Any
 ) -> None:
     picture(tmp_path / "a.png")
@@ -393,7 +399,9 @@ def test_any_columns_of_parquet_and_arrow(
 
 
 @given(content=st.binary(max_size=300))
-def test_any_bytes_over_all_readers(store: Store, tmp_path: Path, content: bytes) -> None:
+def test_any_bytes_are_imported_or_refused_by_all_readers(
+    store: Store, tmp_path: Path, content: bytes
+) -> None:
     picture(tmp_path / "a.png")
     for name, form in FORMS.items():
         (tmp_path / name).write_bytes(form(content))

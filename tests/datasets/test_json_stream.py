@@ -1,4 +1,4 @@
-"""A JSON file read in pieces says what `json` would have said."""
+"""A JSON file read in pieces gives the same as `json`."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,7 @@ def written(folder: Path, content: bytes) -> Path:
     some.lists(VALUES), some.lists(VALUES), some.booleans(),
     some.sampled_from([b"", b"\xef\xbb\xbf"]),
 )  # fmt: skip
-def test_objects_are_what_json_reads(
+def test_streamed_objects_equal_those_of_json(
     tmp_path_factory: pytest.TempPathFactory,
     images: list[Any],
     annotations: list[Any],
@@ -41,7 +41,7 @@ def test_objects_are_what_json_reads(
     content = mark + text.encode("utf-8", "surrogatepass")
     try:
         read = json.loads(content[len(mark) :])
-    except UnicodeDecodeError:  # half characters cannot stand in UTF-8 by themselves
+    except UnicodeDecodeError:  # lone surrogates are invalid in UTF-8
         return
     file = JsonFile(written(tmp_path_factory.mktemp("stream"), content))
     assert file.arrays == {"images", "annotations"}
@@ -57,13 +57,13 @@ def test_objects_are_what_json_reads(
         rb'{"images": ["a pair: \\\ud83d\ude00"]}',
     ],
 )
-def test_half_characters_are_not_replaced(tmp_path: Path, content: bytes) -> None:
+def test_lone_surrogates_are_not_replaced(tmp_path: Path, content: bytes) -> None:
     images = list(JsonFile(written(tmp_path, content)).objects("images"))
     assert images == json.loads(content)["images"]
 
 
 @pytest.mark.parametrize("content", [b"[1, 2]", b"3", b'"images"', b'[{"images": []}]', b"{}"])
-def test_no_object_of_arrays_holds_none(tmp_path: Path, content: bytes) -> None:
+def test_other_json_contains_no_arrays(tmp_path: Path, content: bytes) -> None:
     assert JsonFile(written(tmp_path, content)).arrays == frozenset()
 
 

@@ -1,4 +1,4 @@
-"""The footer of a Parquet file beside what Arrow says of it; a damaged one costs its file alone."""
+"""The footer of a Parquet file, compared with Arrow's; a damaged one costs only its file."""
 
 import contextlib
 from pathlib import Path
@@ -35,7 +35,7 @@ TABLE = pa.table(
     ],
     ids=str,
 )  # fmt: skip
-def test_it_says_what_arrow_says(tmp_path: Path, options: dict[str, object]) -> None:
+def test_the_footer_agrees_with_arrows_metadata(tmp_path: Path, options: dict[str, object]) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(TABLE, path, **options)
     metadata = pq.ParquetFile(path).metadata
@@ -57,8 +57,8 @@ def test_it_says_what_arrow_says(tmp_path: Path, options: dict[str, object]) -> 
             assert chunk.nulls == (about.statistics.null_count if has_nulls else None)
 
 
-def test_a_footer_that_ends_arrow_costs_its_file_alone(tmp_path: Path) -> None:
-    """A schema that does not fit the columns: asked for a column, Arrow ends the program."""
+def test_a_footer_that_crashes_arrow_costs_only_its_file(tmp_path: Path) -> None:
+    """A schema that does not match the columns: reading a column with Arrow would crash."""
     path = tmp_path / "a.parquet"
     pq.write_table(TABLE.select(["caption"]), path)
     optional, required = (
@@ -74,7 +74,7 @@ def test_a_footer_that_ends_arrow_costs_its_file_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", [1, 4, 8, 12, 60])
-def test_a_footer_that_breaks_off(tmp_path: Path, cut: int) -> None:
+def test_a_truncated_footer_is_refused(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(TABLE, path)
     content = path.read_bytes()

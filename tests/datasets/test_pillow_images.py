@@ -1,6 +1,6 @@
-"""Every picture of Pillow's own test suite, the malformed ones above all: decoded or told.
+"""Every picture of Pillow's own test suite, especially the malformed ones: decoded or reported.
 
-They come with Pillow's source package, which is fetched once; without a network this is skipped.
+They are in Pillow's source package, which is downloaded once; without a network this is skipped.
 """
 
 import re
@@ -53,7 +53,7 @@ def fetch(package: Path) -> None:
     part.rename(package)
 
 
-def test_each_is_decoded_or_reported(
+def test_every_picture_is_decoded_or_reported(
     pictures: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert len(pictures) > 900
@@ -64,7 +64,7 @@ def test_each_is_decoded_or_reported(
         modes.append(image.mode)
         return image
 
-    # A thumbnail loads the picture: to load it once more by itself would tell nothing new.
+    # A thumbnail loads the picture, so that it need not be loaded separately.
     monkeypatch.setattr(images, "load_image", loaded)
     seen, refused = 0, dict[str, str]()
     for path in pictures:
@@ -79,7 +79,7 @@ def test_each_is_decoded_or_reported(
             refused[path.name] = str(problem)
     assert seen > 700
     assert all(name in message and len(message) < 400 for name, message in refused.items())
-    # Not one of those for which Pillow would start another program.
+    # None of those for which Pillow would start another program.
     assert not [path for path in pictures if path.suffix == ".eps" and path.name not in refused]
     bomb = "oom-8ed3316a4109213ca96fb8a256a0bfefdece1461.icns"
     assert "too many pixels" in refused[bomb]

@@ -1,4 +1,4 @@
-"""What goes in, what does not, and what is said about it."""
+"""Which rows of a dataset are read, which are not, and what is reported."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from backend.errors import DatasetFormatError, DatasetNotFound
 from tests.datasets.folders import GOOD, csv_file, image_folder, malformed, picture
 
 
-def test_malformed_gives_the_good_rows_and_reports_the_rest(tmp_path: Path) -> None:
+def test_a_malformed_dataset_yields_its_good_rows_and_reports_the_rest(tmp_path: Path) -> None:
     reader = read_dataset(malformed(tmp_path / "bad"))
     pairs = {pair.id: pair for pair in reader}
     assert len(pairs) == GOOD
@@ -46,7 +46,7 @@ def test_reading_again_gives_the_same_ids(tmp_path: Path) -> None:
     assert [pair.id for pair in reader] == first == [pair.id for pair in read_dataset(folder)]
 
 
-def test_a_csv_with_other_names_and_a_root_above(tmp_path: Path) -> None:
+def test_a_csv_with_other_column_names_and_image_root_is_read(tmp_path: Path) -> None:
     picture(tmp_path / "pictures" / "x.png")
     rows = [
         {"Datei": "x.png", "Text": 'Ein Hund, "rot"', "nr": "7", "teil": "train"},
@@ -72,7 +72,7 @@ def test_a_line_with_too_many_cells_is_reported(tmp_path: Path) -> None:
     assert "double quotes" in reader.problems[0].message
 
 
-def test_parquet(tmp_path: Path) -> None:
+def test_a_parquet_table_is_read(tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -85,7 +85,7 @@ def test_parquet(tmp_path: Path) -> None:
     assert reader.problems[0].row == 2
 
 
-def test_splits_in_subfolders(tmp_path: Path) -> None:
+def test_splits_in_subfolders_are_read(tmp_path: Path) -> None:
     image_folder(tmp_path / "d" / "train", [{"file_name": "a.png", "caption": "A."}], ("a.png",))
     image_folder(tmp_path / "d" / "test", [{"file_name": "a.png", "caption": "B."}], ("a.png",))
     pairs = list(read_dataset(tmp_path / "d"))
@@ -112,7 +112,7 @@ def test_a_link_out_of_the_root_is_not_followed(tmp_path: Path) -> None:
         ("t.docx", "", "is not a dataset"),
     ],
 )
-def test_what_is_no_dataset_is_reported(
+def test_files_that_are_not_datasets_are_reported(
     tmp_path: Path, name: str, content: str, message: str
 ) -> None:
     (tmp_path / name).write_text(content)
@@ -120,7 +120,7 @@ def test_what_is_no_dataset_is_reported(
         list(read_dataset(tmp_path / name))
 
 
-def test_what_is_not_there_is_reported(tmp_path: Path) -> None:
+def test_missing_datasets_and_columns_are_reported(tmp_path: Path) -> None:
     with pytest.raises(DatasetNotFound):
         read_dataset(tmp_path / "nothing")
     with pytest.raises(DatasetFormatError, match=r"metadata\.jsonl"):

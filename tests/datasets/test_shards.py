@@ -1,4 +1,4 @@
-"""Datasets that carry their images: read where they lie, written, and read again the same."""
+"""Datasets that contain their images: read in place, written, and read again unchanged."""
 
 import hashlib
 import io
@@ -81,7 +81,7 @@ def test_a_webdataset_shard_is_read_without_unpacking(tmp_path: Path) -> None:
     assert load_image(locate(tmp_path, name)).size == (12, 8)
 
 
-def test_a_tar_that_breaks_off_gives_what_came_before(tmp_path: Path) -> None:
+def test_a_truncated_tar_yields_the_samples_before_the_cut(tmp_path: Path) -> None:
     whole = make_tar(
         tmp_path / "whole.tar",
         {f"{n:03d}.{e}": (encoded() if e == "png" else b"A dog.")
@@ -97,7 +97,7 @@ def test_a_tar_that_breaks_off_gives_what_came_before(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["../../etc/passwd", "/etc/passwd", "a\0b", "x" * 300])
-def test_hostile_names_of_members_harm_nothing(tmp_path: Path, name: str) -> None:
+def test_hostile_member_names_do_no_harm(tmp_path: Path, name: str) -> None:
     archive = make_tar(tmp_path / "s.tar", {f"{name}.png".replace("\0", "_"): encoded()})
     pairs, reader = read(archive)
     assert pairs == []  # no caption
@@ -121,13 +121,13 @@ def test_a_container_stays_inside_the_root(tmp_path: Path, given: str) -> None:
     "inner",
     ["0+99999999999/x.png", "x+y/z", "-5+10/x", "999999+10/x", "", "0+600000000/x.png"],
 )
-def test_a_place_that_makes_no_sense_is_reported(tmp_path: Path, inner: str) -> None:
+def test_an_invalid_position_in_a_container_is_reported(tmp_path: Path, inner: str) -> None:
     archive = make_tar(tmp_path / "s.tar", {"x.png": encoded()})
     with pytest.raises(ImageError):
         load_image(Member(archive, inner))
 
 
-def test_a_zip_with_its_metadata_and_a_zip_beside_a_table(tmp_path: Path) -> None:
+def test_a_zip_with_metadata_and_a_zip_named_by_a_table_are_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "data.zip", "w") as archive:
         archive.writestr("set/images/a.png", encoded((7, 7)))
         lines = [
@@ -147,7 +147,7 @@ def test_a_zip_with_its_metadata_and_a_zip_beside_a_table(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("as_struct", [True, False])
-def test_parquet_with_the_bytes_of_images(tmp_path: Path, as_struct: bool) -> None:
+def test_parquet_with_embedded_images_is_read(tmp_path: Path, as_struct: bool) -> None:
     images = [encoded((3 + n, 5)) for n in range(7)]
     column: list[Any] = [{"bytes": d, "path": None} for d in images] if as_struct else images
     table = pa.table({"image": column, "text": [f"caption {n}" for n in range(7)]})
@@ -158,7 +158,7 @@ def test_parquet_with_the_bytes_of_images(tmp_path: Path, as_struct: bool) -> No
     assert [p.caption for p in pairs] == [f"caption {n}" for n in range(7)]
 
 
-def test_members_with_two_endings(tmp_path: Path) -> None:
+def test_members_with_two_extensions_are_read(tmp_path: Path) -> None:
     make_tar(
         tmp_path / "s.tar",
         {"k.image.png": encoded((3, 5)), "k.caption.txt": b"A dog.", "l.png": encoded((4, 5)),
@@ -172,8 +172,8 @@ def test_members_with_two_endings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["filename", "file_name"])
-def test_an_embedded_image_comes_before_the_name_it_had(tmp_path: Path, name: str) -> None:
-    """As the `datasets` library itself writes it, a common layout on the hub."""
+def test_an_embedded_image_takes_precedence_over_its_file_name(tmp_path: Path, name: str) -> None:
+    """As the `datasets` library writes it, a common layout on the hub."""
     import datasets
 
     rows = [
@@ -197,7 +197,7 @@ def test_an_embedded_image_comes_before_the_name_it_had(tmp_path: Path, name: st
 
 
 @pytest.mark.parametrize("inside", [0, 1])
-def test_parquet_whose_images_were_left_outside(tmp_path: Path, inside: int) -> None:
+def test_parquet_that_names_external_images_is_read(tmp_path: Path, inside: int) -> None:
     import datasets
 
     for n in range(2):
@@ -213,7 +213,7 @@ def test_parquet_whose_images_were_left_outside(tmp_path: Path, inside: int) -> 
     assert [image_size(pair.image_path)[0] for pair in pairs] == [3, 4] + [9] * inside
 
 
-def test_a_dataset_that_the_library_saved(tmp_path: Path) -> None:
+def test_a_dataset_saved_by_the_library_is_read(tmp_path: Path) -> None:
     import datasets
 
     features = datasets.Features({"image": datasets.Image(), "caption": datasets.Value("string")})
@@ -276,7 +276,7 @@ def test_a_round_trip_changes_nothing(
 
 
 @pytest.mark.parametrize("format", ["webdataset", "parquet-images", "imagefolder", "csv"])
-def test_checksums_are_those_of_the_files(source: Path, tmp_path: Path, format: str) -> None:
+def test_checksums_match_the_files(source: Path, tmp_path: Path, format: str) -> None:
     write_dataset(rows(source), tmp_path / "o", format=format, card="", source_root=source)
     lines = (tmp_path / "o" / "SHA256SUMS").read_text().splitlines()
     listed = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
@@ -303,7 +303,7 @@ def test_images_in_containers_are_exported_as_files(tmp_path: Path) -> None:
 
 
 @given(st.text(max_size=12))
-def test_formulas_are_made_harmless_and_come_back(text: str) -> None:
+def test_formulas_are_escaped_and_restored(text: str) -> None:
     safe = no_formula(text)
     assert not safe.startswith(("=", "+", "-", "@", "\t", "\r"))
     assert as_it_was(safe) == text

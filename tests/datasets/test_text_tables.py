@@ -1,4 +1,4 @@
-"""Captions in tables of text come out as they were written, or their row says why they do not."""
+"""Captions in text tables are read unchanged, or a problem of their row says why not."""
 
 import csv
 import json
@@ -34,7 +34,7 @@ def table(folder: Path, lines: list[str], encoding: str = "utf-8", name: str = "
 
 
 @pytest.mark.parametrize("rows", [3, 1000])
-def test_a_quotation_mark_that_is_not_closed_swallows_nothing(tmp_path: Path, rows: int) -> None:
+def test_an_unclosed_quotation_mark_costs_only_its_row(tmp_path: Path, rows: int) -> None:
     good = [f"a.png,A dog {n}" for n in range(rows)]
     pairs, reader = read(table(tmp_path, [good[0], 'a.png,"Never closed', *good[1:]]))
     assert [pair.caption for pair in pairs] == [f"A dog {n}" for n in range(rows)]
@@ -42,14 +42,14 @@ def test_a_quotation_mark_that_is_not_closed_swallows_nothing(tmp_path: Path, ro
     assert "quotation mark" in reader.problems[0].message
 
 
-def test_a_mark_that_the_next_rows_mark_closes(tmp_path: Path) -> None:
+def test_a_quotation_mark_closed_by_a_later_row_costs_only_its_row(tmp_path: Path) -> None:
     lines = ["a.png,One", 'a.png,"Two', "a.png,Three", 'a.png,"Four, quoted"', "a.png,Five"]
     pairs, reader = read(table(tmp_path, lines))
     assert [pair.caption for pair in pairs] == ["One", "Three", "Four, quoted", "Five"]
     assert [problem.row for problem in reader.problems] == [3]
 
 
-def test_a_mark_on_the_first_row_and_with_the_caption_first(tmp_path: Path) -> None:
+def test_an_unclosed_quotation_mark_in_the_first_row_costs_only_its_row(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     (tmp_path / "t.csv").write_text('caption,image\n"One,a.png\nTwo,a.png\n"Three",a.png\n')
     pairs, reader = read(tmp_path / "t.csv")
@@ -69,7 +69,7 @@ CAPTIONS = [
 
 
 @pytest.mark.parametrize("columns", [["image", "caption"], ["caption", "image"]])
-def test_honest_captions_of_several_lines_stay(tmp_path: Path, columns: list[str]) -> None:
+def test_quoted_captions_of_several_lines_are_kept(tmp_path: Path, columns: list[str]) -> None:
     picture(tmp_path / "a.png")
     rows = [{"image": "a.png", "caption": caption} for caption in CAPTIONS]
     path = csv_file(tmp_path / "t.csv", [{name: row[name] for name in columns} for row in rows])
@@ -87,7 +87,7 @@ def test_honest_captions_of_several_lines_stay(tmp_path: Path, columns: list[str
     [(GERMAN * 5, "cp1252"), (GERMAN, "latin-1"), (RUSSIAN, "cp1251"), (RUSSIAN * 4, "koi8-r"),
      (GERMAN, "utf-16"), (GERMAN, "utf-16-le"), (GERMAN, "utf-16-be"), (RUSSIAN, "utf-32")],
 )  # fmt: skip
-def test_another_encoding_is_detected_and_said(
+def test_another_encoding_is_detected_and_noted(
     tmp_path: Path, captions: list[str], encoding: str
 ) -> None:
     lines = [f"a.png,{caption}" for caption in captions]
@@ -97,7 +97,7 @@ def test_another_encoding_is_detected_and_said(
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "ascii"])
-def test_utf8_needs_no_word(tmp_path: Path, encoding: str) -> None:
+def test_utf8_is_not_noted(tmp_path: Path, encoding: str) -> None:
     captions = ["A dog"] if encoding == "ascii" else ["Ein Mädchen", "犬 🐕"]
     pairs, reader = read(table(tmp_path, [f"a.png,{text}" for text in captions], encoding))
     assert ([pair.caption for pair in pairs], reader.notes) == (captions, [])
@@ -108,7 +108,7 @@ def test_utf8_needs_no_word(tmp_path: Path, encoding: str) -> None:
     [(["Un niño pequeño juega en la montaña", "La señora compró piñas"], "cp1252"),
      (["犬が浜辺を走っている"], "shift_jis"), (["A café by the sea"], "latin-1")],
 )  # fmt: skip
-def test_what_is_doubtful_is_refused_until_somebody_says(
+def test_an_ambiguous_encoding_is_refused_until_it_is_named(
     tmp_path: Path, captions: list[str], encoding: str
 ) -> None:
     path = table(tmp_path, [f'a.png,"{caption}"' for caption in captions], encoding)
@@ -120,7 +120,7 @@ def test_what_is_doubtful_is_refused_until_somebody_says(
         read(path, encoding="klingon")
 
 
-def test_a_broken_line_among_good_ones_is_its_own_problem(tmp_path: Path) -> None:
+def test_a_line_in_another_encoding_costs_only_its_row(tmp_path: Path) -> None:
     path = table(tmp_path, [f"a.png,{caption}" for caption in GERMAN])
     path.write_bytes(path.read_bytes() + "\na.png,Hälfte\n".encode("cp1252"))
     pairs, reader = read(path)
@@ -129,7 +129,7 @@ def test_a_broken_line_among_good_ones_is_its_own_problem(tmp_path: Path) -> Non
     assert "not UTF-8" in reader.problems[0].message
 
 
-def test_a_zero_byte_is_not_taken_away(tmp_path: Path) -> None:
+def test_a_zero_byte_is_reported_not_removed(tmp_path: Path) -> None:
     pairs, reader = read(table(tmp_path, ["a.png,A\0 dog", "a.png,A cat"]))
     assert [pair.caption for pair in pairs] == ["A cat"]
     assert "zero byte" in reader.problems[0].message
@@ -138,7 +138,7 @@ def test_a_zero_byte_is_not_taken_away(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- columns
 
 
-def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_two_columns_with_the_same_name_are_refused(tmp_path: Path) -> None:
     picture(tmp_path / "a.png")
     (tmp_path / "t.csv").write_text("image,caption,caption\na.png,one,two\n")
     with pytest.raises(DatasetFormatError, match=r"2 columns named 'caption' \(columns 2, 3\)"):
@@ -146,7 +146,7 @@ def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_what_separates_the_cells_is_seen_in_the_header(tmp_path: Path, delimiter: str) -> None:
+def test_the_delimiter_is_detected_from_the_header(tmp_path: Path, delimiter: str) -> None:
     picture(tmp_path / "a.png")
     with (tmp_path / "t.csv").open("w", newline="") as file:
         writer = csv.writer(file, delimiter=delimiter)
@@ -173,7 +173,7 @@ def test_what_separates_the_cells_is_seen_in_the_header(tmp_path: Path, delimite
         ("image|split|caption, a|id", "|"),
     ],
 )
-def test_names_that_hold_delimiters_do_not_count(
+def test_delimiters_inside_column_names_are_ignored(
     tmp_path: Path, header: str, delimiter: str
 ) -> None:
     (names,) = csv.reader([header], delimiter=delimiter)
@@ -187,7 +187,7 @@ def test_names_that_hold_delimiters_do_not_count(
     assert (pair.caption, reader.problems) == ("A dog, a cat; a \t|", [])
 
 
-def test_a_first_row_without_a_caption_is_its_own_problem(tmp_path: Path) -> None:
+def test_a_first_row_without_a_caption_costs_only_its_row(tmp_path: Path) -> None:
     rows = [{"file_name": "a.png"}, {"file_name": "a.png", "caption": "A dog."}]
     pairs, reader = read(image_folder(tmp_path, rows, ("a.png",)))
     assert [pair.caption for pair in pairs] == ["A dog."]
@@ -209,7 +209,7 @@ def test_two_captions_of_an_image_are_both_kept(tmp_path: Path) -> None:
     assert ([pair.id for pair in unasked], reader.notes) == ([pair.id for pair in pairs], [])
 
 
-def test_an_id_that_repeats_far_down_loses_nothing(tmp_path: Path) -> None:
+def test_an_id_that_repeats_late_loses_no_row(tmp_path: Path) -> None:
     rows = [
         {"file_name": "a.png", "image_id": n % 1500, "caption": f"Caption {n}."}
         for n in range(1600)
@@ -218,12 +218,12 @@ def test_an_id_that_repeats_far_down_loses_nothing(tmp_path: Path) -> None:
     pairs, reader = read(folder)
     assert (len(pairs), reader.problems) == (1600, [])
     assert "not unique" in reader.notes[0]
-    assert [pair.id for pair in read(folder)[0]] == [pair.id for pair in pairs], "and stays so"
+    assert [pair.id for pair in read(folder)[0]] == [pair.id for pair in pairs], "and stay the same"
 
 
 @pytest.mark.parametrize("split", ["train", "validation", "test"])
 @pytest.mark.parametrize("name", ["metadata.jsonl", "metadata.csv"])
-def test_folders_with_metadata_each_are_splits(tmp_path: Path, split: str, name: str) -> None:
+def test_folders_with_their_own_metadata_are_splits(tmp_path: Path, split: str, name: str) -> None:
     for folder in (split, "elsewhere"):
         picture(tmp_path / folder / "a.png")
         row = {"file_name": "a.png", "caption": f"in {folder}"}
@@ -240,7 +240,7 @@ def test_folders_with_metadata_each_are_splits(tmp_path: Path, split: str, name:
 # ---------------------------------------------------------------- memory
 
 
-def test_a_line_without_end_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_overlong_line_is_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_files, "LONGEST_LINE", 1000)
     for name, encoding in (("t.csv", "utf-8"), ("t.csv", "utf-16")):
         lines = ["a.png,One", "a.png," + "x" * 5000, "a.png,Two"]
@@ -253,8 +253,8 @@ def test_a_line_without_end_is_passed_over(tmp_path: Path, monkeypatch: pytest.M
     "line",
     ['b.png,"Two" dogs', 'b.png,"say \\"two\\""', 'b.png,"Two" ', 'b.png,"Two\nlines" more'],
 )
-def test_text_behind_a_closing_mark_is_no_caption(tmp_path: Path, line: str) -> None:
-    """Python's reader would glue the two together and leave the marks out."""
+def test_text_after_a_closing_quotation_mark_is_reported(tmp_path: Path, line: str) -> None:
+    """Python's reader would join the two and drop the quotation marks."""
     pairs, reader = read(table(tmp_path, ["a.png,One", line, "a.png,Three"]))
     assert [pair.caption for pair in pairs] == ["One", "Three"]
     assert "closing quotation mark" in reader.problems[0].message
@@ -262,21 +262,23 @@ def test_text_behind_a_closing_mark_is_no_caption(tmp_path: Path, line: str) -> 
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-32"])
-def test_a_wide_encoding_without_its_mark_is_refused(tmp_path: Path, encoding: str) -> None:
+def test_utf16_and_utf32_without_a_bom_are_refused(tmp_path: Path, encoding: str) -> None:
     with pytest.raises(DatasetFormatError, match=f"whether it is {encoding}-le"):
         read(table(tmp_path, ["a.png,One"]), encoding=encoding)
     pairs, _ = read(table(tmp_path, ["a.png,Ön"], encoding), encoding=encoding)
     assert [pair.caption for pair in pairs] == ["Ön"]
 
 
-def forget_peak() -> None:
-    """Measure peak memory anew, in a process that may have held more before. Linux only."""
+def reset_peak() -> None:
+    """Reset the peak of memory, in a process that may have used more before. Linux only."""
     clear = Path("/proc/self/clear_refs")
     if clear.exists():
         clear.write_text("5", encoding="ascii")
 
 
-def test_a_zip_of_one_line_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_zip_of_one_long_line_takes_little_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """100 KB that unpack into one line of 100 MB, of which 8 MB may be read."""
     monkeypatch.setattr(text_files, "LONGEST_LINE", 8_000_000)
     picture(tmp_path / "a.png")
@@ -286,7 +288,7 @@ def test_a_zip_of_one_line_takes_no_memory(tmp_path: Path, monkeypatch: pytest.M
             member.write(b'{"file_name": "a.png", "caption": "A dog."}\n{"caption": "')
             for _ in range(100):
                 member.write(b"x" * 1_000_000)
-    forget_peak()
+    reset_peak()
     before = peak_mebibytes()
     pairs, reader = read(tmp_path / "t.zip")
     grown = (peak_mebibytes() - before) * 2**20
@@ -295,7 +297,7 @@ def test_a_zip_of_one_line_takes_no_memory(tmp_path: Path, monkeypatch: pytest.M
     assert grown < 50_000_000
 
 
-def test_a_zip_that_unpacks_into_too_much_is_refused(
+def test_a_zip_that_unpacks_beyond_the_limit_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backend.datasets.containers.MOST_BYTES", 100)
@@ -306,11 +308,11 @@ def test_a_zip_that_unpacks_into_too_much_is_refused(
 
 
 @pytest.mark.parametrize("repeated", [True, False])
-def test_a_group_of_rows_that_unpacks_into_too_much(
+def test_a_row_group_that_unpacks_beyond_the_limit_is_refused(
     tmp_path: Path, repeated: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """20 KB that are 120 MB, where 100 MB may be read at once. One value that all rows share is
-    kept once: the group is read, and each row refused for itself. By compression: the group is
+    """20 KB that unpack into 120 MB, where 100 MB may be read at once. A value shared by all rows
+    is stored once: the group is read and each row refused. If it is only compressed, the group is
     refused."""
     most = 100_000_000
     monkeypatch.setattr(parquet_groups, "MOST_BYTES", most)
@@ -337,7 +339,7 @@ def test_a_group_of_rows_that_unpacks_into_too_much(
         writer.write_table(bomb.cast(small.schema))
     del bomb, value
     assert path.stat().st_size < 200_000
-    forget_peak()
+    reset_peak()
     before = peak_mebibytes()
     pairs, reader = read(path)
     grown = (peak_mebibytes() - before) * 2**20

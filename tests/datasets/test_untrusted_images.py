@@ -1,4 +1,4 @@
-"""Files and bytes that are called images and are something else: refused in words and in time."""
+"""Files and bytes that claim to be images: refused with a clear message and in time."""
 
 import ast
 import io
@@ -61,14 +61,14 @@ def test_only_regular_files_are_opened(tmp_path: Path, make: Callable[[Path], No
 
 
 @pytest.mark.parametrize("ending", [".tar", ".zip", ".parquet", ".arrow"])
-def test_no_fifo_is_taken_for_a_container(tmp_path: Path, ending: str) -> None:
+def test_a_fifo_is_not_opened_as_a_container(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x{ending}"
     os.mkfifo(path)
     with pytest.raises(ImageError):
         load_image(Member(path, "0+3/a.jpg"))
 
 
-def test_a_fifo_among_the_images_is_one_row_s_problem(tmp_path: Path) -> None:
+def test_a_fifo_among_the_images_costs_only_its_row(tmp_path: Path) -> None:
     rows = [{"file_name": name, "caption": "A dog."} for name in ("a.png", "pipe.png", "b.png")]
     folder = image_folder(tmp_path / "pairs", rows, ("a.png", "b.png"))
     os.mkfifo(folder / "pipe.png")
@@ -79,7 +79,7 @@ def test_a_fifo_among_the_images_is_one_row_s_problem(tmp_path: Path) -> None:
     assert "not a regular file" in problem.message
 
 
-def test_a_file_that_becomes_a_fifo_after_it_was_looked_at_is_refused(
+def test_a_file_replaced_by_a_fifo_after_stat_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = picture(tmp_path / "x.png")
@@ -95,7 +95,7 @@ def test_a_file_that_becomes_a_fifo_after_it_was_looked_at_is_refused(
     ("data", "message"),
     [(EPS, "is not an image"), (b"words", "is not an image"), (b"", "is not an image")],
 )
-def test_bytes_are_treated_as_files_are(data: bytes, message: str) -> None:
+def test_bytes_are_checked_like_files(data: bytes, message: str) -> None:
     with pytest.raises(ImageError, match=f"the picture.*{message}"), opened_image(data):
         raise AssertionError("it was opened")
 
@@ -126,7 +126,7 @@ def test_pixels_bytes_and_seconds_are_limited(
             assert image.size == (100, 100)
 
 
-def test_a_slow_disk_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_disk_times_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "x.bmp"
     Image.effect_noise((600, 600), 90).save(path)  # many blocks
     plain = RegularFile.readinto
@@ -143,10 +143,10 @@ def test_a_slow_disk_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         opened_image(path, limits=ImageLimits(seconds=0.1)) as image,
     ):
         image.load()
-    assert len(reads) <= 4, "two of them use up the time"
+    assert len(reads) <= 4, "two of them take all the time"
 
 
-def test_more_than_pillow_s_own_limit_is_reported_alike() -> None:
+def test_pillows_own_pixel_limit_is_reported_the_same_way() -> None:
     with pytest.raises(ImageError, match="more than 178 million pixels"):  # noqa: SIM117
         with opened_image(encoded((14_000, 14_000))):
             pass
@@ -164,7 +164,7 @@ def test_images_are_opened_in_one_place() -> None:
 
 
 def opens_an_image(node: ast.AST) -> bool:
-    """`Image.open`, `PIL.Image.open`, an import of it, or a component that calls it for us."""
+    """`Image.open`, `PIL.Image.open`, an import of it, or a component that calls it."""
     if isinstance(node, ast.ImportFrom):
         return node.module == "PIL.Image" and any(name.name == "open" for name in node.names)
     if isinstance(node, ast.keyword):

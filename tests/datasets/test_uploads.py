@@ -1,4 +1,4 @@
-"""What a browser sends lands in its own folder, within its limits, or not at all."""
+"""Uploads from a browser are stored in their own folder, within limits, or not at all."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -27,7 +27,7 @@ def everything(folder: Path) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_one_file_and_a_folder_are_what_is_imported(uploads: Uploads) -> None:
+def test_an_uploaded_file_or_folder_is_the_path_to_import(uploads: Uploads) -> None:
     archive = uploads.begin()
     send(uploads, archive, "pairs.zip", b"PK", b"...")
     assert uploads.path_of(archive).read_bytes() == b"PK..."
@@ -47,7 +47,7 @@ def test_one_file_and_a_folder_are_what_is_imported(uploads: Uploads) -> None:
     ["", "/etc/passwd", "../x", "a/../../x", "a//b", "a/", ".", "a\\b", "a\0b", "a\nb", "\ud800",
      "x" * 201, "/".join("a" * 21), "a/./b", "‮gpj.exe"],
 )  # fmt: skip
-def test_a_name_that_leads_elsewhere_is_refused(uploads: Uploads, path: str) -> None:
+def test_an_unsafe_path_is_refused(uploads: Uploads, path: str) -> None:
     with pytest.raises(UnsafePath):
         place_of(path)
     name = uploads.begin()
@@ -57,13 +57,13 @@ def test_a_name_that_leads_elsewhere_is_refused(uploads: Uploads, path: str) -> 
 
 
 @pytest.mark.parametrize("name", ["", "..", "../..", "0" * 31, "g" * 32, "0" * 32, "/" + "0" * 31])
-def test_an_upload_that_never_began_is_none(uploads: Uploads, name: str) -> None:
+def test_an_unknown_upload_is_not_found(uploads: Uploads, name: str) -> None:
     for use in (uploads.path_of, uploads.discard, lambda n: send(uploads, n, "a", b"")):
         with pytest.raises(NotFound):
             use(name)
 
 
-def test_what_is_too_large_or_broken_off_leaves_nothing(uploads: Uploads) -> None:
+def test_an_oversized_or_interrupted_file_leaves_nothing(uploads: Uploads) -> None:
     name = uploads.begin()
     send(uploads, name, "a", b"x" * 600)
     with pytest.raises(SettingsError, match="larger than"):
@@ -71,12 +71,12 @@ def test_what_is_too_large_or_broken_off_leaves_nothing(uploads: Uploads) -> Non
     with pytest.raises(TypeError):
         send(uploads, name, "c", b"half", None)  # as a connection ends  # pyrefly: ignore[bad-argument-type]
     assert everything(uploads.folder / name) == {"a"}
-    # A server that was started anew counts what is there.
+    # A restarted server counts the existing files.
     with pytest.raises(SettingsError, match="larger than"):
         send(Uploads(uploads.folder, ROOM), name, "d", b"x" * 401)
 
 
-def test_no_file_is_written_over(uploads: Uploads) -> None:
+def test_no_file_is_overwritten(uploads: Uploads) -> None:
     name = uploads.begin()
     send(uploads, name, "a", b"first")
     with pytest.raises(SettingsError, match="already"):
@@ -86,7 +86,9 @@ def test_no_file_is_written_over(uploads: Uploads) -> None:
     assert uploads.path_of(name).read_bytes() == b"first"
 
 
-def test_limits_of_files_and_of_the_disk(uploads: Uploads, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_number_of_files_and_the_disk_are_limited(
+    uploads: Uploads, monkeypatch: pytest.MonkeyPatch
+) -> None:
     name = uploads.begin()
     monkeypatch.setattr(module, "MOST_FILES", 2)
     for path in ("a", "b"):
@@ -99,12 +101,12 @@ def test_limits_of_files_and_of_the_disk(uploads: Uploads, monkeypatch: pytest.M
         send(uploads, uploads.begin(), "a", b"x")
 
 
-def test_an_upload_without_files_is_nothing_to_import(uploads: Uploads) -> None:
+def test_an_upload_without_files_cannot_be_imported(uploads: Uploads) -> None:
     with pytest.raises(SettingsError, match="Nothing was uploaded"):
         uploads.path_of(uploads.begin())
 
 
-def test_abandoned_uploads_go_and_datasets_stay(uploads: Uploads) -> None:
+def test_abandoned_uploads_are_removed_and_datasets_are_kept(uploads: Uploads) -> None:
     used, left, young = uploads.begin(), uploads.begin(), uploads.begin()
     for name in (used, left, young):
         send(uploads, name, "photos/1.jpg", b"x")

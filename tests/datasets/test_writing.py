@@ -1,4 +1,4 @@
-"""Exports: whole or not at all, and readable again."""
+"""Exports: complete or not at all, and readable again."""
 
 import hashlib
 import json
@@ -47,7 +47,7 @@ def rows(source: Path) -> list[ExportRow]:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_is_written_is_read_again(source: Path, tmp_path: Path, format: str) -> None:
+def test_an_export_can_be_read_again(source: Path, tmp_path: Path, format: str) -> None:
     out = tmp_path / "out"
     written = write_dataset(rows(source), out, format=format, card="# Card", source_root=source)
     assert written == len(HOSTILE)
@@ -74,7 +74,7 @@ def test_columns_of_the_source_never_overwrite_ours(source: Path, tmp_path: Path
     assert json.loads(table["extra"][1].as_py()) == {"source_caption": "taken", "width": 1}
 
 
-def test_nothing_is_left_of_an_export_that_breaks_off(source: Path, tmp_path: Path) -> None:
+def test_an_interrupted_export_leaves_nothing(source: Path, tmp_path: Path) -> None:
     def broken() -> Iterator[ExportRow]:
         yield rows(source)[0]
         raise KeyboardInterrupt
@@ -84,7 +84,7 @@ def test_nothing_is_left_of_an_export_that_breaks_off(source: Path, tmp_path: Pa
     assert sorted(p.name for p in tmp_path.iterdir()) == ["source"]
 
 
-def test_an_export_that_breaks_off_keeps_the_earlier_one(source: Path, tmp_path: Path) -> None:
+def test_a_failed_export_keeps_the_earlier_one(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
     write_dataset(rows(source), out, format="jsonl", card="first", source_root=source)
     with pytest.raises(ExportError, match="were counted"):
@@ -100,7 +100,7 @@ def test_an_export_that_breaks_off_keeps_the_earlier_one(source: Path, tmp_path:
     assert not (out / "data.jsonl").exists()
 
 
-def test_nothing_but_an_export_is_ever_replaced(source: Path, tmp_path: Path) -> None:
+def test_only_an_export_is_ever_replaced(source: Path, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     for overwrite in (False, True):
@@ -119,7 +119,7 @@ def test_nothing_but_an_export_is_ever_replaced(source: Path, tmp_path: Path) ->
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
 
 
-def test_what_an_export_did_not_write_outlives_the_next(source: Path, tmp_path: Path) -> None:
+def test_foreign_files_survive_the_next_export(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
     write_dataset(rows(source), out, format="imagefolder", card="first", source_root=source)
     mine = {
@@ -147,7 +147,7 @@ def test_what_an_export_did_not_write_outlives_the_next(source: Path, tmp_path: 
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source"]
 
 
-def test_a_file_that_was_changed_or_is_in_the_way_stops_it(source: Path, tmp_path: Path) -> None:
+def test_a_changed_or_conflicting_file_stops_the_export(source: Path, tmp_path: Path) -> None:
     out = tmp_path / "o"
 
     def again(format: str = "csv") -> None:
@@ -179,7 +179,7 @@ def link(path: Path) -> None:
     path.symlink_to(path.parent.parent / "victim")
 
 
-#: What may lie in an earlier export of a table, where the next one wants to write.
+#: What may be in an earlier export of a table, at a path that the next one needs.
 IN_THE_WAY: dict[str, tuple[str, Callable[[Path], object], str]] = {
     "folder": ("data.jsonl", folder, "jsonl"),
     "empty folder": ("data.jsonl", Path.mkdir, "jsonl"),
@@ -191,7 +191,7 @@ IN_THE_WAY: dict[str, tuple[str, Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("kind", IN_THE_WAY)
-def test_what_is_in_the_way_stays_and_leaves_no_half(
+def test_a_conflicting_file_stays_and_no_partial_export_is_left(
     source: Path, tmp_path: Path, kind: str
 ) -> None:
     (tmp_path / "victim").mkdir()
@@ -212,7 +212,9 @@ def test_what_is_in_the_way_stays_and_leaves_no_half(
 
 
 @pytest.mark.timeout(20)
-def test_files_of_an_export_that_became_something_else(source: Path, tmp_path: Path) -> None:
+def test_an_exported_file_replaced_by_a_pipe_or_link_stops_the_export(
+    source: Path, tmp_path: Path
+) -> None:
     for number, make in enumerate((os.mkfifo, lambda path: path.symlink_to(tmp_path / "same"))):
         out = tmp_path / f"o{number}"
         write_dataset(rows(source), out, format="csv", card="x", source_root=source)
@@ -225,10 +227,8 @@ def test_files_of_an_export_that_became_something_else(source: Path, tmp_path: P
         assert os.path.lexists(out / "data.csv")
 
 
-def test_checksums_that_somebody_has_made_anew_give_nothing_away(
-    source: Path, tmp_path: Path
-) -> None:
-    """`sha256sum * > SHA256SUMS` lists files that are not the export's."""
+def test_regenerated_checksums_do_not_expose_foreign_files(source: Path, tmp_path: Path) -> None:
+    """`sha256sum * > SHA256SUMS` also lists files that are not the export's."""
     out = tmp_path / "o"
     write_dataset(rows(source), out, format="csv", card="x", source_root=source)
     (out / "notes.txt").write_text("mine")
@@ -239,7 +239,7 @@ def test_checksums_that_somebody_has_made_anew_give_nothing_away(
     assert (out / "notes.txt").read_text() == "mine"
 
 
-def test_folders_that_only_look_like_leftovers_stay(source: Path, tmp_path: Path) -> None:
+def test_folders_that_only_look_like_leftovers_are_kept(source: Path, tmp_path: Path) -> None:
     host = socket.gethostname()
     victim = tmp_path / "victim"
     folder(victim)
@@ -259,7 +259,9 @@ def test_folders_that_only_look_like_leftovers_stay(source: Path, tmp_path: Path
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_columns_whose_names_are_no_unicode(source: Path, tmp_path: Path, format: str) -> None:
+def test_column_names_with_lone_surrogates_are_exported(
+    source: Path, tmp_path: Path, format: str
+) -> None:
     every = [replace(row, extra={"half \ud83d": "\udcff", "width": 7}) for row in rows(source)]
     out = tmp_path / "o"
     write_dataset(every, out, format=format, card="x", source_root=source)
@@ -269,8 +271,8 @@ def test_columns_whose_names_are_no_unicode(source: Path, tmp_path: Path, format
     assert "half \ufffd" in (out / "README.md").read_text()
 
 
-def test_a_killed_replacement_loses_nothing_of_others(source: Path, tmp_path: Path) -> None:
-    """Killed after the renaming: the earlier export is beside the new one, with what is ours."""
+def test_a_killed_replacement_loses_no_foreign_files(source: Path, tmp_path: Path) -> None:
+    """Killed after the renaming: the earlier export, with foreign files, is next to the new one."""
     out = tmp_path / "o"
     write_dataset(rows(source), out, format="csv", card="x", source_root=source)
     (out / "notes.txt").write_text("mine")
@@ -283,7 +285,7 @@ def test_a_killed_replacement_loses_nothing_of_others(source: Path, tmp_path: Pa
     assert sorted(p.name for p in tmp_path.iterdir()) == ["o", "source"]
 
 
-def test_an_image_that_is_gone_stops_the_export(source: Path, tmp_path: Path) -> None:
+def test_a_missing_image_stops_the_export(source: Path, tmp_path: Path) -> None:
     every = rows(source)
     (source / "deep 2" / "same.png").unlink()
     with pytest.raises(ExportError, match="is gone"):
@@ -303,7 +305,7 @@ def test_the_card_says_what_was_removed_and_why() -> None:
 
 
 @pytest.mark.parametrize("format", ["webdataset", "parquet-images", "huggingface"])
-def test_an_export_in_shards_that_is_stopped_goes_on(
+def test_an_interrupted_sharded_export_resumes(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format: str
 ) -> None:
     monkeypatch.setattr(shard_writing, "SHARD", 1)
@@ -325,7 +327,7 @@ def test_an_export_in_shards_that_is_stopped_goes_on(
         write_dataset(stopped(), out, format=format, card="", source_root=source)
     assert not out.exists()
     assert len(read) == 2
-    # As if another program had been killed: its number is given to none that runs.
+    # As if another process had been killed: no running process has this id.
     (half,) = (p for p in tmp_path.iterdir() if p.name.startswith("."))
     half.rename(half.with_name(half.name.replace(f"-{os.getpid()}-", "-999999999-")))
     every = rows(source)
@@ -337,12 +339,12 @@ def test_an_export_in_shards_that_is_stopped_goes_on(
     fresh = tmp_path / "fresh"
     write_dataset(every, fresh, format=format, card="", source_root=source)
     sums = [(f / "SHA256SUMS").read_text().splitlines() for f in (out, fresh)]
-    # Hugging Face's library gives every dataset that it writes a fingerprint of its own.
+    # Hugging Face's library gives every dataset that it writes a new fingerprint.
     resumed, other = ([line for line in of if "state.json" not in line] for of in sums)
     assert resumed == other
 
 
-def test_what_has_changed_since_is_written_anew(
+def test_rows_changed_since_the_interruption_are_written_again(
     source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shard_writing, "SHARD", 1)

@@ -1,4 +1,4 @@
-"""One edit for many captions: what it makes, what it refuses, and that it always ends."""
+"""One edit for many captions: its results, the edits it refuses, and that it always ends."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ from backend.errors import SettingsError
         (BulkEdit("x*", "-", is_regex=True), "", "-"),
     ],
 )
-def test_what_becomes_of_a_caption(edit: BulkEdit, before: str, after: str) -> None:
+def test_edits_are_applied_to_a_caption(edit: BulkEdit, before: str, after: str) -> None:
     assert editor(edit)(before) == after
 
 
@@ -43,12 +43,12 @@ def test_what_becomes_of_a_caption(edit: BulkEdit, before: str, after: str) -> N
         (BulkEdit("a", "\0"), "NUL"),
     ],
 )
-def test_an_edit_that_makes_no_sense_is_refused(edit: BulkEdit, message: str) -> None:
+def test_invalid_edits_are_refused(edit: BulkEdit, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         editor(edit)
 
 
-def test_a_catastrophic_expression_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_catastrophic_backtracking_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bulk_edit, "SECONDS", 0.05)
     edit = editor(BulkEdit(r"^(([a-z])+.)+[A-Z]([a-z])+$", "", is_regex=True))
     with pytest.raises(SettingsError, match="too many combinations"):
@@ -61,10 +61,10 @@ def test_a_replacement_cannot_fill_the_memory() -> None:
         edit("word " * 3_000)
     with pytest.raises(SettingsError, match=r"more than 20,000 characters"):
         editor(BulkEdit(prefix="b"))("a" * 20_000)
-    assert editor(BulkEdit("b", "c"))("a" * 30_000) == "a" * 30_000  # was so long before
+    assert editor(BulkEdit("b", "c"))("a" * 30_000) == "a" * 30_000  # it was already that long
 
 
 @given(st.text(max_size=40), st.text(min_size=1, max_size=5), st.text(max_size=5))
-def test_plain_find_and_replace_is_pythons(caption: str, find: str, replace: str) -> None:
+def test_plain_find_and_replace_equals_str_replace(caption: str, find: str, replace: str) -> None:
     find, replace = find.replace("\0", "0"), replace.replace("\0", "0")
     assert editor(BulkEdit(find, replace))(caption) == caption.replace(find, replace)

@@ -29,7 +29,7 @@ def test_spans_cut_the_words_out_of_the_text(text: str) -> None:
 
 
 @given(st.text(max_size=80))
-def test_chunks_tile_the_text_and_nothing_removed_is_the_text(text: str) -> None:
+def test_chunks_tile_the_text_and_removing_nothing_keeps_it(text: str) -> None:
     caption = Caption.parse(text)
     if len(caption):
         assert "".join(caption.chunks) == text

@@ -1,4 +1,4 @@
-"""Damaged weights and too little memory: said in words, with a status, and no bad advice."""
+"""Damaged weights and too little memory: a clear message, an exit status, and no bad advice."""
 
 import pickle
 import shutil
@@ -90,7 +90,7 @@ def test_damaged_weights_of_the_sentence_model_end_with_status_4(
                      "memory: you tried to allocate 400000000000 bytes."),
     ],
 )  # fmt: skip
-def test_too_little_memory_is_one_message_and_one_status(
+def test_too_little_memory_always_gives_the_same_message_and_status(
     error: Exception, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert explain(error) == explain(OutOfMemory())
@@ -101,6 +101,6 @@ def test_too_little_memory_is_one_message_and_one_status(
     assert isinstance(not_loaded("The model", "x", error, "Name another."), OutOfMemory)
 
 
-def test_an_error_raised_on_purpose_stays_itself() -> None:
+def test_our_own_errors_are_passed_through() -> None:
     problem = TracedError("Row 3.")
     assert not_loaded("The model", "x", problem, "Name another.") is problem

@@ -1,4 +1,4 @@
-"""The captioner's word: read from any captioner behind the door, per word and per caption."""
+"""What a captioner expects: computed with any kind of captioner, per word and per caption."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -33,8 +33,8 @@ def captioner(
     return loaded
 
 
-def test_the_words_add_up_to_what_the_caption_has(captioner: Captioner) -> None:
-    """Without punctuation the words' log-probabilities are the caption's, but for its end."""
+def test_word_log_probabilities_sum_to_that_of_the_caption(captioner: Captioner) -> None:
+    """Without punctuation, the words' log-probabilities sum to the caption's without its end."""
     image = drawn_pairs(1)[0][0]
     for text in ("A dog", "Two red boats by the sea on a sunny day"):
         (expectation,) = expectations(captioner, [(image, text)])
@@ -52,7 +52,7 @@ def test_the_words_add_up_to_what_the_caption_has(captioner: Captioner) -> None:
         assert expectation.captioner == captioner.identity != ""
 
 
-def test_what_stands_beside_changes_nothing(captioner: Captioner) -> None:
+def test_expectations_do_not_depend_on_the_rest_of_the_batch(captioner: Captioner) -> None:
     pairs = drawn_pairs(3, seed=2)
     together = expectations(captioner, pairs)
     for pair, both in zip(pairs, together, strict=True):
@@ -64,7 +64,7 @@ def test_what_stands_beside_changes_nothing(captioner: Captioner) -> None:
 @pytest.mark.parametrize(
     "text", ["", "…!", "🙂", "<b>${7*6}</b>", "שלום כלב", "犬が走る", "a " * 400]
 )
-def test_any_text_is_read_as_far_as_it_goes(captioner: Captioner, text: str) -> None:
+def test_any_text_gets_finite_expectations(captioner: Captioner, text: str) -> None:
     (expectation,) = expectations(captioner, [(drawn_pairs(1)[0][0], text)])
     assert len(expectation.log_p) <= len(Caption.parse(text))
     assert np.isfinite(expectation.log_p).all()
@@ -73,19 +73,19 @@ def test_any_text_is_read_as_far_as_it_goes(captioner: Captioner, text: str) -> 
     assert (signals_of(expectation).words > 0) is (len(expectation.log_p) > 0)
 
 
-def test_the_image_is_looked_at(captioner: Captioner) -> None:
+def test_expectations_depend_on_the_image(captioner: Captioner) -> None:
     (first, text), (second, _) = drawn_pairs(2, seed=5)
     of_first, of_second = expectations(captioner, [(first, text), (second, text)])
     assert not np.allclose(of_first.log_p, of_second.log_p, atol=1e-6)
 
 
-def test_a_captioner_without_a_beginning_is_refused(tmp_path: Path) -> None:
+def test_a_captioner_without_a_start_token_is_refused(tmp_path: Path) -> None:
     folder = random_vision_to_text(tmp_path / "model", begins=False)
     with pytest.raises(ModelMismatch, match="begin and end"):
         load_captioner(str(folder))
 
 
-def test_impossible_words_are_cut() -> None:
+def test_very_low_log_probabilities_are_clipped() -> None:
     reading = TokenReading(
         [(0, 5)], np.array([-900], np.float32), np.array([-0.1], np.float32), [()]
     )
@@ -93,7 +93,7 @@ def test_impossible_words_are_cut() -> None:
     assert (expectation.log_p[0], expectation.distance[0]) == (LOWEST, -LOWEST)
 
 
-def test_only_the_captioner_that_was_learnt_from_is_listened_to() -> None:
+def test_only_the_captioner_used_in_training_is_used() -> None:
     said = Expectation(np.array([-1.0], np.float32), np.array([0.5], np.float32), (), "this one")
     plain = trajectory("dog", [0.1], 0.5)
     (with_it,) = [replace(trajectory, expectation=said) for trajectory in [plain]]
@@ -105,7 +105,7 @@ def test_only_the_captioner_that_was_learnt_from_is_listened_to() -> None:
     assert with_expectations(None, [drawn_pairs(1)[0][0]], [plain]) == [plain]
 
 
-def test_either_kind_describes_and_continues(captioner: Captioner) -> None:
+def test_both_kinds_describe_and_propose_next_words(captioner: Captioner) -> None:
     image = drawn_pairs(1)[0][0]
     assert "<|" not in captioner.describe(image)
     memory = captioner.see(image)

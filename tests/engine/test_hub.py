@@ -1,4 +1,4 @@
-"""Models and processors that do not load, or do not fit, in the hub's own format."""
+"""Models and processors in Hugging Face format that do not load or do not match."""
 
 import ast
 import io
@@ -77,7 +77,7 @@ def change(path: Path, **values: Any) -> None:
 
 
 def image_settings(folder: Path, **values: Any) -> None:
-    """In whichever file this processor keeps them."""
+    """Change image settings, in whichever file this processor stores them."""
     for name in ("processor_config.json", "preprocessor_config.json"):
         if (path := folder / name).is_file():
             stored = json.loads(path.read_text("utf-8"))
@@ -90,12 +90,10 @@ def test_sound_directories_load(model: Path) -> None:
     assert load(model) is not None
 
 
-# ------------------------------------------------------------------------ what does not fit
+# ------------------------------------------------------------------------ what does not match
 
 
-def test_loading_writes_nothing_between_a_commands_lines(
-    sound: dict[str, Path], capfd: pytest.CaptureFixture[str]
-) -> None:
+def test_loading_prints_nothing(sound: dict[str, Path], capfd: pytest.CaptureFixture[str]) -> None:
     load_scorer(str(sound["clip"]), device="cpu")
     assert capfd.readouterr() == ("", "")
 
@@ -108,7 +106,7 @@ def test_a_missing_tokenizer_is_refused(model: Path) -> None:
 
 
 def test_another_models_tokenizer_is_refused(model: Path) -> None:
-    """A BERT of 30,000 pieces beside a text tower of a few hundred rows."""
+    """A BERT of 30,000 pieces with a text tower of a few hundred rows."""
     with_another_tokenizer(model)
     with pytest.raises(ModelUnavailable, match="tokenizer"):
         load(model)
@@ -130,7 +128,7 @@ def test_a_tokenizer_that_knows_no_word_is_refused(
         load(model)
 
 
-def test_the_end_of_a_text_must_be_the_one_that_clip_pools_at(
+def test_the_end_token_must_be_the_one_that_clip_pools_at(
     sound: dict[str, Path], tmp_path: Path
 ) -> None:
     model = Path(shutil.copytree(sound["clip"], tmp_path / "clip"))
@@ -151,7 +149,7 @@ def test_the_end_of_a_text_must_be_the_one_that_clip_pools_at(
         ({"do_rescale": False}, "do_rescale"),
     ],
 )
-def test_pictures_prepared_for_another_tower_are_refused(
+def test_image_settings_of_another_tower_are_refused(
     name: str, values: dict[str, Any], message: str, sound: dict[str, Path], tmp_path: Path
 ) -> None:
     model = Path(shutil.copytree(sound[name], tmp_path / name))
@@ -160,7 +158,7 @@ def test_pictures_prepared_for_another_tower_are_refused(
         load(model)
 
 
-def test_clip_as_it_was_published_scores_as_transformers_does(
+def test_clip_as_published_scores_as_in_transformers(
     sound: dict[str, Path], tmp_path: Path
 ) -> None:
     """OpenAI's own config.json says 0 and 2 for the tokens around a text, which are not those of
@@ -264,7 +262,7 @@ def test_the_doctor_reports_a_missing_tokenizer(sound: dict[str, Path], tmp_path
     assert any("tokenizer" in f.message for f in report.findings if f.state == "problem")
 
 
-def test_a_doctor_outlives_any_error_of_a_model(
+def test_the_doctor_survives_any_error_of_a_model(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> None:
@@ -277,7 +275,7 @@ def test_a_doctor_outlives_any_error_of_a_model(
 
 
 @pytest.mark.parametrize("kind", ["clip", "captioner", "chat"])
-def test_a_missing_path_is_called_one(kind: str, tmp_path: Path) -> None:
+def test_a_missing_path_is_reported_as_missing(kind: str, tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="there is no file or directory"):
         LOADERS[kind](str(tmp_path / "nowhere" / "model"))
     (tmp_path / "model.gguf").write_bytes(b"x")
@@ -285,7 +283,7 @@ def test_a_missing_path_is_called_one(kind: str, tmp_path: Path) -> None:
         LOADERS[kind](str(tmp_path / "model.gguf"))
 
 
-def test_a_missing_lavis_checkpoint_and_a_damaged_one(tmp_path: Path) -> None:
+def test_a_damaged_lavis_checkpoint_is_reported(tmp_path: Path) -> None:
     (tmp_path / "bad.pth").write_bytes(b"nothing of the kind" * 10)
     with pytest.raises(ModelUnavailable, match=r"bad\.pth.*again"):
         load_scorer(str(tmp_path / "bad.pth"), None, "cpu")
@@ -312,7 +310,7 @@ SHORT = [
 
 @pytest.mark.parametrize("error", SHORT, ids=["python", "cuda", "torch"])
 @pytest.mark.parametrize("which", list(LOADERS))
-def test_a_model_that_does_not_fit_into_memory_has_that_status(
+def test_a_model_that_does_not_fit_into_memory_has_its_own_status(
     which: str,
     error: Exception,
     sound: dict[str, Path],
@@ -329,7 +327,7 @@ def test_a_model_that_does_not_fit_into_memory_has_that_status(
 
 
 @pytest.mark.parametrize("error", SHORT, ids=["python", "cuda", "torch"])
-def test_other_files_of_weights_that_do_not_fit_are_not_called_damaged(
+def test_running_out_of_memory_is_not_reported_as_damaged_weights(
     error: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "blip.pth").write_bytes(b"weights")
@@ -343,7 +341,7 @@ def test_other_files_of_weights_that_do_not_fit_are_not_called_damaged(
             read()
 
 
-def test_a_captioner_that_does_not_fit_is_not_left_out_in_silence(
+def test_a_captioner_that_does_not_fit_is_not_silently_skipped(
     sound: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named = {"data_directory": str(tmp_path), "captioner": str(sound["captioner"])}
@@ -354,7 +352,7 @@ def test_a_captioner_that_does_not_fit_is_not_left_out_in_silence(
         _ = engine.captioner
 
 
-def test_warming_up_ends_quietly_without_memory(
+def test_warm_up_ignores_running_out_of_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> None:
@@ -365,7 +363,7 @@ def test_warming_up_ends_quietly_without_memory(
     engine.warm_up()
 
 
-def test_open_clips_message_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_clips_error_message_is_not_truncated(monkeypatch: pytest.MonkeyPatch) -> None:
     import open_clip
 
     message = "Failed to download the weights: " + "why it failed, at length. " * 12 + "The end"
@@ -379,7 +377,7 @@ def test_open_clips_message_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
         load_scorer("open_clip:ViT-B-32@laion2b_s34b_b79k", None, "cpu")
 
 
-def test_open_clip_weights_that_are_damaged(tmp_path: Path) -> None:
+def test_damaged_or_missing_open_clip_weights_are_reported(tmp_path: Path) -> None:
     (tmp_path / "weights.pt").write_bytes(b"not weights" * 100)
     with pytest.raises(ModelUnavailable, match=r"weights\.pt.*again"):
         load_scorer(f"open_clip:ViT-B-32@{tmp_path / 'weights.pt'}", None, "cpu")
@@ -421,7 +419,7 @@ OTHERS: dict[str, Callable[[str], Any]] = {
 
 @pytest.mark.parametrize("known", [True, False], ids=["known type", "unknown type"])
 @pytest.mark.parametrize("which", [*LOADERS, *OTHERS])
-def test_a_models_own_code_is_never_run_and_nobody_is_asked(
+def test_a_models_own_code_is_never_run_and_nothing_is_prompted(
     which: str,
     known: bool,
     sound: dict[str, Path],
@@ -446,7 +444,7 @@ def test_a_models_own_code_is_never_run_and_nobody_is_asked(
 
 
 @pytest.mark.parametrize("place", ["automatic", "unknown type", "module"])
-def test_a_sentence_models_own_code_is_never_run_either(
+def test_a_sentence_models_own_code_is_never_run(
     place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     model, marker = text_encoder(tmp_path / "sentences", ["a dog"]), tmp_path / "ran"
@@ -454,7 +452,7 @@ def test_a_sentence_models_own_code_is_never_run_either(
     with_code(model, marker, **AUTO)
     if place == "unknown type":
         change(model / "config.json", model_type="evil-model")
-    if place == "module":  # of sentence-transformers, by its own file and not by transformers
+    if place == "module":  # loaded by sentence-transformers itself, not by transformers
         modules = [{"idx": 0, "name": "0", "path": "", "type": "evil.Evil"}]
         (model / "modules.json").write_text(json.dumps(modules))
     monkeypatch.setattr(sys, "stdin", Unreadable("y\n" * 9))
@@ -465,14 +463,14 @@ def test_a_sentence_models_own_code_is_never_run_either(
 
 
 def loads_a_model(call: ast.Call) -> bool:
-    """Whether it is by one of the libraries that would run a model's code if they were allowed."""
+    """Whether the call is to a library that would run a model's code if it were allowed to."""
     name = ast.unparse(call.func).split(".")[-1]
     return name in ("from_pretrained", "SentenceTransformer", "CrossEncoder")
 
 
 def test_models_are_loaded_in_one_place() -> None:
     """Every `from_pretrained`, `SentenceTransformer` and `torch.load` is in `hub`, which forbids
-    code and explains."""
+    a model's own code and explains errors."""
     elsewhere = []
     for path in sorted([ROOT / "app.py", *ROOT.glob("backend/**/*.py"), *ROOT.glob("db/**/*.py")]):
         if path.name in ("hub.py", "worker.py"):  # the worker lives in LAVIS's environment
@@ -499,7 +497,7 @@ def test_models_are_loaded_in_one_place() -> None:
 # ------------------------------------------------------------------------ families and precision
 
 
-def test_metaclip_2_scores_as_transformers_does(tmp_path: Path) -> None:
+def test_metaclip_2_scores_as_in_transformers(tmp_path: Path) -> None:
     from transformers import AutoTokenizer, MetaClip2Model
 
     from tests.checkpoints import random_clip_with_byte_pairs
@@ -518,7 +516,7 @@ def test_metaclip_2_scores_as_transformers_does(tmp_path: Path) -> None:
     torch.testing.assert_close(torch.tensor(scores), wanted, atol=1e-5, rtol=0)
 
 
-def test_siglip_2_of_fixed_resolution_has_another_tokenizer(tmp_path: Path) -> None:
+def test_siglip_2_of_fixed_resolution_works_with_its_tokenizer(tmp_path: Path) -> None:
     """google/siglip2-base-patch16-224 is a `siglip` with Gemma's tokenizer."""
     from transformers import GemmaTokenizerFast
 
@@ -541,7 +539,7 @@ def test_siglip_2_of_fixed_resolution_has_another_tokenizer(tmp_path: Path) -> N
     [("cuda", (9, 0), "bfloat16"), ("cuda:1", (8, 0), "bfloat16"), ("cuda", (7, 5), "float32"),
      ("mps", None, "float32"), ("cpu", None, "float32")],
 )  # fmt: skip
-def test_bfloat16_only_where_it_is_native(
+def test_bfloat16_is_the_default_only_where_it_is_native(
     device: str, capability: Any, wanted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from backend.engine.scoring.loading import choose_precision
@@ -562,7 +560,7 @@ def test_the_help_says_where_bfloat16_is_the_default(monkeypatch: pytest.MonkeyP
 
 
 def imports_in(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
-    """(line, module) of each import, those inside functions included."""
+    """(line, module) of each import, including those inside functions."""
     for node in ast.walk(ast.Module(body, [])):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
@@ -571,12 +569,12 @@ def imports_in(body: list[ast.stmt]) -> Iterator[tuple[int, str]]:
 
 
 def test_transformers_is_imported_after_our_own_module() -> None:
-    """Two threads that import transformers at the same time would get half of it: scoring in the
-    background failed while the server warmed up. Python lets them wait for our module instead."""
+    """Two threads that import transformers at the same time may get a partially initialised module:
+    background scoring failed during warm-up. Importing our module first makes one of them wait."""
     engine = Path(hub.__file__).parent
     late = []
     for path in sorted(engine.rglob("*.py")):
-        if path == Path(hub.__file__) or "lavis" in path.parts:  # a program of its own
+        if path == Path(hub.__file__) or "lavis" in path.parts:  # a separate program
             continue
         tree = ast.parse(path.read_text("utf-8"))
         names = list(imports_in(tree.body))

@@ -1,4 +1,4 @@
-"""Regions of the map: simple enough for an address, and still what was drawn."""
+"""Regions of the map: short enough for a URL, and still the shape that was drawn."""
 
 import math
 
@@ -18,7 +18,7 @@ def area(corners: tuple[tuple[float, float], ...]) -> float:
     return abs(sum(a * d - c * b for (a, b), (c, d) in zip(corners, following, strict=True))) / 2
 
 
-def test_a_circle_of_a_hand_stays_round_and_fits_an_address() -> None:
+def test_a_circle_drawn_by_hand_stays_round_and_fits_a_url() -> None:
     turns = [2 * math.pi * n / 500 for n in range(501)]
     region = drawn_region(
         12345, [(0.5 + 0.3 * math.cos(t), 0.5 + 0.3 * math.sin(t)) for t in turns]
@@ -35,7 +35,7 @@ def test_a_box_keeps_its_four_corners() -> None:
     assert drawn_region(1, line).corners == ((0.1, 0.2), (0.5, 0.2), (0.5, 0.8), (0.1, 0.8))
 
 
-def test_what_lies_outside_the_map_ends_at_its_edge() -> None:
+def test_corners_outside_the_map_are_clipped_to_its_edge() -> None:
     region = drawn_region(1, [(-3.0, -0.5), (1.7, -0.5), (1.7, 2.0), (-3.0, 2.0)])
     assert set(region.corners) == {(0, 0), (1, 0), (1, 1), (0, 1)}
     assert parse_region(region_text(region)) == region
@@ -44,7 +44,7 @@ def test_what_lies_outside_the_map_ends_at_its_edge() -> None:
 @pytest.mark.parametrize(
     "line", [[], [(0.5, 0.5)], [(0.1, 0.1), (0.9, 0.9)], [(0.1, 0.1), (0.5, 0.5), (0.9, 0.9)]]
 )
-def test_a_line_encloses_nothing(line: list[tuple[float, float]]) -> None:
+def test_a_region_without_area_is_refused(line: list[tuple[float, float]]) -> None:
     with pytest.raises(ValueError, match="encloses nothing"):
         drawn_region(1, line)
 
@@ -55,11 +55,11 @@ def test_a_line_encloses_nothing(line: list[tuple[float, float]]) -> None:
      "7:1-2.3-4.5-6;", "7:1-2.3-4.-5-6", "7:" + ".".join(["1-2"] * (MOST_CORNERS + 1)),
      "12345678901:1-2.3-4.5-6", "٧:1-2.3-4.5-6"],
 )  # fmt: skip
-def test_what_is_no_region_is_refused(text: str) -> None:
+def test_invalid_region_texts_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="region"):
         parse_region(text)
 
 
-def test_text_and_region_are_the_same() -> None:
+def test_a_region_survives_a_round_trip_through_text() -> None:
     region = Region(7, ((0.0, 1.0), (0.25, 0.125), (1.0, 0.5)))
     assert parse_region(region_text(region)) == region

@@ -27,14 +27,14 @@ def by_plain_loops(vectors: NDArray[np.float32], threshold: float) -> list[list[
     return [group for group in groups if len(group) > 1]
 
 
-def test_a_chain_does_not_join_what_is_not_alike() -> None:
-    # cos 10° = 0.985, cos 20° = 0.940: the ends of the chain are no duplicates.
+def test_a_chain_does_not_join_dissimilar_pictures() -> None:
+    # cos 10° = 0.985, cos 20° = 0.940: the ends of the chain are not duplicates.
     (group,) = near_duplicates([at_angles(0, 10, 20)], 0.98)
     assert group.members == (0, 1)
     assert group.cosines == pytest.approx((1.0, 0.9848), abs=1e-4)
 
 
-def test_members_are_sorted_by_likeness_and_the_first_comes_first() -> None:
+def test_members_are_sorted_by_similarity_and_the_first_comes_first() -> None:
     (group,) = near_duplicates([at_angles(0, 8, 90, 2, 0)], 0.98)
     assert group.members == (0, 4, 3, 1)
     assert list(group.cosines) == sorted(group.cosines, reverse=True)
@@ -46,13 +46,13 @@ def test_a_picture_joins_the_nearer_group() -> None:
     assert [group.members for group in groups] == [(0, 3), (1, 2)]
 
 
-def test_vectors_of_zeros_and_nothing_at_all() -> None:
+def test_zero_vectors_and_empty_input_form_no_groups() -> None:
     assert near_duplicates([], 0.98) == []
     assert near_duplicates([np.zeros((3, 4), np.float32)], 0.98) == []
 
 
 @pytest.mark.parametrize("threshold", [0.5, 1.01, float("nan")])
-def test_a_threshold_that_says_nothing_is_refused(threshold: float) -> None:
+def test_an_invalid_threshold_is_refused(threshold: float) -> None:
     with pytest.raises(ValueError, match="threshold"):
         near_duplicates([at_angles(0, 1)], threshold)
 

@@ -1,4 +1,4 @@
-"""Threads: none where a model is small, and none that spin."""
+"""Threads: a single one for a small model, and none that spin while waiting."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ _CLEAN = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP
 
 
 @pytest.mark.parametrize("module", ["app", "backend.jobs.ray_worker", "backend.engine.hub"])
-def test_openmp_learns_that_waiting_threads_sleep(module: str) -> None:
+def test_openmp_is_configured_to_let_waiting_threads_sleep(module: str) -> None:
     """libgomp reports the settings it read when it was loaded."""
     script = f"import {module}, torch; torch.ones(999, 999) @ torch.ones(999, 999)"
     environment = {**_CLEAN, "OMP_DISPLAY_ENV": "VERBOSE"}
@@ -33,7 +33,7 @@ def test_openmp_learns_that_waiting_threads_sleep(module: str) -> None:
     assert "GOMP_SPINCOUNT = '0'" in ran.stderr
 
 
-def test_the_environment_has_the_last_word() -> None:
+def test_the_environment_takes_precedence() -> None:
     environment = {"OMP_WAIT_POLICY": "ACTIVE"}
     threads.let_waiting_threads_sleep(environment)
     assert environment["OMP_WAIT_POLICY"] == "ACTIVE"
@@ -43,7 +43,7 @@ def test_the_environment_has_the_last_word() -> None:
     assert threads.threads_for(1, 8, 0.0, "0") == 1
 
 
-def test_a_small_model_gets_one_thread_and_a_large_one_what_others_leave(
+def test_a_small_model_gets_one_thread_and_a_large_one_the_idle_cores(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
@@ -62,7 +62,7 @@ def test_a_small_model_gets_one_thread_and_a_large_one_what_others_leave(
         torch.set_num_threads(before)
 
 
-def test_what_a_busy_machine_is_measured_with() -> None:
+def test_score_drawn_pairs_scores_every_pair() -> None:
     before = torch.get_num_threads()
     try:
         assert score_drawn_pairs(2) == 2

@@ -1,5 +1,5 @@
-"""Programs that are killed, disks that are full, clocks that jump: tried for real.
+"""Killed programs, full disks and jumping clocks, tried for real.
 
-`python -m tests.faults --times 100` kills each kind of work so often at random moments and prints
-the table of BENCHMARKS.md; `make test` does it a few times each.
+`python -m tests.faults --times 100` kills each kind of work that many times at random moments and
+prints the table of BENCHMARKS.md; `make test` does so a few times each.
 """

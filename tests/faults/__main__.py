@@ -18,7 +18,7 @@ def main() -> None:
     parser.add_argument("--only", choices=[scenario.name for scenario in SCENARIOS])
     parser.add_argument("--seed", type=int, default=0)
     given = parser.parse_args()
-    small_cold_start.shrink(pytest.MonkeyPatch())  # a detector has as many moments between commits
+    small_cold_start.shrink(pytest.MonkeyPatch())  # the commits stay the same
     print("| killed during | times | killed before its end | lost | doubled | seconds, unkilled |")
     print("|---|---|---|---|---|---|", flush=True)
     for kind in SCENARIOS:
@@ -26,7 +26,7 @@ def main() -> None:
             continue
         with tempfile.TemporaryDirectory() as folder:
             done = repeat(kind(), given.times, Path(folder), given.seed, _print_kills)
-        # A loss or a double would have raised.
+        # A lost or duplicated item would have raised an error.
         print(f"| {done.name} | {done.times} | {done.killed} | 0 | 0 | {done.seconds:.1f} |",
               flush=True)  # fmt: skip
 

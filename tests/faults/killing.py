@@ -1,4 +1,4 @@
-"""Do something in a process of its own, and kill -9 it at some moment."""
+"""Run work in a separate process, and kill -9 it at some moment."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ Work = Callable[[], None]
 
 
 def finished(work: Work) -> float:
-    """Let the work end in a process of its own; the seconds it took. Raises if it failed."""
+    """Run the work to its end in a separate process; return the seconds. Raises if it failed."""
     started = time.monotonic()
     _, status = os.waitpid(_forked(work), 0)
     if status != 0:
@@ -21,7 +21,7 @@ def finished(work: Work) -> float:
 
 
 def killed(work: Work, after: float) -> bool:
-    """Kill the work so many seconds after its start; False if it had ended by then."""
+    """Kill the work `after` seconds after its start; False if it had ended by then."""
     process = _forked(work)
     time.sleep(after)
     os.kill(process, signal.SIGKILL)
@@ -34,7 +34,7 @@ def killed(work: Work, after: float) -> bool:
 
 
 def _forked(work: Work) -> int:  # pyrefly: ignore[bad-return]
-    """The child shares what is imported, and nothing that is open: it starts at once."""
+    """The child shares the imported modules but nothing that is open: it starts at once."""
     sys.stdout.flush()
     sys.stderr.flush()
     process = os.fork()

@@ -12,7 +12,7 @@ from tests.faults.scenarios import Scenario, copied
 
 @dataclass(frozen=True)
 class Outcome:
-    """`killed`: how many of `times` were killed before they were done; all were checked."""
+    """`killed`: how many of `times` were killed before they had finished; all were checked."""
 
     name: str
     times: int
@@ -20,24 +20,24 @@ class Outcome:
     seconds: float
 
 
-#: Called after each checked kill with (times so far, of how many, killed before the end).
+#: Called after each checked kill with (times so far, total times, killed before the end).
 Report = Callable[[int, int, int], None]
 
 
 def repeat(
     scenario: Scenario, times: int, folder: Path, seed: int = 0, report: Report | None = None
 ) -> Outcome:
-    """Kill at moments drawn evenly over the time that the work takes; check; do it again to its
-    end; check. Raises AssertionError, with the folder left as it was, at the first that fails."""
+    """Kill at moments drawn uniformly over the time that the work takes; check; repeat the work to
+    its end; check. Raises AssertionError at the first failure, and leaves the folder as it was."""
     rng = random.Random(seed)
     working = folder / "work"
     working.mkdir(parents=True)
-    # Prepared where it will be worked on, in a process of its own: this one stays fit to fork.
+    # Prepared in the working folder, in a separate process, so that this one can still fork.
     finished(lambda: scenario.prepare(working))
     prepared = folder / "prepared"
     shutil.copytree(working, prepared)
     seconds = float("inf")
-    # Of many times, the first also warms what the system caches.
+    # If repeated, the first run also warms the system's caches.
     for _ in range(2 if times > 1 else 1):
         copied(prepared, working)
         seconds = min(seconds, finished(lambda: scenario.work(working)))

@@ -1,8 +1,8 @@
 """What is killed, and what must hold afterwards.
 
 Each scenario prepares a folder once, works on a copy of it, is killed there, and is checked: what
-had been confirmed is there, nothing is there twice, the database is whole, and the same work done
-again ends where it would have ended without a kill.
+had been confirmed is stored, nothing is stored twice, the database is intact, and repeating the
+same work ends where it would have ended without a kill.
 """
 
 import hashlib
@@ -37,25 +37,25 @@ FIRST_RELEASE = Path(__file__).parents[1] / "db/first_release.sql"
 
 
 class Scenario(ABC):
-    """One kind of work. `folder` holds all that it touches."""
+    """One kind of work. `folder` contains everything that it touches."""
 
     name: str
 
     @abstractmethod
     def prepare(self, folder: Path) -> None:
-        """What there is before the work, made once."""
+        """Create the state before the work, once."""
 
     @abstractmethod
     def work(self, folder: Path) -> None:
-        """What is killed."""
+        """Do the work that is killed."""
 
     @abstractmethod
     def check(self, folder: Path) -> None:
-        """Right after the kill, before anything is done again. Raises AssertionError."""
+        """Check right after the kill, before anything is repeated. Raises AssertionError."""
 
     @abstractmethod
     def check_end(self, folder: Path) -> None:
-        """After the same work was done again to its end. Raises AssertionError."""
+        """Check after the same work was repeated to its end. Raises AssertionError."""
 
 
 def workspace(folder: Path, **settings: str) -> Workspace:
@@ -74,7 +74,7 @@ def workspace(folder: Path, **settings: str) -> Workspace:
 
 
 def check_database(folder: Path) -> None:
-    """The file is a whole database. Opening it, as every start does, brings it in order."""
+    """The file is an intact database. Opening it, as every start does, recovers it."""
     path = folder / "state/traced.db"
     if not path.exists():
         return
@@ -84,12 +84,12 @@ def check_database(folder: Path) -> None:
     connection.close()
 
 
-#: Rows that are imported, and those among them that cannot be.
+#: Rows of the dataset, and those among them that cannot be imported.
 ROWS, GONE = 800, (7, 400, 799)
 
 
 class Importing(Scenario):
-    """Rows of which some cannot go in."""
+    """Rows of which some cannot be imported."""
 
     name = "import"
 
@@ -123,7 +123,7 @@ class Importing(Scenario):
 
 
 class Scoring(Scenario):
-    """Trajectories, concreteness, ranking. A trajectory that is there is not computed again."""
+    """Trajectories, concreteness, ranking. A stored trajectory is not computed again."""
 
     name = "scoring"
 
@@ -161,7 +161,7 @@ class Scoring(Scenario):
             assert runs.latest_run(session, dataset, "score") is not None
             assert len(classifiers.list_classifiers(session, dataset)) == 1
         opened.store.close()
-        self._wanted = self._wanted or result  # the first end stands for all
+        self._wanted = self._wanted or result  # every later end must equal the first
         np.testing.assert_allclose(
             np.array(result, float), np.array(self._wanted, float), atol=1e-5
         )
@@ -174,8 +174,8 @@ class Scoring(Scenario):
 
 
 class Supporting(Scenario):
-    """Support of phrases. What is there is not computed again, and the column is whole or absent
-    until the end."""
+    """Support of phrases. What is stored is not computed again, and until the end the column is
+    complete or absent."""
 
     name = "support"
 
@@ -226,7 +226,7 @@ class Supporting(Scenario):
 
 
 class ColdStarting(Scenario):
-    """Training the detector. A noisy copy that is there is not computed again."""
+    """Training the detector. A stored noisy copy is not computed again."""
 
     name = "cold start"
 
@@ -272,7 +272,7 @@ class ColdStarting(Scenario):
             result = [pair.p_error for pair in pairs.iterate_pairs(session, dataset)]
             assert len(classifiers.list_classifiers(session, dataset)) == 1
         opened.store.close()
-        self._wanted = self._wanted or result  # the first end stands for all
+        self._wanted = self._wanted or result  # every later end must equal the first
         np.testing.assert_allclose(
             np.array(result, float), np.array(self._wanted, float), atol=1e-5
         )
@@ -290,7 +290,7 @@ def _sha256(text: str) -> bytes:
 
 
 class Deciding(Scenario):
-    """Verdicts, each noted in a file after the program has said that it is saved."""
+    """Verdicts, each recorded in a file after the program has confirmed that it is saved."""
 
     name = "verdict entry"
 
@@ -320,7 +320,7 @@ class Deciding(Scenario):
             assert all(len(verdicts.history(session, int(pair))) == 1 for pair in kept)
             assert pairs.counts(session, dataset).reviewed == len(kept)
         opened.store.close()
-        # One more may be there: committed, and killed before it could be noted.
+        # There may be one more: committed, but killed before it could be recorded.
         assert kept[: len(confirmed)] == confirmed
         assert len(kept) <= len(confirmed) + 1
         noted.write_text("".join(f"{pair}\n" for pair in kept), encoding="ascii")
@@ -331,7 +331,7 @@ class Deciding(Scenario):
 
 
 class Retraining(Scenario):
-    """Training on verdicts, then adopting: never one classifier beside another's numbers."""
+    """Training on verdicts, then adopting: never one classifier with another's numbers."""
 
     name = "retraining"
 
@@ -386,7 +386,7 @@ class Retraining(Scenario):
 
 
 class Exporting(Scenario):
-    """Over an earlier export: there is always a whole one, and nothing else is left at the end."""
+    """Exporting over an earlier export: a complete one always exists, and nothing else is left."""
 
     name = "export"
 
@@ -449,7 +449,7 @@ class Migrating(Scenario):
 
 
 class Boosting(Scenario):
-    """Richer captions by a server: no question is paid for twice, no offer is there twice."""
+    """Richer captions by a server: no question is paid for twice, no offer is stored twice."""
 
     name = "boost"
     _SCENES = 3
@@ -473,7 +473,7 @@ class Boosting(Scenario):
         lines = "\n".join(map(json.dumps, rows))
         (folder / "pairs/metadata.jsonl").write_text(lines, encoding="utf-8")
         (folder / "visuals.json").write_text(json.dumps(visuals), encoding="utf-8")
-        # Below what systems give to outgoing connections; answers are kept by the address.
+        # Below the range of ephemeral ports; answers are cached by address.
         (folder / "port").write_text(str(20_000 + os.getpid() % 10_000), encoding="ascii")
         opened = workspace(folder)
         dataset = opened.jobs.import_dataset(folder / "pairs").dataset_id
@@ -500,7 +500,7 @@ class Boosting(Scenario):
     def check(self, folder: Path) -> None:
         check_database(folder)
         asked, kept = self._asked(folder), list((folder / "state/answers").rglob("*.json"))
-        # One may have been on its way; what was answered before it is kept.
+        # One may have been in flight; earlier answers are cached.
         assert len(set(asked)) <= len(kept) + 1
         with sqlite3.connect(folder / "state/traced.db") as connection:
             suggestions = connection.execute(
@@ -523,7 +523,7 @@ class Boosting(Scenario):
             ).fetchall()
         connection.close()
         assert len({pair for pair, *_ in stored}) == 2 * self._SCENES
-        self._wanted = self._wanted or stored  # the first end stands for all
+        self._wanted = self._wanted or stored  # every later end must equal the first
         assert stored == self._wanted
 
     def _asked(self, folder: Path) -> list[str]:
@@ -545,7 +545,7 @@ SCENARIOS = (
 
 
 def copied(prepared: Path, folder: Path) -> Path:
-    """A fresh copy to work on, at the same place each time: datasets know their root."""
+    """A fresh copy to work on, at the same path each time: datasets store their root."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(prepared, folder)
     return folder

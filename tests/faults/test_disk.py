@@ -1,4 +1,4 @@
-"""A disk that is full, or may not be written to: real ones, of a size that is soon reached."""
+"""Full and read-only disks: real ones, small enough to fill quickly."""
 
 import os
 import subprocess
@@ -32,7 +32,7 @@ def disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(disk: Path) -> Path:
-    """Take all the room that is left."""
+    """Use up the remaining space."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
@@ -63,7 +63,7 @@ def test_an_export_onto_a_full_disk_leaves_nothing_and_works_with_room(
     workspace.store.close()
 
 
-def test_verdicts_on_a_full_disk_are_refused_and_none_that_was_confirmed_is_lost(
+def test_verdicts_on_a_full_disk_are_refused_without_losing_confirmed_ones(
     disk: Path, tmp_path: Path
 ) -> None:
     demo.write(tmp_path / "pairs", 12, 0, 96, seed=1)
@@ -95,7 +95,7 @@ def test_verdicts_on_a_full_disk_are_refused_and_none_that_was_confirmed_is_lost
     workspace.store.close()
 
 
-def test_a_disk_that_may_not_be_written_to_is_reported(disk: Path, tmp_path: Path) -> None:
+def test_a_read_only_disk_is_reported(disk: Path, tmp_path: Path) -> None:
     demo.write(tmp_path / "pairs", 3, 0, 96, seed=1)
     workspace = opened(disk / "state")
     dataset = workspace.jobs.import_dataset(tmp_path / "pairs").dataset_id

@@ -1,5 +1,5 @@
-"""The folder of the images goes away in mid-review (a disk is unplugged, a share is down), and
-comes back: what needs no picture goes on, what needs one says so, and nothing is lost."""
+"""The folder of the images disappears during review (a disk is unplugged, a share is down) and
+comes back: what needs no picture continues, what needs one reports it, and nothing is lost."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,7 +39,9 @@ def decided(workspace: Workspace) -> int:
     return workspace.summary(1).reviewed
 
 
-def test_review_goes_on_and_export_waits(workspace: Workspace, tmp_path: Path) -> None:
+def test_review_continues_and_export_waits_for_the_images(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     folder, away = tmp_path / "pairs", tmp_path / "unplugged"
     workspace.jobs.score(1, suggestions=False)
     page, client = Page(ReviewActions(workspace)), TestClient(create_app(workspace, 1))
@@ -68,10 +70,12 @@ def test_review_goes_on_and_export_waits(workspace: Workspace, tmp_path: Path) -
     assert (report.written, decided(workspace)) == (6, 4)  # two were dropped
 
 
-def test_scoring_tells_each_picture_and_catches_up(workspace: Workspace, tmp_path: Path) -> None:
+def test_scoring_reports_each_missing_picture_and_catches_up(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     images, away = tmp_path / "pairs/images", tmp_path / "unplugged"
     images.rename(away)
-    for _ in range(2):  # the second finds the same ones, and tells them once
+    for _ in range(2):  # the second run finds the same ones, and they are listed once
         report = workspace.jobs.score(1, suggestions=False)
         assert (report.scored, report.unreadable) == (0, 8)
         problems = workspace.problems(1)

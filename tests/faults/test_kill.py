@@ -1,6 +1,6 @@
 """kill -9 at a random moment, once each; `python -m tests.faults` does it a hundred times.
 
-In a process of its own: this one has threads that a fork would break.
+In a separate process: this one has threads that a fork would break.
 """
 
 import os
@@ -12,7 +12,7 @@ from tests.fixtures import programs
 
 
 @pytest.mark.parametrize("name", [scenario.name for scenario in SCENARIOS])
-def test_nothing_is_lost_or_doubled(name: str) -> None:
+def test_nothing_is_lost_or_duplicated(name: str) -> None:
     arguments = ["-m", "tests.faults", "--times", "1", "--only", name]
     status, printed, reported = programs.run(arguments, os.environ)
     assert status == 0, reported[-3000:]

@@ -1,4 +1,4 @@
-"""Hostile files, rows and servers, all of them by one command: `python -m tests.hostile`.
+"""All tests with hostile files, rows and servers in one command: `python -m tests.hostile`.
 
-The tests lie beside those of what they attack; `attacks` names them by what is tried.
+The tests are next to those of the code that they attack; `attacks` lists them by what is tried.
 """

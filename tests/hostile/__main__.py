@@ -1,4 +1,4 @@
-"""Try all that is hostile, and say what held: `python -m tests.hostile`"""
+"""Run all attacks and report which were withstood: `python -m tests.hostile`"""
 
 import argparse
 import sys
@@ -10,7 +10,7 @@ from tests.hostile.attacks import ATTACKS, ROOT, Attack
 
 
 class Outcomes:
-    """A pytest plugin that counts what became of each test."""
+    """A pytest plugin that records the outcome of each test."""
 
     def __init__(self) -> None:
         self.by_test: dict[str, str] = {}
@@ -31,12 +31,12 @@ class Outcomes:
 
 
 def within(test: str, wanted: str) -> bool:
-    """Whether a test, by its name below tests/, is one of `Attack.tests` or lies in it."""
+    """Whether a test, by its path below tests/, is or belongs to an entry of `Attack.tests`."""
     return test == wanted or test.startswith((f"{wanted}::", f"{wanted}[", f"{wanted}/"))
 
 
 def table(outcomes: Outcomes, attacks: tuple[Attack, ...]) -> tuple[str, bool]:
-    """The table in Markdown, and whether everything held that could be tried."""
+    """The table in Markdown, and whether everything that could be tried was withstood."""
     lines = ["| tried | cases | held | did not hold | not tried |", "|---|---|---|---|---|"]
     all_held = True
     for attack in attacks:

@@ -1,4 +1,4 @@
-"""What is tried, and the tests that try it."""
+"""The attacks, and the tests that carry them out."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +45,7 @@ ATTACKS = (
     Attack("models with code of their own, or whose parts do not fit",
            ("engine/test_hub.py",)),
     Attack("classifiers that were stored",
-           ("engine/detection/test_classifier.py::test_what_is_stored_says_the_same_again",)),
+           ("engine/detection/test_classifier.py::test_a_stored_classifier_predicts_the_same",)),
     Attack("pictures and captions sent without being asked for",
            ("jobs/test_correct_queue.py::test_a_dry_run_shows_all_and_sends_nothing",)),
     Attack("a rule that passes for a person",
@@ -61,7 +61,7 @@ ATTACKS = (
     Attack("imports that fail, end in the middle, or hold nothing but bad rows",
            ("jobs/test_import_dataset.py",)),
     Attack("formulas in exported tables",
-           ("datasets/test_shards.py::test_formulas_are_made_harmless_and_come_back",)),
+           ("datasets/test_shards.py::test_formulas_are_escaped_and_restored",)),
     Attack("HTML and script in captions and names",
            ("traced_ui/test_parts.py", "traced_ui/test_templates.py", "jobs/test_bags_sheet.py")),
     Attack("routes that do not exist, paths through the server", ("traced_ui/test_server.py",)),

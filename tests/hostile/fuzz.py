@@ -2,8 +2,8 @@
 
     python -m tests.hostile.fuzz --minutes 30
 
-Every input is either taken or refused with one of the program's own errors; anything else is
-unexpected, is printed with what repeats it (--seed S --case N), and ends the command with status 1.
+Every input is either accepted or refused with one of the program's own errors; anything else is
+unexpected, is printed with how to repeat it (--seed S --case N), and the exit status is 1.
 """
 
 import argparse
@@ -45,25 +45,25 @@ from traced_ui.arguments import checked
 
 #: Seconds that one input may take, on a slow machine.
 PATIENCE = 120
-#: Seconds from which on an input is worth a look.
+#: Seconds from which an input is reported as slow.
 _SLOW = 10.0
-#: Calls that need a model are slow: one of so many.
+#: Calls that need a model are slow: only one in this many is made.
 _WITH_MODEL, _SELDOM = ("check", "suggest", "similar"), 40
 _PAIRS = 12
 _PASSWORD = "a long password"
 
 
 class Unexpected(AssertionError):
-    """What was read is not what must be."""
+    """What was read is not what it must be."""
 
 
 class TooLong(BaseException):
-    """An input takes longer than it may; no reader may take it for its own error."""
+    """An input takes too long; no reader may catch this as an error of its own."""
 
 
 @dataclass
 class Tally:
-    """What became of the inputs of one target."""
+    """The outcomes of the inputs of one target."""
 
     counts: Counter[str] = field(default_factory=Counter)
     unexpected: dict[str, str] = field(default_factory=dict)
@@ -81,14 +81,14 @@ class Tally:
 
 @dataclass
 class Target:
-    """Something to feed: `attack` takes a source of random numbers and an empty folder."""
+    """A target of inputs: `attack` takes a random number generator and an empty folder."""
 
     name: str
     attack: Callable[[random.Random, Path], None]
 
 
 def import_of(store: Store) -> Callable[[Path, Path], None]:
-    """Import a file or folder, look at what is in the store, and delete it."""
+    """Import a file or folder, check what is in the store, and delete it."""
 
     def check(path: Path, folder: Path) -> None:
         try:
@@ -145,8 +145,8 @@ def readers(name: str, store: Store) -> list[Target]:
 
 
 def arguments_of(workspace: Workspace) -> Callable[[random.Random, str], Any]:
-    """Values for the arguments of the named endpoints, more or less of the right kind; ids of a
-    `job` and a `dataset_id`, and a pair as it was `seen`: its id and fingerprint."""
+    """Values for the arguments of the named endpoints, mostly of the right type: the ids of a `job`
+    and a dataset (`dataset_id`), and a pair's id and fingerprint (`seen`)."""
     with workspace.store.reading() as session:
         pairs = list(pair_queries.iterate_pairs(session, 1))
         jobs = [job.id for job in workspace.jobs.recent()]
@@ -238,7 +238,7 @@ def _pictures(folder: Path) -> None:
 
 
 def feed(target: Target, case: str) -> tuple[str, str, str]:
-    """One input: taken, refused or unexpected; of the last also where, and its traceback."""
+    """The outcome of one input: taken, refused or unexpected; the last with place and traceback."""
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         inside = Path(folder) / "pairs"
         inside.mkdir()
@@ -262,7 +262,7 @@ def _where(problem: BaseException) -> str:
 
 
 def table(tallies: dict[str, Tally]) -> tuple[str, bool]:
-    """The table in Markdown, and whether nothing unexpected has happened."""
+    """The table in Markdown, and whether nothing unexpected happened."""
     lines = [
         "| fed | inputs | taken | refused | unexpected | slowest |",
         "|---|---|---|---|---|---|",
@@ -284,8 +284,8 @@ def table(tallies: dict[str, Tally]) -> tuple[str, bool]:
 
 
 def run(targets: list[Target], seed: str, first: int, seconds: float, journal: Path) -> None:
-    """Feed all targets in turn, at least one input each, until the time is up. The journal has a
-    line before each input and one after it, for some inputs may end the program."""
+    """Feed all targets in turn, at least one input each, until the time is up. The journal gets a
+    line before and after each input, because some inputs may end the program."""
     until = time.monotonic() + seconds
     number = first
     with journal.open("a", encoding="utf-8") as file:
@@ -301,7 +301,7 @@ def run(targets: list[Target], seed: str, first: int, seconds: float, journal: P
 
 
 def tallied(journal: Path) -> dict[str, Tally]:
-    """What the journal says, by target. An input that was begun and not ended has ended the
+    """The journal's outcomes by target. An input that was begun but not finished has ended the
     program."""
     tallies: dict[str, Tally] = {}
     begun = ""
@@ -321,14 +321,14 @@ def tallied(journal: Path) -> dict[str, Tally]:
 
 
 def guarded(seed: str, seconds: float) -> dict[str, Tally]:
-    """Feed in a program of its own; where an input ends it, another goes on with the next."""
+    """Feed in a separate process; if an input ends it, another continues with the next input."""
     until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
         journal, said = Path(folder) / "journal", Path(folder) / "said"
         first = 0
         while True:
             rest = max(0.0, until - time.monotonic()) / 60
-            with said.open("wb") as file:  # Gradio prints each refusal with its stack
+            with said.open("wb") as file:  # Gradio prints a traceback for each refusal
                 done = subprocess.run(
                     [sys.executable, "-m", "tests.hostile.fuzz", "--minutes", str(rest), "--seed",
                      seed, "--first", str(first), "--journal", str(journal)],
@@ -350,7 +350,7 @@ def guarded(seed: str, seconds: float) -> dict[str, Tally]:
 
 
 def note_end(journal: Path, case: str, status: int) -> None:
-    """The program has ended badly between two inputs, or after the last."""
+    """Note that the program failed between two inputs, or after the last."""
     seed, number, _ = case.split(":", 2)
     outcome = ("unexpected", f"status {status}", f"after {case}")
     line = {"case": f"{seed}:{number}:the program itself", "outcome": outcome, "seconds": 0.0}

@@ -1,4 +1,4 @@
-"""What the fuzzer sends to the server itself: requests that are right in part, byte for byte."""
+"""The fuzzer's requests to the server itself: partly valid, byte for byte."""
 
 import contextlib
 import json
@@ -13,11 +13,11 @@ from tests.hostile import fuzz_inputs as inputs
 from traced_ui.api import TOOLS
 from traced_ui.loading_indicators import ASSETS
 
-#: What a stranger may see.
+#: What may be seen without a login.
 _OPEN = ("/login", "/healthy")
-#: Signs of the program's inside in an answer.
+#: Signs of the program's internals in a response.
 _LEAKS = (b"Traceback (most recent", b"sqlalchemy", b"psycopg", b"root:x:0", b"/site-packages/")
-#: What the pages say of errors that nobody has foreseen.
+#: What the pages show for unforeseen errors.
 _UNFORESEEN = b"Unexpected error"
 _MOST_ANSWER = 2_000_000
 _PATHS = (
@@ -37,7 +37,7 @@ _FOREIGN_HOSTS = ("evil.example", "127.0.0.1.evil.example", "127.0.0.1@evil.exam
 
 
 class Wrong(AssertionError):
-    """An answer that must not be."""
+    """A response that must not occur."""
 
 
 def attacker(
@@ -67,7 +67,7 @@ def attacker(
             _check("GET", path, status, answer, is_in, is_ours)
 
     def fill(upload: str, rng: random.Random, headers: list[tuple[str, str]]) -> None:
-        """What a browser does with an upload that it has begun."""
+        """Do what a browser does with an upload that it has begun."""
         steps = [uploaded_file(rng, upload) for _ in range(rng.randrange(4))]
         steps.append(("POST", f"/uploads/{upload}/import?name={_percent(inputs.text(rng))}", b""))
         if rng.random() < 0.5:
@@ -84,7 +84,7 @@ def attacker(
 
 
 def uploaded_file(rng: random.Random, upload: str) -> tuple[str, str, bytes]:
-    """Method, path and body that send a file of an upload."""
+    """Method, path and body of a request that sends a file of an upload."""
     name = rng.choice((*inputs.FORMS, "a.png", "pairs/a.png", "pairs/rows.jsonl", inputs.text(rng)))
     body = inputs.picture()
     if (form := name.removeprefix("pairs/")) in inputs.FORMS:
@@ -166,7 +166,7 @@ def request(
             number = argument(rng, "job" if what.startswith("exports") else "dataset_id")
             method = rng.choice(("GET", "GET", "GET", "HEAD", "POST"))
             return method, "/" + what.format(_percent(str(number))), headers, b""
-    # Those that compute are fed one by one, by the target of the endpoints.
+    # Endpoints that compute are called one by one, by their own target.
     tool = rng.choice(
         [tool_name for tool_name in TOOLS if tool_name not in ("check", "suggest", "similar")]
     )
@@ -179,7 +179,7 @@ def request(
 
 
 def _page_of_verdicts(rng: random.Random, argument: Callable[[random.Random, str], Any]) -> Any:
-    """What a page posts to save verdicts and to get the pairs that follow."""
+    """What a page posts to save verdicts and to get the next pairs."""
     acts = []
     for _ in range(rng.choice((0, 1, 1, 2, 60))):
         pair, fingerprint = argument(rng, "seen")
@@ -223,20 +223,20 @@ def _percent(text: str) -> str:
 
 
 def _header(text: str) -> str:
-    """A line of its own: what ends a header is the client's business, not the server's."""
+    """A single line: where a header ends is up to the client, not the server."""
     return text[:2000].replace("\r", "").replace("\n", "")
 
 
 def send(
     address: str, method: str, path: str, headers: Sequence[tuple[str, str]], body: bytes = b""
 ) -> tuple[int, bytes]:
-    """One request on a connection of its own; status and body. Raises Wrong for no answer."""
+    """Send a request on a new connection; return status and body. Raises Wrong if none comes."""
     target = urlsplit(address)
     lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in headers)]
     lines += ["Connection: close", f"Content-Length: {len(body)}", "", ""]
     head = "\r\n".join(lines).encode("utf-8", "replace")
     with socket.create_connection((target.hostname or "", target.port or 80), 60) as connection:
-        with contextlib.suppress(OSError):  # refused before all is sent: the answer says why
+        with contextlib.suppress(OSError):  # refused early: the response says why
             connection.sendall(head + body)
         answer = b""
         try:

@@ -1,4 +1,4 @@
-"""What the fuzzer feeds: values, tables of them in every form that is read, and damaged files."""
+"""The fuzzer's inputs: values, tables of them in every supported format, and damaged files."""
 
 import csv
 import gzip
@@ -30,12 +30,12 @@ _COLUMNS = (
     "conversations", "messages", "prompt", "completion", "filename", "extra", "verdict", "", "\0",
     "\ud83d", "a b", "key",
 )  # fmt: skip
-#: A number that Python does not write; it is put into the JSON by hand.
+#: A number that Python refuses to write; it is inserted into the JSON by hand.
 _ENDLESS = "5,000 digits"
 
 
 def text(rng: random.Random) -> str:
-    """A text of a list of awkward ones, cut, joined, or characters at random."""
+    """A text from a list of awkward ones, cut or joined, or random characters."""
     kind = rng.random()
     if kind < 0.7:
         return rng.choice(_TEXTS)
@@ -47,7 +47,7 @@ def text(rng: random.Random) -> str:
 
 
 def value(rng: random.Random, depth: int = 0) -> Any:
-    """Anything that JSON can hold, and numbers that it cannot."""
+    """Anything that JSON can represent, and numbers that it cannot."""
     kind = rng.random()
     if kind < 0.45:
         return text(rng)
@@ -63,7 +63,7 @@ def value(rng: random.Random, depth: int = 0) -> Any:
 
 
 def turns(rng: random.Random) -> Any:
-    """A conversation, more or less."""
+    """A roughly valid conversation."""
     made = []
     for _ in range(rng.randrange(4)):
         turn: dict[str, Any] = {
@@ -79,7 +79,7 @@ def turns(rng: random.Random) -> Any:
 
 
 def row(rng: random.Random) -> Any:
-    """A row that is often good in part."""
+    """A row that is often partly valid."""
     if rng.random() < 0.05:
         return value(rng)
     made: dict[str, Any] = {}
@@ -174,7 +174,7 @@ def _tar(given: list[Any]) -> bytes:
 
 
 def _table(given: list[Any]) -> pa.Table:
-    """Columns of whatever Arrow makes of the values, and some that only Arrow has."""
+    """Columns as Arrow converts the values, and some of types that only Arrow has."""
     objects = [entry for entry in given if isinstance(entry, dict)]
     names = [n for n in dict.fromkeys(k for entry in objects for k in entry) if _is_utf8(n)]
     columns: dict[str, Any] = {}
@@ -248,7 +248,7 @@ FORMS: dict[str, Callable[[list[Any]], bytes]] = {
 
 
 def mutated(rng: random.Random, content: bytes) -> bytes:
-    """The file with some bytes flipped, cut, doubled, or replaced by numbers at the edges."""
+    """The file with some bytes flipped, cut, duplicated, or replaced by boundary numbers."""
     made = bytearray(content)
     for _ in range(rng.choice((1, 1, 2, 4, 16))):
         if not made:
@@ -273,7 +273,7 @@ def mutated(rng: random.Random, content: bytes) -> bytes:
 
 
 def folder(rng: random.Random, target: Path) -> None:
-    """A folder in one of the forms that folders have, with what does not belong there."""
+    """A folder in one of the supported layouts, with files that do not belong there."""
     content = _lines(rows(rng))
     match rng.randrange(5):
         case 0:

@@ -2,11 +2,11 @@
 
     python -m tests.hostile.load --minutes 10 --database postgresql
 
-The curators judge over a real server, at the pace of people, and take some verdicts back. The
-server works through jobs meanwhile, and a second program does all kinds of jobs at once on the same
-database (`load_work`). Every answer is noted; at the end the store must hold exactly what was
-confirmed. Ends with status 1 if a verdict is lost or there twice, if anything was refused, or if
-somebody waited longer than --most-wait seconds.
+The curators review over a real server, at the pace of people, and undo some verdicts. Meanwhile the
+server runs one job after the other, and a second program runs all kinds of jobs in parallel on the
+same database (`load_work`). Every response is recorded; at the end the store must contain exactly
+what was confirmed. The exit status is 1 if a verdict is lost or stored twice, if anything was
+refused, or if a request took longer than --most-wait seconds.
 """
 
 import argparse
@@ -41,19 +41,19 @@ from tests.fixtures.stores import fresh_database
 from tests.hostile.load_work import DATASET, grow, source_of
 
 _PASSWORD = "open sesame, please"
-#: Seconds that a curator looks at a pair, in the mean.
+#: Mean seconds that a curator looks at a pair.
 _PAUSE = 2.0
-#: Pictures, all of whose pairs are scored and some of which are judged before it begins.
+#: Pictures whose pairs are all scored, and some of them reviewed, before the load begins.
 _PICTURES, _JUDGED = 36, 16
 _OPTIONS = {"model": str(MODELS / "scenes-clip"), "detector": "logistic"}
 
-#: An act as it was confirmed: the pair, its version, what holds after it, and by whom.
+#: A confirmed act: the pair, its version, the resulting decision, and the author.
 Act = tuple[int, int, str | None, str]
 
 
 @dataclass
 class Seen:
-    """What the curators have seen."""
+    """What the curators observed."""
 
     acts: list[Act] = field(default_factory=list)
     waits: dict[str, list[float]] = field(default_factory=dict)
@@ -74,7 +74,7 @@ class Seen:
 
 
 def curate(address: str, name: str, seen: Seen, until: float) -> None:
-    """Judge pairs, at the pace of a person, until the time is up."""
+    """Review pairs, at the pace of a person, until the time is up."""
     rng = random.Random(name)
     with httpx.Client(base_url=address, timeout=120) as client:
         with seen.waiting("login"):
@@ -120,7 +120,7 @@ def _note(answer: dict[str, object], name: str, seen: Seen) -> None:
 
 
 def prepared(folder: Path, url: str | None, curators: int, waiting: int) -> Workspace:
-    """A dataset that is scored and judged in part, a candidate, and rows that wait to come in."""
+    """A partly scored and reviewed dataset, a candidate classifier, and rows to import."""
     settings = {"data_directory": str(folder), "database": url, "author": "Ada", **_OPTIONS}
     workspace = Workspace(load_settings(settings, {}))
     source = source_of(workspace)
@@ -129,7 +129,7 @@ def prepared(folder: Path, url: str | None, curators: int, waiting: int) -> Work
     workspace.jobs.score(dataset, suggestions=False)
     for number, pair in enumerate(_stored(workspace, dataset)[:_JUDGED]):
         workspace.review.decide(pair.id, 0, "drop" if number % 2 else "correct")
-    # Numbers by cross-fitting go with the first change; from then on they are the classifier's.
+    # Cross-fitted probabilities end with the first change; from then on they are the classifier's.
     workspace.jobs.adopt(workspace.jobs.train(dataset).classifier_id)
     for number in range(curators):
         workspace.accounts.add(f"Curator {number + 1}", _PASSWORD)
@@ -143,7 +143,7 @@ def _stored(workspace: Workspace, dataset: int) -> list[pairs.PairRow]:
 
 
 def wrong_in(workspace: Workspace, seen: Seen) -> list[str]:
-    """What of the store is not as it must be, after everything has ended."""
+    """Inconsistencies in the store after everything has ended."""
     dataset, wrong = workspace.find(DATASET), []
     listed = _stored(workspace, dataset)
     with workspace.store.reading() as session:
@@ -172,7 +172,7 @@ def wrong_in(workspace: Workspace, seen: Seen) -> list[str]:
     judged: list[int] = []
     for batch, trajectories in scored_batches(workspace.store, run):
         shown = np.array([pair.p_error for pair in batch], float)
-        # A job that was stopped has not judged its last pairs; the next one will.
+        # A stopped job has not classified its last pairs; the next one will.
         is_judged = ~np.isnan(shown)
         judged += [pair.id for pair, item in zip(batch, is_judged, strict=True) if item]
         meant = classifier.predict(feature_matrix(trajectories))
@@ -185,8 +185,8 @@ def wrong_in(workspace: Workspace, seen: Seen) -> list[str]:
 
 
 def wrong_acts(stored: Sequence[Act], confirmed: Sequence[Act], unanswered: int) -> list[str]:
-    """What was confirmed and is not stored, stored twice, or stored and confirmed to nobody; of
-    calls without an answer nobody knows."""
+    """Acts that were confirmed but not stored, stored twice, or stored but never confirmed; the
+    outcome of calls without a response is unknown."""
     wrong = []
     in_store, said = Counter(stored), Counter(confirmed)
     if lost := said - in_store:
@@ -206,13 +206,13 @@ def _standing(acts: Sequence[Act]) -> list[Act]:
 
 
 def done_in(folder: Path) -> list[dict[str, object]]:
-    """What `load_work` has noted."""
+    """What `load_work` recorded."""
     files = [folder / "serve.jsonl", folder / "jobs.jsonl"]
     return [json.loads(line) for file in files for line in file.read_text("utf-8").splitlines()]
 
 
 def run(url: str | None, curators: int, seconds: float, most_wait: float) -> tuple[str, bool]:
-    """Everything at once; the report in Markdown, and whether all held."""
+    """Run everything at once; return the report in Markdown, and whether everything held."""
     with tempfile.TemporaryDirectory(prefix="load-") as name:
         folder, seen = Path(name), Seen()
         _say("preparing a scored dataset")

@@ -1,6 +1,6 @@
-"""What goes on beside the curators of `tests.hostile.load`: a server that works through one job
-after the other, as its pages start them, and a second program on the same database that does all
-four kinds at once. Both end when the folder has a file named `stop`.
+"""The work that runs in parallel with the curators of `tests.hostile.load`: a server that runs one
+job after the other, as its pages start them, and a second program on the same database that runs
+all four kinds at once. Both end when the folder has a file named `stop`.
 
     python -m tests.hostile.load_work serve --port 7860
     python -m tests.hostile.load_work jobs
@@ -23,19 +23,19 @@ from backend.workspace import Workspace
 from traced_ui.server import serve
 
 DATASET = "scenes"
-#: Rows by which the source grows with each import.
+#: Rows that are added to the source before each import.
 GROWTH = 25
 _KINDS = ("import", "score", "train", "adopt")
 
 
 def source_of(workspace: Workspace) -> Path:
-    """Where the dataset's rows lie: inside the data folder, the only place that pages import
-    from where people log in."""
+    """Where the dataset's rows are: inside the data folder, the only place that pages import from
+    if people log in."""
     return workspace.settings.data_directory / DATASET
 
 
 def grow(source: Path, rows: int) -> None:
-    """Write so many more rows, about the pictures that are there, in one step."""
+    """Add this many rows, about the existing pictures, in one step."""
     table = source / "metadata.jsonl"
     lines = table.read_text("utf-8").splitlines(keepends=True)
     for number in range(len(lines), len(lines) + rows):
@@ -47,7 +47,7 @@ def grow(source: Path, rows: int) -> None:
 
 
 class Journal:
-    """What was done, a line each: kind, seconds, and the problem if there was one."""
+    """A line for everything done: kind, seconds, and the problem if there was one."""
 
     def __init__(self, path: Path, stop: Path) -> None:
         self._file = path.open("a", encoding="utf-8", buffering=1)
@@ -58,12 +58,12 @@ class Journal:
         return self._stop.exists()
 
     def progress(self, done: int, total: int, message: str) -> None:
-        """Ends the job that reports it once it is over, as the server's own end with the server."""
+        """Ends the reporting job once time is up, as the server's own jobs end with the server."""
         if self.is_over():
             raise Stopped
 
     def do(self, kind: str, work: Callable[[], str]) -> None:
-        """Do it and note it. `work` gives back what went wrong, if that is no exception."""
+        """Do the work and record it. `work` returns what went wrong without an exception."""
         started = time.monotonic()
         try:
             problem = work()
@@ -77,7 +77,7 @@ class Journal:
 
 
 def work_in_background(workspace: Workspace, journal: Journal) -> None:
-    """One job after the other by the server's own runner."""
+    """Run one job after the other with the server's own runner."""
     dataset = workspace.find(DATASET)
     for turn in itertools.count():
         kind = _KINDS[turn % len(_KINDS)]
@@ -101,13 +101,13 @@ def work_in_background(workspace: Workspace, journal: Journal) -> None:
 
 
 def chosen(workspace: Workspace, dataset: int, turn: int) -> int:
-    """A classifier to adopt, another one each time."""
+    """A classifier to adopt, a different one each time."""
     known = workspace.jobs.classifiers(dataset)
     return known[turn % min(3, len(known))].id
 
 
 def work_at_once(workspace: Workspace, journal: Journal) -> None:
-    """All four kinds at once, each again and again, until it is over."""
+    """Run all four kinds at once, each repeatedly, until time is up."""
     dataset = workspace.find(DATASET)
 
     def imports(turn: int) -> None:
@@ -134,7 +134,7 @@ def work_at_once(workspace: Workspace, journal: Journal) -> None:
                 return ""
 
             journal.do(kind, work)
-            time.sleep(0.5)  # people start these, not a loop
+            time.sleep(0.5)  # people start these jobs, not a loop
 
     threads = [threading.Thread(target=loop, args=(kind,)) for kind in works]
     for thread in threads:

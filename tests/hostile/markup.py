@@ -1,11 +1,11 @@
-"""Texts that try to become markup, and how a test sees whether they did."""
+"""Texts that try to become markup, and how a test detects whether they did."""
 
 import ast
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 
-#: Tags, but for the few that Plotly's own labels know.
+#: Tags, except for the few that Plotly's own labels support.
 TAG = re.compile(r"</?(?!br>|extra>)[a-zA-Z!][^<>]*>?")
 HOSTILE = {
     "a script": "</p></textarea></option><script>alert(1)</script> dog",
@@ -20,14 +20,14 @@ HOSTILE = {
 
 
 class Structure(HTMLParser):
-    """Names of elements and attributes in their order, and all text."""
+    """Names of elements and attributes in order, and all text."""
 
     def __init__(self, markup: str) -> None:
         super().__init__(convert_charrefs=True)
         self.shape: list[tuple[str, ...]] = []
         self.text = ""
         self.attributes: list[str] = []
-        self.feed(str(markup))  # Markup would escape what is joined to it
+        self.feed(str(markup))  # Markup would escape strings that are concatenated with it
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -52,12 +52,12 @@ class Structure(HTMLParser):
 
 
 def harmless(text: str) -> str:
-    """The same words, with a full stop for all that could mean something."""
+    """The same words, with a full stop in place of every special character."""
     return re.sub(r"[^\w\s]", ".", text)
 
 
 def strings(path: Path) -> list[tuple[int, str]]:
-    """The constant strings of a module, those of f-strings too, but for its docstrings."""
+    """The constant strings of a module, including those in f-strings, except docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     comments = {
         id(node.body[0].value)
@@ -75,7 +75,7 @@ def strings(path: Path) -> list[tuple[int, str]]:
 
 
 def escaping_turned_off(source: str) -> bool:
-    """Whether a template marks values as safe, or has attributes without quotes, which would end
+    """Whether a template marks values as safe, or has unquoted attributes, whose values would end
     at a space."""
     return bool(
         re.search(r"\|\s*safe\b|autoescape|forceescape|xmlattr", source)

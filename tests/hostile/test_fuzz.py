@@ -1,4 +1,4 @@
-"""The fuzzer finds what is wrong, says how to repeat it, and survives the end of its program."""
+"""The fuzzer finds errors, reports how to repeat them, and survives a crash of its process."""
 
 import json
 import random
@@ -23,7 +23,7 @@ def wrong(rng: random.Random, folder: Path) -> None:
     raise KeyError("nobody has foreseen this")
 
 
-def test_what_is_unexpected_is_counted_once_a_place_and_can_be_repeated(tmp_path: Path) -> None:
+def test_an_unexpected_error_is_counted_once_per_place_and_repeatable(tmp_path: Path) -> None:
     target = fuzz.Target("wrong, SQLite", wrong)
     fuzz.run([target], "7", 0, 0.5, tmp_path / "journal")
     tallies = fuzz.tallied(tmp_path / "journal")
@@ -51,8 +51,8 @@ def test_an_input_that_ends_the_program_is_unexpected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", sorted(fuzz_inputs.FORMS))
-def test_a_good_row_is_written_in_every_form_and_taken(tmp_path: Path, form: str) -> None:
-    """Otherwise the fuzzer would feed nothing but what is refused at the door."""
+def test_a_good_row_is_accepted_in_every_form(tmp_path: Path, form: str) -> None:
+    """Otherwise the fuzzer would only feed what is refused immediately."""
     folder = tmp_path / "one"
     folder.mkdir()
     fuzz._pictures(folder)
@@ -67,7 +67,7 @@ def urls(folder: Path) -> tuple[str, str]:
     return f"sqlite:///{folder}/a.db", f"sqlite:///{folder}/b.db"
 
 
-def test_a_few_seconds_find_nothing(tmp_path: Path) -> None:
+def test_a_few_seconds_of_fuzzing_find_nothing(tmp_path: Path) -> None:
     with fuzz.targets_on("SQLite", urls(tmp_path), tmp_path) as targets:
         fuzz.run(targets, "11", 0, 3, tmp_path / "journal")
     text, is_sound = fuzz.table(fuzz.tallied(tmp_path / "journal"))
@@ -86,7 +86,7 @@ def test_a_program_that_ends_badly_after_its_last_input_is_unexpected(tmp_path: 
 
 @pytest.fixture(scope="module")
 def reviewed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """What the requests go to: a dataset with a row left out, and an export."""
+    """The workspace that requests go to: a dataset with a row left out, and an export."""
     folder = tmp_path_factory.mktemp("fuzz")
     with fuzz.targets_on("SQLite", urls(folder), folder):
         state = {"data_directory": str(folder / "state SQLite"), "database": urls(folder)[1]}
@@ -101,7 +101,7 @@ def requested(workspace: Workspace, count: int) -> list[tuple[str, str, bytes]]:
     return [(method, path.partition("?")[0], body) for method, path, _, body in made]
 
 
-def test_requests_go_to_every_route_of_ours(reviewed: Workspace) -> None:
+def test_requests_reach_every_route_of_the_server(reviewed: Workspace) -> None:
     asked = {(method, unquote(path)) for method, path, _ in requested(reviewed, 3000)}
     ours = [
         route
@@ -118,8 +118,8 @@ def test_requests_go_to_every_route_of_ours(reviewed: Workspace) -> None:
     assert not missed
 
 
-def test_requests_are_right_often_enough(reviewed: Workspace) -> None:
-    """Verdicts are saved, exports and rows left out are had: not everything is refused."""
+def test_enough_requests_are_valid(reviewed: Workspace) -> None:
+    """Verdicts are saved, exports and left-out rows are downloaded: not everything is refused."""
     client = TestClient(create_app(reviewed, 1), base_url="http://127.0.0.1")
     answers = [
         (
@@ -147,7 +147,9 @@ def test_requests_are_right_often_enough(reviewed: Workspace) -> None:
         (200, b"", True, False),
     ],
 )
-def test_answers_that_must_not_be(status: int, answer: bytes, is_in: bool, is_ours: bool) -> None:
+def test_forbidden_answers_are_detected(
+    status: int, answer: bytes, is_in: bool, is_ours: bool
+) -> None:
     fuzz_http._check("GET", "/config", 200, b"", True, True)
     fuzz_http._check("GET", "/login", 200, b"", False, True)
     with pytest.raises(fuzz_http.Wrong):

@@ -1,4 +1,4 @@
-"""The command that has everything at once sees what is lost, doubled or made up."""
+"""The load test detects verdicts that are lost, duplicated or never confirmed."""
 
 import json
 from pathlib import Path
@@ -9,11 +9,11 @@ from tests.hostile.load_work import Journal, grow
 ACTS: list[Act] = [(1, 1, "drop", "Ben"), (1, 2, None, "Ben"), (2, 1, "correct", "Cleo")]
 
 
-def test_what_was_confirmed_is_there_once() -> None:
+def test_confirmed_verdicts_must_be_stored_exactly_once() -> None:
     assert wrong_acts(ACTS, ACTS, 0) == []
     assert "1 lost" in wrong_acts(ACTS[1:], ACTS, 0)[0]
     assert "1 confirmed to nobody" in wrong_acts(ACTS, ACTS[1:], 0)[0]
-    assert wrong_acts(ACTS, ACTS[1:], 1) == []  # a call without an answer
+    assert wrong_acts(ACTS, ACTS[1:], 1) == []  # a call without a response
     doubled = [*ACTS, (2, 1, "drop", "Ben")]
     assert "1 doubled" in wrong_acts(doubled, doubled, 0)[0]
     assert "1 lost" in wrong_acts([(1, 1, "drop", "Eve"), *ACTS[1:]], ACTS, 0)[0]
@@ -28,7 +28,7 @@ def test_the_source_grows_and_ids_stay_unique(tmp_path: Path) -> None:
     assert len({json.loads(line)["id"] for line in lines}) == 6
 
 
-def test_a_job_that_fails_is_noted(tmp_path: Path) -> None:
+def test_a_failed_job_is_noted(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "jobs.jsonl", tmp_path / "stop")
 
     def fails() -> str:

@@ -1,4 +1,4 @@
-"""The command that tries all hostile things tells the truth."""
+"""The command that runs all attacks reports correctly."""
 
 import re
 import subprocess
@@ -20,8 +20,8 @@ def test_every_attack_names_files_that_exist() -> None:
 
 
 def named_in_security() -> list[str]:
-    """Tests named in SECURITY.md, below tests/; a bare file name lies in the folder of the name
-    before it."""
+    """Tests named in SECURITY.md, below tests/; a bare file name is in the folder of the
+    preceding name."""
     names, folder = [], ""
     for name in re.findall(r"`([^`]+)`", (ROOT / "SECURITY.md").read_text(encoding="utf-8")):
         path, _, test = name.partition("::")
@@ -31,12 +31,12 @@ def named_in_security() -> list[str]:
             path = f"{folder}/{path}"
         else:
             continue
-        if not path.endswith("conftest.py"):  # the browser's, which every test of it goes through
+        if not path.endswith("conftest.py"):  # the browser's, which all browser tests use
             names.append(f"{path}::{test}" if test else path)
     return [name.removeprefix("tests/") for name in names]
 
 
-def test_every_test_that_security_names_is_tried() -> None:
+def test_every_test_named_in_security_is_run() -> None:
     tried = [test for attack in ATTACKS for test in attack.tests]
     named = named_in_security()
     assert len(named) > 40
@@ -47,14 +47,14 @@ def test_every_test_that_security_names_is_tried() -> None:
     assert [name for name in named if not any(within(name, wanted) for wanted in tried)] == []
 
 
-def test_a_name_lies_within_its_file_and_folder() -> None:
+def test_a_test_belongs_to_its_file_and_folder() -> None:
     assert within("a/test_b.py::test_c", "a/test_b.py")
     assert within("a/test_b.py", "a")
     assert not within("a/test_b.py", "a/test_b.py::test_c")
     assert not within("a/test_b.py", "a/test")
 
 
-def test_what_fails_or_is_never_run_did_not_hold() -> None:
+def test_failed_or_unrun_tests_count_as_not_held() -> None:
     outcomes = Outcomes()
     outcomes.by_test = {"tests/a.py::one[x]": "passed", "tests/b.py::two": "failed"}
     assert table(outcomes, (Attack("a", ("a.py",)),))[1]

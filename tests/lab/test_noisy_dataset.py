@@ -1,4 +1,4 @@
-"""A noisy dataset is one like any other, and says of each caption what was done to it."""
+"""A noisy dataset can be read like any other, and records what was done to each caption."""
 
 import json
 from pathlib import Path
@@ -29,7 +29,9 @@ def source(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("format", ["jsonl", "csv", "parquet", "imagefolder"])
-def test_every_caption_says_what_was_done_to_it(source: Path, tmp_path: Path, format: str) -> None:
+def test_every_caption_records_what_was_done_to_it(
+    source: Path, tmp_path: Path, format: str
+) -> None:
     report = add_noise(source, tmp_path / "noisy", rate=0.3, seed=5, format=format)
     assert (report.pairs, report.wrong, report.rows_left_out) == (40, 12, 1)
     root = None if format == "imagefolder" else source
@@ -52,7 +54,9 @@ def test_every_caption_says_what_was_done_to_it(source: Path, tmp_path: Path, fo
     assert wrong == 12
 
 
-def test_provenance_and_the_seed(source: Path, tmp_path: Path) -> None:
+def test_provenance_is_recorded_and_the_seed_determines_the_noise(
+    source: Path, tmp_path: Path
+) -> None:
     item = add_noise(source, tmp_path / "one", kinds=["fine_grained"], seed=1)
     same = add_noise(source, tmp_path / "same", kinds=["fine_grained"], seed=1)
     other = add_noise(source, tmp_path / "other", kinds=["fine_grained"], seed=2)
@@ -64,7 +68,7 @@ def test_provenance_and_the_seed(source: Path, tmp_path: Path) -> None:
     assert "not training data" in (item.out / "README.md").read_text()
 
 
-def test_impossible_wishes(source: Path, tmp_path: Path) -> None:
+def test_invalid_settings_are_refused(source: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="rate"):
         add_noise(source, tmp_path / "a", rate=0)
     with pytest.raises(SettingsError, match="no noise"):
@@ -74,7 +78,7 @@ def test_impossible_wishes(source: Path, tmp_path: Path) -> None:
         add_noise(source, tmp_path / "a")
 
 
-def test_the_command_with_a_language_model(source: Path, tmp_path: Path) -> None:
+def test_the_command_uses_a_language_model(source: Path, tmp_path: Path) -> None:
     def variants(body: dict) -> tuple[int, str]:
         caption = body["messages"][1]["content"][len("<caption>") : -len("</caption>")]
         words = caption.split()

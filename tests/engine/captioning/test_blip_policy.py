@@ -1,4 +1,4 @@
-"""BLIP as a policy, with random weights in the hub's form: samples, likelihoods, LoRA, saving."""
+"""BLIP as a policy, random weights in Hugging Face format: samples, likelihoods, LoRA, saving."""
 
 import copy
 from pathlib import Path
@@ -29,7 +29,7 @@ def pictures() -> list:
 
 
 @pytest.mark.parametrize("side", ["language", "both"])
-def test_likelihoods_are_the_captioners_and_the_end_counts_once(
+def test_likelihoods_equal_the_captioners_and_the_end_token_counts_once(
     captioner: Captioner, side: Side
 ) -> None:
     policy = policy_of(captioner, side)
@@ -61,7 +61,7 @@ def test_samples_follow_the_tempered_logits_and_the_seed(captioner: Captioner) -
     assert share == pytest.approx(expected, abs=4 * (expected * (1 - expected) / 200) ** 0.5)
 
 
-def test_greedy_captions_with_cached_keys_are_those_without(captioner: Captioner) -> None:
+def test_greedy_captions_are_the_same_with_and_without_cached_keys(captioner: Captioner) -> None:
     policy = policy_of(captioner)
     images = policy.images_of(pictures())
     greedy = policy.sample(images, 0.0, torch.Generator())
@@ -70,7 +70,7 @@ def test_greedy_captions_with_cached_keys_are_those_without(captioner: Captioner
     assert (best == greedy.tokens)[greedy.mask].all()
     end = policy.model.config.text_config.sep_token_id
     assert ((greedy.tokens == end) & greedy.mask).sum(1).max() <= 1
-    assert greedy.tokens.shape[1] <= policy.longest == 31, "a position is the beginning's"
+    assert greedy.tokens.shape[1] <= policy.longest == 31, "one position is the start token's"
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ def test_greedy_captions_with_cached_keys_are_those_without(captioner: Captioner
     [("language", 4, {"text_decoder"}), ("vision", 4, {"vision_model"}),
      ("both", 4, {"text_decoder", "vision_model"}), ("language", None, {"text_decoder"})],
 )  # fmt: skip
-def test_only_the_side_is_trained_and_is_saved_merged(
+def test_only_the_selected_side_is_trained_and_lora_is_saved_merged(
     captioner: Captioner, tmp_path: Path, side: Side, rank: int | None, changed: set[str]
 ) -> None:
     policy = policy_of(captioner, side, rank)

@@ -1,4 +1,4 @@
-"""ClipCap: assembled from parts, saved, loaded, and equal to itself on every way through it."""
+"""ClipCap: assembled from parts, saved and loaded; every path through it agrees."""
 
 import json
 import shutil
@@ -44,8 +44,8 @@ def images(count: int) -> list[Image.Image]:
     return [image for image, _ in drawn_pairs(count, seed=3)]
 
 
-def test_the_prefix_network_is_the_published_one() -> None:
-    """512 -> 3,840 -> 7,680 with one tanh (SR, Table 11), without its weights."""
+def test_the_prefix_network_has_the_published_shape() -> None:
+    """512 -> 3,840 -> 7,680 with one tanh (SR, Table 11); no weights are allocated."""
     from torch import nn
 
     class Vision(nn.Module):
@@ -62,7 +62,7 @@ def test_the_prefix_network_is_the_published_one() -> None:
     assert sum(isinstance(layer, nn.Tanh) for layer in prefix) == 1
 
 
-def test_what_is_saved_is_what_is_loaded(parts: Path, clipcap: ClipCap) -> None:
+def test_saving_and_loading_keeps_the_weights(parts: Path, clipcap: ClipCap) -> None:
     made = make_clipcap(str(parts / "clip"), str(parts / "language-model"), 4)
     for name, weight in made.model.state_dict().items():
         assert torch.equal(weight, clipcap.model.state_dict()[name]), name
@@ -73,7 +73,7 @@ def test_what_is_saved_is_what_is_loaded(parts: Path, clipcap: ClipCap) -> None:
                      "tokenizer_config.json", "preprocessor_config.json"}  # fmt: skip
 
 
-def test_its_vectors_are_those_of_the_clip_scorer(parts: Path, clipcap: ClipCap) -> None:
+def test_its_vectors_equal_those_of_the_clip_scorer(parts: Path, clipcap: ClipCap) -> None:
     from backend.engine.scoring.loading import load_scorer
 
     scorer = load_scorer(str(parts / "clip"), device="cpu")
@@ -81,7 +81,7 @@ def test_its_vectors_are_those_of_the_clip_scorer(parts: Path, clipcap: ClipCap)
     assert torch.allclose(clipcap.vectors(images(2)), torch.from_numpy(known), atol=1e-5)
 
 
-def test_equal_seeds_make_equal_prefix_networks(parts: Path) -> None:
+def test_equal_seeds_give_equal_prefix_networks(parts: Path) -> None:
     names = str(parts / "clip"), str(parts / "language-model")
     first, again, other = (make_clipcap(*names, 4, seed) for seed in (0, 0, 1))
     weights = [made.model.weight for made in (first, again, other)]
@@ -101,7 +101,7 @@ def test_the_captioner_and_the_policy_agree(clipcap: ClipCap, captioner: Caption
     assert by_captioner == pytest.approx(by_policy.tolist(), abs=1e-3)
 
 
-def test_readings_sum_to_the_likelihood_without_the_end(captioner: Captioner) -> None:
+def test_token_readings_sum_to_the_likelihood_without_the_end_token(captioner: Captioner) -> None:
     memory = captioner.see(images(1)[0])
     reading = captioner.read([memory], ["A dog on a boat."])[0]
     end = captioner.log_likelihoods(memory, ["A dog on a boat."])[0] - float(reading.log_p.sum())
@@ -109,7 +109,7 @@ def test_readings_sum_to_the_likelihood_without_the_end(captioner: Captioner) ->
     assert [reading.spans[0][0], reading.spans[-1][1]] == [0, len("A dog on a boat.")]
 
 
-def test_next_words_continue_the_likelihood(captioner: Captioner) -> None:
+def test_next_words_are_consistent_with_the_likelihood(captioner: Captioner) -> None:
     memory = captioner.see(images(1)[0])
     for prefix in ("", "A dog"):
         for word in captioner.next_words(memory, [prefix], 3)[0]:
@@ -131,8 +131,8 @@ def test_the_end_token_counts_once(clipcap: ClipCap) -> None:
 
 
 def test_greedy_samples_are_the_likeliest_tokens(clipcap: ClipCap) -> None:
-    """The cache of the language model changes nothing: each token is the likeliest after those
-    before it, read anew."""
+    """The language model's cache changes nothing: each token is the likeliest after the preceding
+    ones, recomputed without a cache."""
     policy = ClipCapPolicy(clipcap, longest=8)
     vectors = clipcap.vectors(images(3))
     samples = policy.sample(vectors, 0.0, torch.Generator())
@@ -141,7 +141,7 @@ def test_greedy_samples_are_the_likeliest_tokens(clipcap: ClipCap) -> None:
     assert torch.equal(likeliest[samples.mask], samples.tokens[samples.mask])
 
 
-def test_samples_depend_on_the_generator_alone(clipcap: ClipCap) -> None:
+def test_samples_depend_only_on_the_generator(clipcap: ClipCap) -> None:
     policy = ClipCapPolicy(clipcap, longest=8)
     vectors = clipcap.vectors(images(3))
     drawn = [policy.sample(vectors, 1.0, torch.Generator().manual_seed(s)) for s in (1, 1, 2)]
@@ -149,7 +149,7 @@ def test_samples_depend_on_the_generator_alone(clipcap: ClipCap) -> None:
     assert not torch.equal(drawn[0].tokens, drawn[2].tokens)
 
 
-def test_models_that_cannot_be_joined_are_reported(parts: Path, tmp_path: Path) -> None:
+def test_incompatible_or_missing_models_are_reported(parts: Path, tmp_path: Path) -> None:
     clip, language_model = str(parts / "clip"), str(parts / "language-model")
     with pytest.raises(ModelMissing, match="The CLIP 'nobody/clip'"):
         make_clipcap("nobody/clip", language_model)
@@ -161,7 +161,7 @@ def test_models_that_cannot_be_joined_are_reported(parts: Path, tmp_path: Path) 
         make_clipcap(clip, language_model, prefix_length=63)
 
 
-def test_a_language_model_without_an_end_is_refused(parts: Path, tmp_path: Path) -> None:
+def test_a_language_model_without_an_end_token_is_refused(parts: Path, tmp_path: Path) -> None:
     endless = shutil.copytree(parts / "language-model", tmp_path / "endless")
     configuration = json.loads((endless / "tokenizer_config.json").read_text())
     for name in ("eos_token", "bos_token"):
@@ -172,7 +172,7 @@ def test_a_language_model_without_an_end_is_refused(parts: Path, tmp_path: Path)
         make_clipcap(str(parts / "clip"), str(endless))
 
 
-def test_a_language_model_that_reads_ahead_is_refused(parts: Path, tmp_path: Path) -> None:
+def test_a_bidirectional_language_model_is_refused(parts: Path, tmp_path: Path) -> None:
     from transformers import BertConfig, BertLMHeadModel
 
     from backend.lab.scenes.tokenizer import make_tokenizer
@@ -207,7 +207,7 @@ def test_a_damaged_folder_is_reported(parts: Path, tmp_path: Path) -> None:
 
 
 def test_other_language_models_work_without_trees(parts: Path, tmp_path: Path) -> None:
-    """One sequence at a time where a mask per token is not known to work."""
+    """Reads one sequence at a time if a mask per token is not known to work."""
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
     from backend.engine import hub
@@ -234,7 +234,7 @@ def test_other_language_models_work_without_trees(parts: Path, tmp_path: Path) -
     [("language", 4, {"prefix", "language_model"}), ("vision", 4, {"prefix", "vision"}),
      ("both", 4, {"prefix", "language_model", "vision"}), ("vision", None, {"prefix", "vision"})],
 )  # fmt: skip
-def test_only_the_side_and_the_prefix_are_trained_and_saved_merged(
+def test_only_the_selected_side_and_the_prefix_are_trained_and_saved_merged(
     parts: Path, tmp_path: Path, side: Side, rank: int | None, changed: set[str]
 ) -> None:
     policy = ClipCapPolicy(load_clipcap(parts / "clipcap"), rank=rank, side=side)

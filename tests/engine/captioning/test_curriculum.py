@@ -14,7 +14,7 @@ def neighbours(count: int = 120) -> np.ndarray:
     return nearest(unit(np.random.default_rng(0).normal(size=(count, 6))), 60)[0]
 
 
-def test_sizes_have_the_published_shares_and_grow() -> None:
+def test_bag_sizes_grow_in_the_published_proportions() -> None:
     sizes = bag_curriculum(100)
     assert Counter(sizes) == {2: 15, 3: 25, 5: 10, 7: 10, 10: 10, 15: 15, 20: 15}
     assert sizes == sorted(sizes)
@@ -22,7 +22,7 @@ def test_sizes_have_the_published_shares_and_grow() -> None:
         assert len(bag_curriculum(steps)) == steps
 
 
-def test_a_picture_occurs_at_most_once_an_epoch_and_bags_are_disjoint() -> None:
+def test_a_picture_occurs_at_most_once_per_epoch_and_bags_are_disjoint() -> None:
     made = list(batches(neighbours(), 40, bag_curriculum(100), seed=3))
     assert [batch.size for batch in made] == bag_curriculum(100)
     rows_of: dict[int, list[int]] = {}
@@ -35,7 +35,7 @@ def test_a_picture_occurs_at_most_once_an_epoch_and_bags_are_disjoint() -> None:
     assert len(rows_of) > len(set(bag_curriculum(100))), "several epochs of a size"
 
 
-def test_bags_are_formed_anew_each_epoch_of_near_pictures() -> None:
+def test_each_epoch_forms_new_bags_of_similar_pictures() -> None:
     near = neighbours()
     by_epoch: dict[int, list[Batch]] = {}
     for batch in batches(near, 60, [3] * 6, seed=0):
@@ -49,7 +49,7 @@ def test_bags_are_formed_anew_each_epoch_of_near_pictures() -> None:
             assert set(others) <= set(near[query].tolist())
 
 
-def test_equal_arguments_give_equal_batches_and_another_seed_others() -> None:
+def test_batches_are_determined_by_arguments_and_seed() -> None:
     sizes = [RANDOM, RANDOM, 2, 2, 5]
     made = list(batches(neighbours(), 30, sizes, seed=1))
     assert made == list(batches(neighbours(), 30, sizes, seed=1))

@@ -1,4 +1,4 @@
-"""Maximum likelihood: the right loss, and the same weights however often it was killed."""
+"""Maximum likelihood: the right loss, and the same weights however often training is killed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def new(folder: Path) -> Callable[..., Likelihood]:
-    """Makes a training of the same start, with dropout."""
+    """Creates trainings with the same initial weights, with dropout."""
 
     def make(recipe: LikelihoodRecipe = RECIPE) -> Likelihood:
         policy = ClipCapPolicy(load_clipcap(folder))
@@ -49,8 +49,8 @@ def equal(a: Any, b: Any) -> bool:
     return bool(a == b)
 
 
-def test_the_loss_is_that_of_transformers(new: Callable[..., Likelihood]) -> None:
-    """Pads are ignored and the end token counts once: as with labels of -100 elsewhere."""
+def test_the_loss_equals_that_of_transformers(new: Callable[..., Likelihood]) -> None:
+    """Padding is ignored and the end token counts once, as with labels of -100."""
     training = new(LikelihoodRecipe(steps=1, batch=4))
     captioner = training.policy.captioner  # pyrefly: ignore[missing-attribute]
     for module in captioner.model.modules():
@@ -67,7 +67,7 @@ def test_the_loss_is_that_of_transformers(new: Callable[..., Likelihood]) -> Non
     assert next(training.steps()).loss == pytest.approx(wanted.item(), abs=1e-5)
 
 
-def test_killed_at_any_step_the_weights_are_the_same(
+def test_training_killed_at_any_step_ends_with_the_same_weights(
     new: Callable[..., Likelihood], tmp_path: Path
 ) -> None:
     whole = new()
@@ -89,15 +89,15 @@ def test_killed_at_any_step_the_weights_are_the_same(
 
         with pytest.raises(KeyboardInterrupt):
             checkpointing.run(new(), path, "same", die, every=0)
-        torch.manual_seed(killed_after)  # what else draws random numbers must not matter
+        torch.manual_seed(killed_after)  # other uses of the global generator must not matter
         resumed = new()
         checkpointing.run(resumed, path, "same", seen.append, every=0)
         assert equal(resumed.state(), state)
-        # The step that the kill interrupted is done again, with the same loss.
+        # The interrupted step is repeated, with the same loss.
         assert [figures.loss for figures in seen[killed_after + 1 :]] == losses[killed_after:]
 
 
-def test_every_caption_once_an_epoch(new: Callable[..., Likelihood]) -> None:
+def test_every_caption_is_used_once_per_epoch(new: Callable[..., Likelihood]) -> None:
     training = new()
     rows = [row for step in range(4) for row in training.rows(step)]
     epochs = [rows[first : first + 4] for first in (0, 4, 8)]
@@ -105,14 +105,16 @@ def test_every_caption_once_an_epoch(new: Callable[..., Likelihood]) -> None:
     assert len({tuple(epoch) for epoch in epochs}) > 1
 
 
-def test_another_training_is_not_continued(new: Callable[..., Likelihood], tmp_path: Path) -> None:
+def test_a_checkpoint_of_another_training_is_refused(
+    new: Callable[..., Likelihood], tmp_path: Path
+) -> None:
     path = tmp_path / "checkpoint.pt"
     checkpointing.run(new(), path, "these data")
     with pytest.raises(SettingsError, match="other settings or other data"):
         checkpointing.run(new(), path, "other data")
 
 
-def test_what_cannot_be_trained_is_refused(new: Callable[..., Likelihood]) -> None:
+def test_invalid_recipes_data_and_weights_are_refused(new: Callable[..., Likelihood]) -> None:
     with pytest.raises(SettingsError, match="learning rate must be above 0"):
         LikelihoodRecipe(learning_rate=float("nan"))
     with pytest.raises(SettingsError, match="steps"):

@@ -1,4 +1,4 @@
-"""Each policy through the same training: it learns, and survives being killed, bit for bit."""
+"""Each policy in the same training: it learns, and resumes bit for bit after a kill."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path

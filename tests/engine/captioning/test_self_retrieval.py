@@ -1,4 +1,4 @@
-"""REINFORCE against an exact gradient, the reward by hand, and a training that is interrupted."""
+"""REINFORCE against an exact gradient, rewards computed by hand, and interrupted training."""
 
 import io
 import math
@@ -30,14 +30,14 @@ CHUNKS, SAMPLES = 100, 1000
 
 
 def rewards_of(tokens: torch.Tensor) -> torch.Tensor:
-    """Some reward that depends on the whole caption; up to its end token."""
+    """An arbitrary reward that depends on the whole caption up to its end token."""
     ended = (tokens == 0).cumsum(1) > 0
     weights = torch.tensor([1.7, -0.4, 2.3])
     return (torch.where(ended, 0, tokens) * weights).sum(1).sin() - 2.0
 
 
 def exact_gradient(policy: ToyPolicy) -> torch.Tensor:
-    """Of - E[reward] / length, over all captions."""
+    """The gradient of -E[reward] / length over all captions."""
     every = policy.every_caption()
     images = torch.zeros(len(every), dtype=torch.long)
     log_p = log_probabilities(policy.logits(images, every), every, TEMPERATURE).sum(1)
@@ -68,13 +68,13 @@ def standard_errors_away(made: torch.Tensor, exact: torch.Tensor) -> float:
 
 
 @pytest.mark.parametrize("baseline", [0.0, -2.0, 1.5])
-def test_the_gradient_is_the_exact_one_whatever_the_baseline(baseline: float) -> None:
+def test_the_gradient_is_unbiased_for_any_baseline(baseline: float) -> None:
     policy = ToyPolicy()
     exact = exact_gradient(policy)
     assert standard_errors_away(estimates(policy, baseline, TEMPERATURE), exact) < 3
 
 
-def test_log_probabilities_of_untempered_logits_would_be_biased() -> None:
+def test_untempered_log_probabilities_bias_the_gradient() -> None:
     policy = ToyPolicy()
     assert standard_errors_away(estimates(policy, -2.0, 1.0), exact_gradient(policy)) > 10
 
@@ -112,7 +112,7 @@ def test_the_reward_is_the_receivers_log_softmax_over_the_batch() -> None:
     assert flat == pytest.approx(np.full(5, -math.log(5)), abs=0.02), "without tau"
 
 
-def test_near_duplicates_do_not_compete_and_empty_captions_guess() -> None:
+def test_near_duplicates_do_not_compete_and_empty_captions_score_as_a_guess() -> None:
     pictures = np.eye(4, dtype=np.float32)
     pictures[1] = pictures[0]
     captions = pictures.copy()
@@ -127,7 +127,7 @@ def test_near_duplicates_do_not_compete_and_empty_captions_guess() -> None:
     assert receiver.rewards(["a", " "], [0, 2])[1] == pytest.approx(-math.log(2))
 
 
-def test_truncated_captions_are_worth_no_more_than_a_guess() -> None:
+def test_truncated_captions_score_no_higher_than_a_guess() -> None:
     pictures = np.eye(4, dtype=np.float32)
     captions = pictures[[0, 1, 3, 3]]
     plain = self_retrieval_rewards(captions, pictures, 10.0)
@@ -139,7 +139,7 @@ def test_truncated_captions_are_worth_no_more_than_a_guess() -> None:
     )
 
 
-def test_training_gives_no_reward_for_a_caption_without_end() -> None:
+def test_training_gives_no_reward_for_a_caption_without_an_end_token() -> None:
     """Three words fill the caption: "red red red" retrieves as well as "red", but never ends."""
     rewards = []
     for words in (1, 3):
@@ -253,7 +253,7 @@ def test_a_training_killed_at_any_step_ends_with_the_same_weights() -> None:
     assert torch.equal(halted.policy.state()["table"], whole.policy.state()["table"])
 
 
-def test_what_a_recipe_needs_is_checked_first() -> None:
+def test_recipes_and_their_references_are_validated() -> None:
     for name in ("temperature", "learning_rate", "length", "norm", "batch"):
         with pytest.raises(SettingsError, match=f"{name} must be above 0, not 0"):
             replace(RECIPE, **{name: 0})  # pyrefly: ignore[bad-argument-type]
@@ -274,7 +274,7 @@ def test_what_a_recipe_needs_is_checked_first() -> None:
             )  # fmt: skip
 
 
-def test_an_exploding_training_is_stopped() -> None:
+def test_training_stops_if_the_gradient_is_not_finite() -> None:
     policy = ToyPolicy(kinds=2)
     made = training(RECIPE, policy)
     with torch.no_grad():

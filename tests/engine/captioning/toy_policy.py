@@ -17,7 +17,7 @@ class ToyPolicy:
 
     def __init__(self, kinds: int = 1, longest: int = 3, seed: int = 0) -> None:
         generator = torch.Generator().manual_seed(seed)
-        # The last row of the second dimension is the beginning.
+        # The last row of the second dimension stands for the start of a caption.
         self.table = torch.nn.Parameter(torch.randn(kinds, 4, 3, generator=generator))
         self._longest = longest
         self.training = True

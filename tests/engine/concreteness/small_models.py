@@ -1,4 +1,4 @@
-"""Small components of the ICC pipeline in the hub's form: the real classes, random weights."""
+"""Small components of the ICC pipeline in Hugging Face format: real classes, random weights."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import backend.engine.torchvision_compat  # noqa: F401  (before transformers and
 
 
 def word_tokenizer(texts: list[str]) -> object:
-    """Whole words, with an end and a padding."""
+    """Whole words, with end and padding tokens."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -79,7 +79,7 @@ def text_to_image(folder: Path, texts: list[str]) -> Path:
 
 
 def text_encoder(folder: Path, texts: list[str]) -> Path:
-    """A BERT to be distilled into."""
+    """A BERT as the target of distillation."""
     from transformers import BertConfig, BertModel
 
     torch.manual_seed(0)

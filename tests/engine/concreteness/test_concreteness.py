@@ -1,4 +1,4 @@
-"""ICC of captions that nobody could mistake, and of models from a directory."""
+"""ICC of clearly concrete and clearly abstract captions, and models from a directory."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ ABSTRACT = [
 ]
 
 
-def test_what_can_be_seen_lies_above_the_threshold_and_what_cannot_below() -> None:
+def test_concrete_captions_score_above_the_threshold_and_abstract_ones_below() -> None:
     scores = score_captions([*CONCRETE, *ABSTRACT])
     assert min(scores[:4]) > ABSTRACT_THRESHOLD > max(scores[4:])
 
@@ -44,12 +44,12 @@ def test_every_text_has_a_score(caption: str) -> None:
     assert caption.strip() or raw == 0
 
 
-def test_no_captions_no_scores() -> None:
+def test_no_captions_give_no_scores() -> None:
     assert score_captions([]) == []
 
 
 def classifier(folder: Path, labels: int) -> Path:
-    """A small BERT sequence classifier in the hub's form."""
+    """A small BERT sequence classifier in Hugging Face format."""
     from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
     torch.manual_seed(0)
@@ -65,7 +65,7 @@ def classifier(folder: Path, labels: int) -> Path:
 
 
 @pytest.mark.parametrize("labels", [1, 2])
-def test_a_model_from_a_directory(tmp_path: Path, labels: int) -> None:
+def test_a_model_is_loaded_from_a_directory(tmp_path: Path, labels: int) -> None:
     from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
     folder = str(classifier(tmp_path, labels))
@@ -78,7 +78,7 @@ def test_a_model_from_a_directory(tmp_path: Path, labels: int) -> None:
     assert scores == pytest.approx([float(wanted[0]), 0.0, float(wanted[1])], abs=1e-5)
 
 
-def test_what_is_no_such_model_is_reported(tmp_path: Path) -> None:
+def test_other_models_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ModelMismatch, match="one rating or two classes"):
         score_captions(["a dog"], str(classifier(tmp_path, 5)))
     with pytest.raises(ModelUnavailable, match="could not be loaded"):

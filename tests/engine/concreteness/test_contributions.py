@@ -10,7 +10,7 @@ from backend.engine.concreteness.scoring import score_captions
 from tests.engine.concreteness.test_concreteness import ABSTRACT, CONCRETE
 
 
-def test_contributions_are_differences_and_point_at_the_words() -> None:
+def test_a_contribution_is_the_difference_without_the_word() -> None:
     caption = "What a wonderful brown dog, a true friend for life!"
     icc, words = contributions(caption)
     assert icc == pytest.approx(score_captions([caption])[0])
@@ -22,24 +22,24 @@ def test_contributions_are_differences_and_point_at_the_words() -> None:
 
 
 @pytest.mark.parametrize("caption", [*CONCRETE, *ABSTRACT, "dog", "word " * 270, "犬が走る"])
-def test_every_caption_has_them(caption: str) -> None:
+def test_every_caption_has_contributions(caption: str) -> None:
     icc, words = contributions(caption)
     assert icc == pytest.approx(score_captions([caption])[0], abs=1e-4)
     assert len(words) <= MOST_WORDS
     assert all(caption[word.start : word.end].strip() for word in words)
 
 
-def test_words_tell_apart_where_the_score_ends() -> None:
+def test_contributions_differ_even_if_the_score_is_0() -> None:
     icc, words = contributions("Best day ever, no doubt about it.")
     assert icc == 0
     assert min(word.gain for word in words) < -0.02
 
 
-def test_an_empty_caption_has_none() -> None:
+def test_an_empty_caption_has_no_contributions() -> None:
     assert contributions("  ") == (0.0, ())
 
 
-def test_it_works_in_a_program_that_has_loaded_nothing_else() -> None:
+def test_it_works_in_a_process_that_has_imported_nothing_else() -> None:
     """The order of imports matters to transformers: see `backend.engine.torchvision_compat`."""
     module = "backend.engine.concreteness.contributions"
     program = f"from {module} import contributions; contributions('A dog')"

@@ -1,4 +1,4 @@
-"""Answers are read strictly: what is not in the form is not guessed at."""
+"""Answers are parsed strictly: what deviates from the format is rejected, not guessed at."""
 
 import json
 
@@ -23,11 +23,11 @@ CAPTION = "A red dog on the sand"
         '{"caption": "A brown dog on the sand"}\n{"caption": "A brown dog on the sand"}',
     ],
 )
-def test_what_is_read(text: str) -> None:
+def test_valid_answers_are_read(text: str) -> None:
     assert read(text, "words", CAPTION).caption == "A brown dog on the sand"
 
 
-def test_steps_are_read_with_reasoning_alone() -> None:
+def test_steps_are_read_only_in_reasoning_mode() -> None:
     step = {"word": "red", "seen": "brown fur", "wrong": True}
     text = json.dumps({"steps": [step], "caption": "A brown dog"})
     answer = read(text, "reasoning", CAPTION)
@@ -59,6 +59,6 @@ def test_steps_are_read_with_reasoning_alone() -> None:
         (json.dumps({"caption": "dog " * 500}), "longer"),
     ],
 )
-def test_what_is_not_read(text: str, message: str) -> None:
+def test_invalid_answers_are_rejected_with_a_reason(text: str, message: str) -> None:
     with pytest.raises(Unreadable, match=message):
         read(text, "words", CAPTION)

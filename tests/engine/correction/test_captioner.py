@@ -1,4 +1,4 @@
-"""Guided infill and descriptions, with a captioner of random weights in the hub's form."""
+"""Guided infill and descriptions, with a captioner of random weights in Hugging Face format."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -72,7 +72,7 @@ def test_next_words_are_whole_words_likeliest_first(captioner: Captioner) -> Non
         assert values == sorted(values, reverse=True)
 
 
-def test_likelihoods_do_not_depend_on_what_stands_beside(captioner: Captioner) -> None:
+def test_likelihoods_do_not_depend_on_the_rest_of_the_batch(captioner: Captioner) -> None:
     memory = captioner.see(drawn_pairs(1)[0][0])
     captions = ["A dog.", "Two red boats by the sea on a sunny day.", ""]
     together = captioner.log_likelihoods(memory, captions)
@@ -82,7 +82,7 @@ def test_likelihoods_do_not_depend_on_what_stands_beside(captioner: Captioner) -
     assert captioner.log_likelihoods(memory, []) == []
 
 
-def test_a_description_is_words(captioner: Captioner) -> None:
+def test_a_description_contains_no_special_tokens(captioner: Captioner) -> None:
     described = captioner.describe(drawn_pairs(1)[0][0])
     assert "[" not in described
 
@@ -100,11 +100,11 @@ def test_suggestions_improve_the_score_and_are_ranked(scorer: Scorer, captioner:
             assert suggestion.p_after == 0.5
 
 
-def test_no_proposal_no_suggestion(scorer: Scorer) -> None:
+def test_empty_proposals_give_no_suggestion(scorer: Scorer) -> None:
     assert judge(scorer, case_of(scorer, 1), {"": "nobody", "  ": "nobody"}) == []
 
 
-def test_what_is_no_captioner_is_reported(tmp_path: Path) -> None:
+def test_models_that_are_not_captioners_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ModelMismatch, match="not a BLIP captioner"):
         load_captioner(str(random_clip(tmp_path)))
     with pytest.raises(ModelMismatch, match="no caption decoder"):

@@ -1,5 +1,5 @@
-"""Numbers are compared together with what they count: a caption that moves one to another thing
-states what nobody wrote."""
+"""Numbers are compared together with what they count: moving a number to another
+thing makes a claim that nobody made."""
 
 import pytest
 
@@ -44,7 +44,7 @@ def test_what_a_caption_counts(text: str, counted: list[str]) -> None:
         ("Three dogs.", ["Dogs, three of them."], []),
     ],
 )
-def test_a_number_is_no_evidence_of_another_thing(
+def test_a_number_does_not_support_another_thing(
     proposal: str, sources: list[str], moved: list[str]
 ) -> None:
     assert [added.word for added in unsupported(proposal, sources)] == moved
@@ -64,29 +64,29 @@ def test_a_number_is_no_evidence_of_another_thing(
         ("A dog and two balls.", ["A dog."], []),
     ],
 )
-def test_people_hold_where_numbers_differ(
+def test_numbers_that_differ_from_peoples_captions_are_conflicts(
     proposal: str, people: list[str], differing: list[str]
 ) -> None:
     assert [conflict.word for conflict in conflicts(proposal, people)] == differing
 
 
-def test_the_guard_lets_no_moved_number_through() -> None:
+def test_the_guard_refuses_or_removes_moved_numbers() -> None:
     people = ["A cat on a bench.", "Two dogs."]
     blend = Boost("blend", "Two cats on a bench and a dog.", tuple(people))
     assert guard(blend, people, lambda *_: [], None).refused == (
         "gives a count that no person gave: 'Two cats'"
     )
-    # The caption to enrich says one cat, so nothing is left to offer.
+    # The caption to enrich mentions one cat, so that nothing can be offered.
     holistic = Boost("holistic", "Two cats on a bench and two dogs.", tuple(people))
     refused = guard(holistic, people, lambda *_: [], None)
     assert refused.refused == "leaves out part of the caption: 'cat'"
-    # Said by another person only, the things go with their number.
+    # If only another person mentions the things, they are removed with their number.
     people = ["Two dogs on a bench.", "A cat."]
     holistic = Boost("holistic", "Two dogs on a bench and two cats in a park.", tuple(people))
     assert guard(holistic, people, lambda *_: [], None).caption == "Two dogs on a bench in a park."
 
 
-def test_a_number_of_one_thing_is_new_of_another() -> None:
+def test_a_number_written_of_another_thing_counts_as_new() -> None:
     text = "A wall with two cats."
     new = new_phrases(text, said_in(["Cats on a wall and two dogs."]))
     assert [phrase.text(text) for phrase in new] == ["two"]

@@ -18,7 +18,7 @@ from backend.engine.correction.doubting import (
 
 
 def evidence(count: int, noise: float, false: bool = False, seed: int = 1) -> list[Doubt]:
-    """Of phrases by a scorer that is `noise` times as unsure as the default rule expects."""
+    """Evidence from a scorer that is `noise` times as unsure as the default rule expects."""
     rng = random.Random(seed)
     middle = (-0.6, 0.4, 0.2) if false else (0.3, 0.1, 0.0)
     return [
@@ -32,7 +32,7 @@ def share_doubted(rule: DoubtRule, doubts: list[Doubt]) -> float:
     return sum(map(rule.doubts, doubts)) / len(doubts)
 
 
-def test_by_default_a_phrase_is_doubtful_by_any_of_three_signals() -> None:
+def test_by_default_any_of_three_signals_makes_a_phrase_doubtful() -> None:
     assert DEFAULT.doubts(Doubt(0, 1, -0.2, 0.0, 0.0))
     assert DEFAULT.doubts(Doubt(0, 1, None, 0.5, 0.0))
     assert DEFAULT.doubts(Doubt(0, 1, 1.0, 0.0, 0.1))
@@ -53,19 +53,19 @@ def test_few_true_phrases_are_doubted_however_unsure_the_scorer_is(noise: float)
     assert rule.phrases == 400
 
 
-def test_the_most_doubtful_phrase_is_the_one_with_most_evidence() -> None:
+def test_the_most_doubtful_phrase_has_the_most_evidence() -> None:
     rule = fitted(evidence(100, 1.0), evidence(100, 1.0, false=True))
     weak, strong = Doubt(0, 1, -0.3, 0.3, 0.1), Doubt(0, 1, -0.6, 0.5, 0.2)
     assert rule.strength(strong) > rule.strength(weak)
     assert rule.strength(weak) > rule.strength(Doubt(0, 1, None, 0.3, 0.1))
 
 
-def test_too_few_phrases_of_either_side_change_nothing() -> None:
+def test_too_few_true_or_false_phrases_keep_the_default_rule() -> None:
     many, few = evidence(200, 3.0), evidence(LEAST_PHRASES - 1, 3.0, false=True)
     assert fitted(many, few) == fitted(few, many) == fitted([], []) == DEFAULT
 
 
-def test_evidence_that_never_differs_doubts_nothing_true() -> None:
+def test_constant_evidence_makes_no_phrase_doubtful() -> None:
     same = [Doubt(0, 1, None, 0.7, 0.3)] * 60
     assert share_doubted(fitted(same, same), same) == 0
 

@@ -1,4 +1,4 @@
-"""A model behind a real server, with everything that servers do."""
+"""A model behind a real HTTP server, including bad answers, refusals and delays."""
 
 import base64
 import json
@@ -23,7 +23,7 @@ def in_turn(*texts: str) -> Callable[[dict[str, Any]], tuple[int, str]]:
     return lambda body: (200, next(answers))
 
 
-def test_picture_and_words_are_sent_and_the_answer_is_taken(tmp_path: Path) -> None:
+def test_picture_and_words_are_sent_and_the_answer_is_used(tmp_path: Path) -> None:
     with chat_server(in_turn(GOOD)) as served:
         corrector = Corrector(ChatEndpoint(served.url, "org/small", cache=tmp_path), "words")
         first, again = propose(context(), corrector), propose(context(), corrector)
@@ -40,32 +40,32 @@ def test_picture_and_words_are_sent_and_the_answer_is_taken(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("bad", ["The dog is brown.", GOOD + CUT, ""])
-def test_a_bad_or_half_answer_is_repaired_once(bad: str) -> None:
+def test_a_bad_or_truncated_answer_is_repaired_once(bad: str) -> None:
     with chat_server(in_turn(bad, GOOD)) as served:
         proposal = propose(context(), Corrector(ChatEndpoint(served.url, "m")))
     assert (proposal.outcome, proposal.repaired) == ("corrected", True)
     assert "could not be read" in served.asked[1]["messages"][1]["content"][1]["text"]
 
 
-def test_two_bad_answers_are_given_up() -> None:
+def test_a_pair_is_given_up_after_two_bad_answers() -> None:
     with chat_server(in_turn("no", "still no")) as served:
         proposal = propose(context(), Corrector(ChatEndpoint(served.url, "m")))
     assert (proposal.outcome, proposal.caption) == ("unreadable", None)
     assert len(served.asked) == 2
 
 
-def test_a_refusal_is_called_one() -> None:
+def test_a_refusal_is_reported_as_refused() -> None:
     refusal = "I'm sorry, but I can't help with images of dogs."
     with chat_server(in_turn(refusal, refusal)) as served:
         assert propose(context(), Corrector(ChatEndpoint(served.url, "m"))).outcome == "refused"
 
 
-def test_a_caption_that_the_model_finds_right_is_left_alone() -> None:
+def test_a_caption_that_the_model_confirms_is_left_unchanged() -> None:
     with chat_server(in_turn(json.dumps({"caption": "A red dog on the sand"}))) as served:
         assert propose(context(), Corrector(ChatEndpoint(served.url, "m"))).outcome == "unchanged"
 
 
-def test_a_slow_server_is_not_waited_for() -> None:
+def test_a_slow_server_times_out() -> None:
     def slow(body: dict[str, Any]) -> tuple[int, str]:
         time.sleep(1.0)
         return 200, GOOD
@@ -76,7 +76,7 @@ def test_a_slow_server_is_not_waited_for() -> None:
             propose(context(), Corrector(endpoint))
 
 
-def test_a_budget_ends_the_questions_and_kept_answers_cost_nothing(tmp_path: Path) -> None:
+def test_a_spent_budget_stops_requests_and_cached_answers_cost_nothing(tmp_path: Path) -> None:
     spending = Spending(Prices(1e6, 2e6), Budget(cost=20.0))  # a question of 7 and 3 tokens: 13
     with chat_server(lambda body: (200, GOOD)) as served:
         corrector = Corrector(ChatEndpoint(served.url, "m", cache=tmp_path, spending=spending))
@@ -90,7 +90,7 @@ def test_a_budget_ends_the_questions_and_kept_answers_cost_nothing(tmp_path: Pat
 
 
 @pytest.mark.parametrize("budget", [Budget(tokens=10), Budget(requests=1), Budget(cost=1e-5)])
-def test_every_kind_of_budget(budget: Budget) -> None:
+def test_every_kind_of_budget_is_enforced(budget: Budget) -> None:
     spending = Spending(Prices(1.0, 1.0), budget)
     spending.check()
     spending.add(7, 3)

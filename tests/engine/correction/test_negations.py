@@ -46,7 +46,9 @@ def test_a_negation_is_read_with_what_it_governs(text: str, denied: list[str]) -
          "A dog with a hat and a cat without a hat.", "without a hat"),
     ],
 )  # fmt: skip
-def test_people_hold_where_something_is_denied(proposal: str, people: str, word: str) -> None:
+def test_negations_that_differ_from_peoples_captions_are_conflicts(
+    proposal: str, people: str, word: str
+) -> None:
     assert conflicts(proposal, [people])[0].word == word
     assert conflicts(people, [people]) == []
 
@@ -57,7 +59,7 @@ def test_people_hold_where_something_is_denied(proposal: str, people: str, word:
         ("A red dog without a collar.", ["A dog with no collar."]),
         ("A dog with a hat and a cat without a hat.", ["A cat with no hat.", "A dog with a hat."]),
         ("A black cat and a dog that is not black.", ["A dog that is not black."]),
-        ("A dog with no cat in sight.", ["A dog."]),  # nobody has said anything of a cat
+        ("A dog with no cat in sight.", ["A dog."]),  # no caption mentions a cat
         ("A dog with no collar.", ["A dog with a collar.", "A dog with no collar."]),
     ],
 )
@@ -105,7 +107,7 @@ def test_a_richer_caption_cannot_deny_what_people_say() -> None:
     assert guarded("A brown dog without a ball.", people).caption == ""
 
 
-def test_a_negation_from_no_source_is_removed_with_what_it_governs() -> None:
+def test_an_unsupported_negation_is_removed_with_what_it_governs() -> None:
     visual = "A dog with no cat in sight and a kite."
     result = guarded("A dog with no hat in a park.", "A dog in a park.", sources=("A dog.", visual))
     assert result.caption == "A dog in a park."
@@ -113,7 +115,7 @@ def test_a_negation_from_no_source_is_removed_with_what_it_governs() -> None:
     assert kept.caption == "A dog with no cat in sight."
 
 
-def test_the_pairs_own_caption_holds_against_other_peoples() -> None:
+def test_the_pairs_own_caption_takes_precedence_over_others() -> None:
     result = guarded("A red dog with no collar.", "A dog with a collar.", "A dog with no collar.")
     assert result.caption == ""
 
@@ -136,12 +138,12 @@ def test_the_pairs_own_caption_holds_against_other_peoples() -> None:
         ("There is no dog and a cat.", "dog", "A cat."),
     ],
 )
-def test_a_phrase_goes_with_its_negation(text: str, phrase: str, left: str) -> None:
+def test_a_phrase_is_removed_with_its_negation(text: str, phrase: str, left: str) -> None:
     start = text.index(phrase)
     assert without(text, start, start + len(phrase)) == left
     assert is_sentence(left)
 
 
-def test_a_caption_that_is_no_sentence_without_a_phrase_is_refused() -> None:
+def test_a_caption_that_would_not_be_a_sentence_is_refused() -> None:
     result = guarded("A dog no longer of a kite.", "A dog.", doubtful="kite")
     assert result.caption == "" or is_sentence(result.caption)

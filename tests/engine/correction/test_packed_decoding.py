@@ -40,7 +40,7 @@ def captioner(
 
 
 PAIRS = drawn_pairs(5, seed=7)
-#: About images of PAIRS, not in their order; some begin alike, one is empty.
+#: Images of PAIRS out of order, with texts; some share a prefix, one is empty.
 ASKED = [
     (0, "A red dog."),
     (2, "A red boat by the sea"),
@@ -51,8 +51,8 @@ ASKED = [
 ]
 
 
-def test_every_step_is_that_of_transformers(captioner: Captioner) -> None:
-    """In rounds, so that later ones find prefixes of earlier ones."""
+def test_every_step_equals_that_of_transformers(captioner: Captioner) -> None:
+    """In rounds, so that later ones reuse prefixes of earlier ones."""
     memories = captioner.encode([image for image, _ in PAIRS])
     packed, slow = captioner.decoding(memories), PlainDecoding(plain(captioner), memories)
     assert isinstance(packed, PackedDecoding)
@@ -70,7 +70,7 @@ def test_every_step_is_that_of_transformers(captioner: Captioner) -> None:
     assert packed.session.computed == len(distinct), "no prefix is computed twice"
 
 
-def test_answers_are_those_of_the_plain_way(captioner: Captioner) -> None:
+def test_answers_equal_those_of_plain_decoding(captioner: Captioner) -> None:
     memories = captioner.encode([image for image, _ in PAIRS])
     packed, slow = captioner.decoding(memories), PlainDecoding(plain(captioner), memories)
     words = [(0, AskNextWords(["A", "A red", ""], 9)), (3, AskNextWords(["Two cats"], 40))]
@@ -104,7 +104,7 @@ def test_answers_are_those_of_the_plain_way(captioner: Captioner) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["", "A red"])
-def test_beam_search_finds_what_generate_finds(captioner: Captioner, prefix: str) -> None:
+def test_beam_search_gives_the_same_as_generate(captioner: Captioner, prefix: str) -> None:
     memories = captioner.encode([image for image, _ in drawn_pairs(5, seed=11)])
     prompt = captioner.tokens([prefix])[0][:-1]
     for longest in (20, 6):
@@ -142,7 +142,7 @@ def _context(number: int, suspects: int) -> CorrectionContext:
     return CorrectionContext(image, None, trajectory, tuple(SuspectWord(*s, 0.9) for s in spans))
 
 
-def test_all_pairs_together_get_the_proposals_of_each_alone(captioner: Captioner) -> None:
+def test_batched_pairs_get_the_same_proposals_as_alone(captioner: Captioner) -> None:
     """With one, two and three suspect words."""
     contexts = [_context(number, 1 + number) for number in range(3)]
     together = proposals_of(contexts, captioner)
@@ -152,7 +152,9 @@ def test_all_pairs_together_get_the_proposals_of_each_alone(captioner: Captioner
     assert all("described anew" in proposals.values() for proposals in together)
 
 
-def test_an_image_is_encoded_once(captioner: Captioner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_encoded_image_is_not_encoded_again(
+    captioner: Captioner, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from backend.engine.correction import judge
 
     (context,) = judge.seen([_context(0, 1)], captioner)

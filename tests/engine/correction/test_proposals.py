@@ -25,11 +25,11 @@ def trajectory(text: str, scores: list[float], removed: list[int]) -> Trajectory
 
 def test_the_smallest_edit_with_most_of_the_gain_comes_first() -> None:
     walked = trajectory("A red dog on grass", [0.20, 0.55, 0.57, 0.40, 0.3, 0.1], [1, 0, 3, 4, 2])
-    # The article that the peak leaves out as well belongs to a noun that stays.
+    # The peak also removes the article, but that belongs to a noun that stays.
     assert trajectory_suggestions.propose(walked) == ["A dog on grass"]
 
 
-def test_a_heap_of_leftovers_is_no_proposal() -> None:
+def test_an_ungrammatical_remainder_is_not_proposed() -> None:
     text = "A tree with a bird in a green field."
     scores = [0.2, 0.3, 0.6, 0.5, 0.4, 0.3, 0.2, 0.2, 0.1, 0.1]
     left_out = trajectory(text, scores, [4, 8, 0, 1, 2, 3, 5, 6, 7])

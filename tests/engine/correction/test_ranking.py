@@ -1,4 +1,4 @@
-"""Which correction is offered first: what gains most for the words that it costs."""
+"""Which correction is offered first: the highest gain for the words that it changes."""
 
 from collections.abc import Sequence
 from types import SimpleNamespace
@@ -14,7 +14,7 @@ from tests.engine.correction.contexts import context
 
 WRONG = Caption.parse("A red dog on a beach by the sea.")
 EDIT = "A brown dog on a beach by the sea."
-ANEW = "Two boats on a lake."
+REWRITTEN = "Two boats on a lake."
 
 
 def first(*suggestions: tuple[float, str]) -> str:
@@ -32,12 +32,12 @@ def order(*suggestions: tuple[float, str]) -> list[str]:
     return [text for _, text in in_order]
 
 
-def test_an_edit_goes_before_another_caption_that_matches_a_little_better() -> None:
-    assert first((0.9, ANEW), (0.85, EDIT)) == EDIT
+def test_an_edit_ranks_above_a_new_caption_that_matches_slightly_better() -> None:
+    assert first((0.9, REWRITTEN), (0.85, EDIT)) == EDIT
 
 
-def test_where_an_edit_helps_little_another_caption_goes_first() -> None:
-    assert first((0.9, ANEW), (0.25, EDIT)) == ANEW
+def test_a_new_caption_ranks_first_if_an_edit_helps_little() -> None:
+    assert first((0.9, REWRITTEN), (0.25, EDIT)) == REWRITTEN
 
 
 def test_among_edits_of_the_same_words_the_score_decides() -> None:
@@ -45,13 +45,13 @@ def test_among_edits_of_the_same_words_the_score_decides() -> None:
     assert order() == []
 
 
-def test_among_equals_the_smallest_edit_wins_and_what_does_not_improve_goes_last() -> None:
+def test_ties_go_to_the_smallest_edit_and_captions_without_gain_rank_last() -> None:
     shorter = "A dog on a beach by the sea."
     both = "A brown cat on a beach by the sea."
     assert order((0.80, both), (0.8, EDIT)) == [EDIT, both]
     assert order((0.1, shorter), (0.2, both), (0.5, EDIT)) == [EDIT, both, shorter]
     assert words_changed(WRONG, shorter) == 1
-    assert words_changed(WRONG, ANEW) > 4
+    assert words_changed(WRONG, REWRITTEN) > 4
 
 
 def test_the_share_of_words_lost() -> None:
@@ -60,9 +60,9 @@ def test_the_share_of_words_lost() -> None:
     assert share_lost(WRONG, "") == 1
 
 
-def test_captions_of_one_proposer_share_their_places_by_its_own_order() -> None:
+def test_captions_of_one_proposer_keep_its_order_within_their_ranks() -> None:
     black, brown = EDIT.replace("brown", "black"), EDIT
-    made = [(0.9, black, 1), (0.85, ANEW, None), (0.5, brown, 0), (0.1, EDIT.upper(), 2)]
+    made = [(0.9, black, 1), (0.85, REWRITTEN, None), (0.5, brown, 0), (0.1, EDIT.upper(), 2)]
     in_order = ranked(
         made,
         WRONG,
@@ -71,11 +71,11 @@ def test_captions_of_one_proposer_share_their_places_by_its_own_order() -> None:
         s_of=lambda entry: entry[0],
         preference_of=lambda entry: None if entry[2] is None else ("guided infill", entry[2]),
     )
-    assert [text for _, text, _ in in_order] == [brown, black, ANEW, EDIT.upper()]
+    assert [text for _, text, _ in in_order] == [brown, black, REWRITTEN, EDIT.upper()]
 
 
 class Scores:
-    """A scorer that knows the score of each caption."""
+    """A scorer with a given score for each caption."""
 
     def __init__(self, **scores: float) -> None:
         self.scores = {text.replace("_", " "): s for text, s in scores.items()}
@@ -94,7 +94,7 @@ class Scores:
         return np.ones((len(captions), 1), np.float32)
 
 
-def test_the_captioner_says_which_word_is_right_and_the_score_which_captions_improve() -> None:
+def test_the_captioner_orders_infills_and_the_score_decides_which_improve() -> None:
     scorer: Any = Scores(A_tan_dog=0.4, A_brown_dog=0.6, A_black_dog=0.9, A_big_dog=0.8, A_cat=0.7)
     likeliest_first = ["A tan dog", "A brown dog", "A black dog", "A big dog"]
     proposals = dict.fromkeys(likeliest_first, "guided infill")

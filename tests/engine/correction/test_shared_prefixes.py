@@ -1,4 +1,4 @@
-"""Captions that begin alike are read together and come out as they do one by one."""
+"""Captions with a common prefix are read together, with the same results as one by one."""
 
 from collections.abc import Sequence
 
@@ -45,7 +45,7 @@ def one_by_one(captioner: Captioner, memory: torch.Tensor, caption: str) -> floa
     return sum(float(steps[i, token]) for i, token in enumerate(tokens[1:]))
 
 
-def test_likelihoods_are_those_of_the_plain_way(captioner: Captioner) -> None:
+def test_likelihoods_equal_those_computed_one_by_one(captioner: Captioner) -> None:
     memory = captioner.see(drawn_pairs(1)[0][0])
     together = captioner.log_likelihoods(memory, CAPTIONS)
     alone = [one_by_one(captioner, memory, caption) for caption in CAPTIONS]
@@ -53,8 +53,8 @@ def test_likelihoods_are_those_of_the_plain_way(captioner: Captioner) -> None:
     assert together[1] == together[5]
 
 
-def test_the_likeliest_are_those_of_all(captioner: Captioner) -> None:
-    """Those that are not read for their beginning alone would not have been among them."""
+def test_pruning_keeps_the_likeliest_captions(captioner: Captioner) -> None:
+    """Captions skipped because of their beginning would not have been among the likeliest."""
     memory = captioner.see(drawn_pairs(1)[0][0])
     captions, beginnings = [], []
     prefixes = ["A dog on a", "Two", ""]
@@ -67,20 +67,20 @@ def test_the_likeliest_are_those_of_all(captioner: Captioner) -> None:
     likeliest = likeliest_of(captioner, memory, captions, beginnings, 5)
     assert [i for i, _ in likeliest] == best
     assert [value for _, value in likeliest] == pytest.approx([values[i] for i in best], abs=1e-3)
-    # A beginning that a caption does not have says nothing of it.
+    # A beginning that is not the caption's own excludes nothing.
     wrong = [Beginning((-1,), -1e9)] * len(captions)
     assert [i for i, _ in likeliest_of(captioner, memory, captions, wrong, 5)] == best
     assert likeliest_of(captioner, memory, [], [], 5) == []
 
 
-def test_descriptions_together_are_those_of_each(captioner: Captioner) -> None:
+def test_batched_descriptions_equal_single_ones(captioner: Captioner) -> None:
     images = [image for image, _ in drawn_pairs(4, seed=3)]
     together = captioner.describe_all(captioner.encode(images), max_new_tokens=12)
     assert together == [captioner.describe(image, max_new_tokens=12) for image in images]
     assert captioner.describe_all([]) == []
 
 
-def test_a_token_sees_its_ancestors_alone() -> None:
+def test_a_token_attends_only_to_itself_and_its_ancestors() -> None:
     trees = trees_of([(7, 1, 2), (7, 1, 3), (7, 4)], size=2)
     seen = trees.mask(torch.float32, "cpu")[:, 0] == 0
     assert seen[0].int().tolist() == [[1, 0, 0, 0], [1, 1, 0, 0], [1, 1, 1, 0], [1, 1, 0, 1]]
@@ -89,8 +89,8 @@ def test_a_token_sees_its_ancestors_alone() -> None:
     assert np.array_equal(trees.depths, [[0, 1, 2, 2], [0, 1, 0, 0]])
 
 
-def test_what_cannot_be_among_the_likeliest_is_not_read() -> None:
-    """The embedded captioner has opinions, unlike one of random weights."""
+def test_captions_that_cannot_be_among_the_likeliest_are_not_read() -> None:
+    """The embedded captioner has preferences, unlike one with random weights."""
     captioner = load_captioner(str(EMBEDDED_CAPTIONER))
     image = drawn_pairs(1)[0][0]
     memory = captioner.see(image)

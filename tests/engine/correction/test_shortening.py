@@ -15,32 +15,32 @@ ROOM = "There are two red chairs in the kitchen and no sheep."
 @pytest.mark.parametrize(
     ("text", "gone", "left"),
     [
-        # A noun takes its article, its modifiers and its preposition with it.
+        # A noun is removed with its article, its modifiers and its preposition.
         ("A tree with a bird in a green field.", "bird field", "A tree."),
         (MAN, "umbrella", "A man in the rain."),
         (SNOW, "mountains", "Two white balls with an orange horse on a snowy day."),
         (ROOM, "sheep", "There are two red chairs in the kitchen."),
         ("A fire hydrant next to a parked car", "hydrant", "A parked car"),
         ("The cat is sleeping on the sofa.", "sofa", "The cat is sleeping."),
-        # What was said of a noun goes with it.
+        # What describes a noun is removed with it.
         (SNOW, "balls", "An orange horse in front of mountains on a snowy day."),
         ("A dog, running on the grass.", "dog", "The grass."),
-        # A modifier goes alone; articles stay where they were, and agree.
+        # A modifier is removed alone; articles stay, and are made to agree.
         ("A red dog on grass", "A red", "A dog on grass"),
         ("An orange cat", "orange", "A cat"),
         (ROOM, "no", "There are two red chairs in the kitchen and sheep."),
-        # A relation alone: both things stay.
+        # A relation is removed alone: both things stay.
         ("A green bus above a kite on a snowy day.", "above",
          "A green bus and a kite on a snowy day."),
         ("A fire hydrant next to a parked car", "next", "A fire hydrant and a parked car"),
         (MAN, "holding", "A man and a red umbrella in the rain."),
-        # What a preposition leads to may be two things.
+        # A preposition may govern two things.
         ("A picture of a dog and a cat in the park", "dog", "A picture of a cat in the park"),
         ("A picture of a dog and a cat in the park", "cat park", "A picture of a dog"),
         ("a dog, a cat and a bird", "bird", "a dog, a cat"),
     ],
 )  # fmt: skip
-def test_what_is_left_is_a_sentence(text: str, gone: str, left: str) -> None:
+def test_a_shortened_caption_is_a_sentence(text: str, gone: str, left: str) -> None:
     caption = Caption.parse(text)
     removed = [i for i, word in enumerate(caption.words) if word in gone.split()]
     assert len(removed) == len(gone.split())
@@ -53,11 +53,11 @@ def test_what_is_left_is_a_sentence(text: str, gone: str, left: str) -> None:
         (ROOM, "chairs"),  # "There are the kitchen"
         ("Joy", "Joy"),
         ("A dog.", "A"),  # nothing would change
-        ("一只红色的狗", "红"),  # rules know nothing of it
+        ("一只红色的狗", "红"),  # the rules do not cover it
         ("", ""),
     ],
 )
-def test_what_cannot_be_a_sentence_is_not_proposed(text: str, gone: str) -> None:
+def test_a_remainder_that_cannot_be_a_sentence_is_not_proposed(text: str, gone: str) -> None:
     caption = Caption.parse(text)
     removed = [i for i, word in enumerate(caption.words) if word in gone.split()]
     assert shortened(caption, removed) is None
@@ -69,7 +69,7 @@ def test_what_cannot_be_a_sentence_is_not_proposed(text: str, gone: str) -> None
      ROOM, "A man riding a wave on top of a surfboard.", "In the park, a dog is running.",
      "View of the city at night", "All the dogs", "一只红色的狗"],
 )  # fmt: skip
-def test_sentences(text: str) -> None:
+def test_sentences_are_recognised(text: str) -> None:
     assert is_sentence(text)
 
 
@@ -78,11 +78,11 @@ def test_sentences(text: str) -> None:
     ["A tree with a in a green in", "of a dog", "A and a cat", "A man with his two dogs is",
      "The the dog", "A dog in", "and a cat", "A dog and", "…", ""],
 )  # fmt: skip
-def test_leftovers(text: str) -> None:
+def test_fragments_are_not_sentences(text: str) -> None:
     assert not is_sentence(text)
 
 
-def test_it_begins_and_ends_as_the_caption_does() -> None:
+def test_tidied_text_begins_and_ends_as_the_caption_does() -> None:
     assert tidy("dog , on a orange mat,", "A dog.") == "Dog, on an orange mat."
     assert tidy("dog", "a dog!") == "dog!"
     assert tidy("A dog.", "A dog") == "A dog."

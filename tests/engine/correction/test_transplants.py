@@ -33,7 +33,7 @@ def test_parts_of_the_same_picture_are_added_to_its_first_caption() -> None:
         assert any(word in foreign for word in ("tree", "snow", "kites", "beach"))
 
 
-def test_of_an_only_caption_the_last_part_is_exchanged() -> None:
+def test_the_last_part_of_a_single_caption_is_exchanged() -> None:
     for seed in range(20):
         same, foreign = texts(["A dog on a bench under a lamp."], seed)
         assert same == "A dog on a bench under a lamp."
@@ -41,12 +41,12 @@ def test_of_an_only_caption_the_last_part_is_exchanged() -> None:
         assert "lamp" not in foreign
 
 
-def test_what_the_picture_s_captions_say_is_not_foreign() -> None:
+def test_parts_in_the_pictures_own_captions_are_not_foreign() -> None:
     _, foreign = transplants(["A dog on a bench.", "A dog."], ["A bench."], random.Random(0))
     assert foreign is None
 
 
-def test_a_caption_of_one_part_and_no_others_give_nothing() -> None:
+def test_a_single_part_or_equal_captions_give_no_transplant() -> None:
     assert transplants(["A dog."], OTHERS, random.Random(0)) == (None, None)
     same, _ = transplants(["A dog on a bench.", "A dog on a bench."], OTHERS, random.Random(0))
     assert same is None

@@ -1,4 +1,4 @@
-"""Trajectories with a known law: wrong captions hold words whose deletion raises the score."""
+"""Trajectories by a known rule: wrong captions have words whose deletion raises the score."""
 
 from collections.abc import Sequence
 
@@ -26,7 +26,7 @@ def trajectory(text: str, worth: Sequence[float], start: float) -> Trajectory:
 
 
 class World:
-    """Captions "a COLOUR NOUN near a COLOUR NOUN in the park", of which image i knows the truth."""
+    """Captions "a COLOUR NOUN near a COLOUR NOUN in the park"; `truth` has the true words."""
 
     def __init__(self, count: int, wrong_share: float, seed: int = 0, noise: float = 0.15) -> None:
         self.rng = np.random.default_rng(seed)

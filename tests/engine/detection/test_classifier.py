@@ -60,7 +60,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.kind)
-def test_what_is_stored_says_the_same_again(model: object) -> None:
+def test_a_stored_classifier_predicts_the_same(model: object) -> None:
     features, labels = table()
     fitted = model.fit(features, labels, np.ones(len(labels)))  # pyrefly: ignore[missing-attribute]
     before = Classifier(fitted, Calibration(0.9, -0.2, 0.4))
@@ -71,8 +71,8 @@ def test_what_is_stored_says_the_same_again(model: object) -> None:
 
 
 @pytest.mark.parametrize(("columns", "held"), [(EVERY, True), (PAPERS_OWN, False)])
-def test_our_tree_decides_as_the_librarys(columns: tuple[int, ...], held: bool) -> None:
-    """The paper's columns are NaN behind the end of a trajectory."""
+def test_our_tree_predicts_as_scikit_learns(columns: tuple[int, ...], held: bool) -> None:
+    """The paper's columns are NaN after the end of a trajectory."""
     from sklearn.tree import DecisionTreeClassifier
 
     features, labels = table()
@@ -94,7 +94,7 @@ def test_our_tree_decides_as_the_librarys(columns: tuple[int, ...], held: bool) 
         np.testing.assert_allclose(1 / (1 + np.exp(-odds[rows])), wanted, atol=2e-4)
 
 
-def test_the_papers_detector_is_its_grid_search_and_nothing_else() -> None:
+def test_the_papers_detector_equals_its_grid_search() -> None:
     """scikit-learn's GridSearchCV over XGBClassifier with A.4's grid and the library's defaults."""
     from sklearn.model_selection import GridSearchCV
     from xgboost import XGBClassifier
@@ -119,7 +119,7 @@ def test_the_papers_detector_is_its_grid_search_and_nothing_else() -> None:
     np.testing.assert_allclose(1 / (1 + np.exp(-ours.log_odds(features))), wanted, atol=1e-5)
 
 
-def test_a_grid_over_trees_is_answered_by_one_fit() -> None:
+def test_one_fit_serves_every_number_of_trees() -> None:
     features, labels = table()
     weights = np.ones(len(labels))
     long, short = Boosted(3, 0.1, 200, THEORY), Boosted(3, 0.1, 50, THEORY)
@@ -130,7 +130,7 @@ def test_a_grid_over_trees_is_answered_by_one_fit() -> None:
     )
 
 
-def test_the_winner_beats_s_0_where_there_is_more_to_learn() -> None:
+def test_the_chosen_model_beats_s_0_if_there_is_more_to_learn() -> None:
     features, labels = table(600)
     folds = fold_of(list(range(len(labels))))
     weights = np.ones(len(labels))
@@ -143,8 +143,8 @@ def test_the_winner_beats_s_0_where_there_is_more_to_learn() -> None:
 
 
 @pytest.mark.usefixtures("small_grid")
-def test_few_labels_choose_between_simple_models() -> None:
-    """Among many candidates the best of a few labels is best by luck."""
+def test_few_labels_allow_only_simple_models() -> None:
+    """With few labels, the best of many candidates is best by chance."""
     for count, others in ((FEWEST_FOR_MORE - 1, set()), (FEWEST_FOR_MORE, {"logistic"})):
         features, labels = table(count)
         folds, weights = fold_of(list(range(count))), np.ones(count)
@@ -158,7 +158,7 @@ def test_few_labels_choose_between_simple_models() -> None:
 
 
 @pytest.mark.usefixtures("small_grid")
-def test_s_0_alone_wins_where_it_is_all_there_is() -> None:
+def test_the_choice_is_no_worse_than_s_0_if_only_s_0_is_informative() -> None:
     features, _ = table(600)
     odds = -6 * features[:, S_0.columns[0]]
     labels = (np.random.default_rng(3).random(600) < 1 / (1 + np.exp(-odds))).astype(np.int64)
@@ -166,7 +166,7 @@ def test_s_0_alone_wins_where_it_is_all_there_is() -> None:
     assert chosen.auc >= chosen.auc_of["s_0 alone"] - 0.02
 
 
-def test_a_model_never_turns_a_sign_round() -> None:
+def test_a_model_never_reverses_a_known_sign() -> None:
     """A column of known sign, trained on labels that contradict it, is not used against it."""
     features, _ = table(400)
     column = NAMES.index("largest deletion gain")
@@ -180,7 +180,7 @@ def test_a_model_never_turns_a_sign_round() -> None:
 
 @pytest.mark.usefixtures("small_grid")
 def test_out_of_fold_log_odds_come_from_models_that_have_not_seen_the_row() -> None:
-    """Labels without any law: what was seen would be known, what was not cannot be."""
+    """Random labels: a model can only memorise the rows that it was fitted to."""
     rng = np.random.default_rng(1)
     features = rng.normal(size=(300, len(NAMES)))
     labels = rng.integers(0, 2, 300)
@@ -190,20 +190,20 @@ def test_out_of_fold_log_odds_come_from_models_that_have_not_seen_the_row() -> N
     assert np.abs(fitted.log_odds(features) - chosen.out_of_fold).max() > 0.01
 
 
-def test_one_kind_alone_cannot_be_trained_on() -> None:
+def test_labels_of_one_class_are_refused() -> None:
     features, _ = table(60)
     with pytest.raises(TrainingError, match="too few examples"):
         choose(features, np.zeros(60, np.int64), np.ones(60), fold_of(list(range(60))))
 
 
-def test_folds_never_part_a_group() -> None:
+def test_folds_never_split_a_group() -> None:
     groups = [i // 5 for i in range(200)]
     folds = fold_of(groups)
     assert set(folds.tolist()) == {0, 1, 2}
     assert all(len({int(f) for f in folds[i : i + 5]}) == 1 for i in range(0, 200, 5))
 
 
-def test_calibrated_probabilities_are_frequencies() -> None:
+def test_calibrated_probabilities_match_frequencies() -> None:
     rng = np.random.default_rng(2)
     odds = rng.normal(0, 3, 4000)
     labels = (rng.random(4000) < 1 / (1 + np.exp(-(0.5 * odds - 1)))).astype(np.int64)
@@ -227,7 +227,7 @@ def test_a_classifier_of_other_features_is_refused() -> None:
         Classifier.from_bytes(payload.replace(b'"words"', b'"letters"'))
 
 
-def test_a_classifier_stored_before_there_were_more_features_still_reads() -> None:
+def test_a_classifier_stored_with_fewer_features_can_still_be_read() -> None:
     features, labels = table()
     before = Classifier(S_0.fit(features, labels, np.ones(len(labels))), Calibration())
     stored = json.loads(before.to_bytes())
@@ -239,8 +239,8 @@ def test_a_classifier_stored_before_there_were_more_features_still_reads() -> No
         Classifier.from_bytes(json.dumps(stored).encode())
 
 
-def test_a_classifier_stored_by_an_earlier_version_predicts_what_it_did() -> None:
-    """Written by version 0.1.0, in which columns of the auxiliary score had another name."""
+def test_a_classifier_stored_by_an_earlier_version_predicts_the_same() -> None:
+    """Written by version 0.1.0, in which the columns of the auxiliary score had other names."""
     payload = Path(__file__).with_name("classifier_0.1.0.json").read_bytes()
     assert "second opinion: s_0" in json.loads(payload)["features"]
     gains = np.array([0.1, 0.3, 0.0], np.float32)
@@ -255,7 +255,7 @@ def test_a_classifier_stored_by_an_earlier_version_predicts_what_it_did() -> Non
 
 @pytest.mark.usefixtures("small_grid")
 @pytest.mark.parametrize("detector", [name for name in DETECTORS if name != "best"])
-def test_a_detector_can_be_asked_for_by_name(detector: str) -> None:
+def test_a_detector_can_be_chosen_by_name(detector: str) -> None:
     features, labels = table(200)
     weights = np.ones(len(labels))
     folds = fold_of(range(len(labels)))
@@ -270,9 +270,9 @@ def test_a_detector_can_be_asked_for_by_name(detector: str) -> None:
         choose(features, labels, weights, folds, detector="oracle")
 
 
-def test_a_classifier_of_first_steps_reads_nothing_beyond_them() -> None:
+def test_a_first_step_classifier_reads_only_first_steps() -> None:
     world = World(80, 0.4, seed=3)
-    score = cache(lambda requests: world.score(requests))  # which draws noise
+    score = cache(lambda requests: world.score(requests))  # `World.score` adds random noise
 
     def copies(requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
         return score(tuple(requests))
@@ -294,14 +294,14 @@ def test_a_classifier_of_first_steps_reads_nothing_beyond_them() -> None:
     )
 
 
-def test_what_needs_later_steps_is_refused_without_them() -> None:
+def test_a_detector_that_needs_later_steps_is_refused_without_them() -> None:
     assert detector_for("best", True) == "best"
     assert detector_for("s_0 alone", False) == "s_0 alone"
     with pytest.raises(SettingsError, match="'xgboost' needs whole trajectories"):
         detector_for("xgboost", False)
 
 
-def test_a_classifier_stored_before_there_were_first_steps_needs_whole_trajectories() -> None:
+def test_a_classifier_stored_without_first_step_needs_whole_trajectories() -> None:
     payload = json.loads(Classifier(Linear("logistic", EVERY), Calibration()).to_bytes())
     del payload["first_step"]
     assert Classifier.from_bytes(json.dumps(payload).encode()).needs_steps

@@ -1,4 +1,4 @@
-"""Rows of fixed length."""
+"""Feature rows of fixed length."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ def value(row: np.ndarray, name: str) -> float:
     return float(row[NAMES.index(name)])
 
 
-def test_a_row_holds_what_a_person_reads_off_the_curves() -> None:
+def test_a_row_holds_what_can_be_read_off_the_curves() -> None:
     walked = trajectory("a red dog", [0.0, -0.3, 0.2], start=0.4)
     (row,) = feature_matrix([walked])
     assert value(row, "s_0") == pytest.approx(0.4)
@@ -77,20 +77,20 @@ def test_an_auxiliary_score_has_columns_of_its_own_that_are_0_without_one() -> N
 
 
 def test_an_auxiliary_score_influences_the_suspect_words() -> None:
-    """The trajectory says "red"; an auxiliary score that is sure of "dog" halves the lead."""
+    """The trajectory suspects "red"; an auxiliary score that suspects "dog" halves the lead."""
     plain = trajectory("a red dog", [0.0, -0.3, -0.2], start=0.4)
     auxiliary = AuxiliaryScores(np.zeros(4, np.float32), np.array([0.0, 0.0, 0.3], np.float32))
     both = word_scores(replace(plain, auxiliary=auxiliary))
     alone = word_scores(plain)
     assert alone[1] > alone[2]
     assert both[1] - both[2] < (alone[1] - alone[2]) / 2
-    # Where no edit raises s, the auxiliary score decides alone.
+    # If no edit raises s, the auxiliary score alone decides.
     calm = trajectory("a red dog", [0.1, 0.1, 0.1], start=0.4)
     assert not word_scores(calm).any()
     assert word_scores(replace(calm, auxiliary=auxiliary)).argmax() == 2
 
 
-def test_expanded_scores_keep_every_order() -> None:
+def test_expanded_scores_keep_their_order() -> None:
     scores = np.array([-1, -0.3, -1e-3, 0, 1e-5, 2e-5, 1e-3, 0.3, 0.7, 0.999, 0.9999])
     assert (np.diff(expanded(scores)) >= 0).all()
     assert np.ptp(expanded(np.array([2e-5, 1e-3]))) > 3

@@ -1,4 +1,4 @@
-"""Why a probability is what it is: the parts of the sum, and the words that they are about."""
+"""Explanations of a probability: the terms of the sum, and the words that they refer to."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ READER = "reader"
 
 
 def read(world: World, seed: int = 0) -> list[Trajectory]:
-    """The trajectories with what a captioner would expect: wrong captions hold one word that it
+    """The trajectories with a captioner's expectations: wrong captions contain one word that it
     does not expect at all."""
     rng = np.random.default_rng(seed)
     made = []
@@ -34,7 +34,7 @@ LABELS = WORLD.wrong.astype(np.int64)
 WEIGHTS = np.ones(len(LABELS))
 
 
-def test_the_contributions_are_the_log_odds() -> None:
+def test_contributions_sum_to_the_log_odds() -> None:
     features = feature_matrix(read(WORLD))
     for share in (1.0, 0.4):
         model = NineSigns(share).fit(features, LABELS, WEIGHTS)
@@ -44,7 +44,7 @@ def test_the_contributions_are_the_log_odds() -> None:
         np.testing.assert_allclose(parts.sum(1) + bias, model.log_odds(features), atol=1e-9)
 
 
-def test_what_the_captioner_does_not_expect_is_named() -> None:
+def test_the_word_that_the_captioner_does_not_expect_is_named() -> None:
     trajectories = read(WORLD)
     features = feature_matrix(trajectories)
     model = fitted(NineSigns(), features, LABELS, WEIGHTS)
@@ -60,7 +60,7 @@ def test_what_the_captioner_does_not_expect_is_named() -> None:
     assert strengths == sorted(strengths, reverse=True)
 
 
-def test_another_captioner_and_none_have_no_say() -> None:
+def test_evidence_of_another_or_no_captioner_is_not_listed() -> None:
     trajectories = read(WORLD)
     features = feature_matrix(trajectories)
     model = fitted(NineSigns(), features, LABELS, WEIGHTS)
@@ -74,7 +74,7 @@ def test_another_captioner_and_none_have_no_say() -> None:
     assert reasons_of(trajectories[0], {}) is None
 
 
-def test_trees_keep_a_backbone_that_can_be_read() -> None:
+def test_trees_are_explained_by_an_approximate_backbone() -> None:
     features = feature_matrix(read(WORLD))
     model = fitted(Boosted(3, 0.1, 50, EVERY), features, LABELS, WEIGHTS)
     backbone = backbone_of(model, features, LABELS, WEIGHTS)
@@ -84,7 +84,7 @@ def test_trees_keep_a_backbone_that_can_be_read() -> None:
     assert not reasons.is_exact
 
 
-def test_captions_that_no_captioner_has_read_are_judged_as_well_as_without_one() -> None:
+def test_captions_without_captioner_evidence_are_judged_by_the_other_signs() -> None:
     trajectories = read(WORLD)
     features = feature_matrix(trajectories)
     both = fitted(NineSigns(), features, LABELS, WEIGHTS)
@@ -98,8 +98,8 @@ def test_captions_that_no_captioner_has_read_are_judged_as_well_as_without_one()
     assert again.captioner == READER
 
 
-def test_being_read_is_no_sign_by_itself() -> None:
-    """Only wrong captions were read: then nothing may be learnt from the captioner's evidence."""
+def test_having_captioner_evidence_is_not_itself_a_sign() -> None:
+    """If only wrong captions have captioner evidence, nothing may be learnt from it."""
     trajectories = [
         with_it if wrong else plain
         for plain, with_it, wrong in zip(WORLD.trajectories, read(WORLD), WORLD.wrong, strict=True)
@@ -117,8 +117,8 @@ def test_being_read_is_no_sign_by_itself() -> None:
     )
 
 
-def test_nine_signs_give_way_to_s_0_where_they_are_noise() -> None:
-    """On rows that no choice has seen."""
+def test_nine_signs_do_no_harm_if_they_are_noise() -> None:
+    """Measured on rows that were not used for the choice."""
     rng = np.random.default_rng(3)
     features = rng.normal(size=(2500, len(NAMES)))
     odds = -6 * features[:, S_0.columns[0]]

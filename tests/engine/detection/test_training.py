@@ -1,4 +1,4 @@
-"""Cold start and retraining, on captions whose truth is known."""
+"""Cold start and retraining, on captions with known errors."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -40,13 +40,13 @@ def test_without_labels_errors_are_found_better_than_by_s_0(world: World, cold: 
 
 
 @pytest.mark.usefixtures("small_grid")
-def test_probabilities_know_about_how_much_is_wrong(world: World, cold: ColdStart) -> None:
+def test_probabilities_reflect_the_share_of_errors(world: World, cold: ColdStart) -> None:
     few = World(240, wrong_share=0.1, seed=5)
     p_many = cold.p_error.mean()
     other = cold_start(few.captions, few.trajectories, few.score)
     assert other.p_error.mean() < p_many
     assert abs(p_many - world.wrong.mean()) < 0.2
-    # What is reported is what the pages show: fewer errors, a smaller share.
+    # The report agrees with what the pages show: fewer errors, a smaller share.
     shares = [start.report["estimated_share_wrong"] for start in (other, cold)]
     assert shares == pytest.approx([other.p_error.mean(), p_many], abs=1e-3)
 
@@ -62,7 +62,7 @@ def test_the_classifier_judges_new_captions_and_can_be_stored(cold: ColdStart) -
 def test_no_pair_is_judged_by_a_classifier_that_has_seen_its_image(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Three pairs an image, half of the images drawn for training."""
+    """Three pairs per image; half of the images are drawn for training."""
     world = World(90, wrong_share=0.3, seed=3)
     groups = [i // 3 for i in range(90)]
     features = feature_matrix(world.trajectories)
@@ -110,7 +110,7 @@ def test_training_pairs_are_drawn_by_image() -> None:
     assert drawn_by_image([], 4, seed=0) == []
 
 
-def test_a_handful_of_pairs_is_ranked_by_s_0_and_says_so() -> None:
+def test_a_handful_of_pairs_is_ranked_by_s_0_with_a_note() -> None:
     world = World(6, wrong_share=0.5)
     result = cold_start(world.captions, world.trajectories, world.score)
     s_0 = np.array([t.scores[0] for t in world.trajectories])
@@ -127,7 +127,7 @@ def test_captions_that_allow_no_noise_are_ranked_by_s_0() -> None:
 
 
 @pytest.mark.usefixtures("small_grid")
-def test_verdicts_teach(world: World, cold: ColdStart) -> None:
+def test_retraining_learns_from_verdicts(world: World, cold: ColdStart) -> None:
     labels = [int(wrong) if i % 2 else None for i, wrong in enumerate(world.wrong)]
     result = retrain(world.captions, world.trajectories, labels, world.score)
     unseen = np.arange(0, 240, 2)
@@ -153,7 +153,7 @@ def test_verdicts_of_one_kind_are_enough_to_train(world: World) -> None:
     assert roc_auc_score(world.wrong, result.p_error) > 0.8
 
 
-def test_too_few_verdicts_are_refused_with_how_many_are_missing(world: World) -> None:
+def test_too_few_verdicts_are_refused_with_the_number_missing(world: World) -> None:
     labels: list[int | None] = [1, 0, *[None] * 238]
     with pytest.raises(TrainingError, match="Decide 3 more pairs"):
         retrain(world.captions, world.trajectories, labels, world.score)
@@ -174,7 +174,7 @@ def test_a_right_caption_has_no_suspects() -> None:
     assert all(word.score == 0 for word in suspect_words(walked, 0.9))
 
 
-def test_little_probability_of_error_little_suspicion() -> None:
+def test_a_small_probability_of_error_lowers_the_suspicion() -> None:
     walked = trajectory("a red dog", [0.0, -0.4, 0.2], 0.3)
     assert suspect_words(walked, 0.07)[1].score == pytest.approx(0.1)
     assert suspect_words(walked, 0.9)[1].score == suspect_words(walked)[1].score

@@ -1,4 +1,4 @@
-"""Weights of the signs of suspect words, from errors whose place is known."""
+"""Weights of the signs of suspect words, fitted to errors with known positions."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ Made = tuple[list[Trajectory], list[list[tuple[int, int]]]]
 
 
 def made(count: int, seed: int) -> Made:
-    """Captions in which deletions point anywhere, and the captioner at the changed word."""
+    """Captions in which deletions point at random words and the captioner at the changed word."""
     rng = np.random.default_rng(seed)
     trajectories, changed = [], []
     for _ in range(count):
@@ -49,25 +49,25 @@ def hits(
     )
 
 
-def test_the_sign_that_knows_gets_the_weight() -> None:
+def test_the_informative_sign_gets_the_weight() -> None:
     weights = fit_word_weights(*made(200, 1))
     assert weights is not None
     others = (weights.gain, weights.order, weights.peak, weights.auxiliary_gain)
     assert weights.surprise > 3 * max(others)
-    assert min(others) >= 0, "no sign is turned round"
+    assert min(others) >= 0, "no sign is reversed"
     fresh = made(200, 2)
     assert hits(weights, fresh) > hits(DEFAULT, fresh) + 0.05
     assert WordWeights.from_json(weights.to_json()) == weights
 
 
-def test_a_sign_that_nobody_has_keeps_its_default_measure() -> None:
+def test_a_sign_absent_from_all_examples_keeps_a_default_weight() -> None:
     trajectories, changed = made(200, 1)
     weights = fit_word_weights([replace(t, auxiliary=None) for t in trajectories], changed)
     assert weights is not None
     assert weights.auxiliary_gain > 0
 
 
-def test_too_few_and_unknown_places_teach_nothing() -> None:
+def test_too_few_or_unknown_positions_give_no_weights() -> None:
     trajectories, changed = made(FEWEST - 1, 1)
     assert fit_word_weights(trajectories, changed) is None
     many, _ = made(2 * FEWEST, 1)
@@ -75,8 +75,8 @@ def test_too_few_and_unknown_places_teach_nothing() -> None:
     assert fit_word_weights(many, [[(0, len(TEXT))]] * len(many)) is None
 
 
-def test_what_teaches_nothing_better_is_not_used() -> None:
-    """Places drawn at random: what half of them seem to teach does not hold for the other half."""
+def test_weights_no_better_than_the_default_are_not_used() -> None:
+    """Random positions: weights fitted to one half do not generalise to the other half."""
     trajectories, _ = made(200, 1)
     rng = np.random.default_rng(5)
     spans = trajectories[0].caption.spans
@@ -86,7 +86,7 @@ def test_what_teaches_nothing_better_is_not_used() -> None:
         assert hits(fitted, (trajectories, anywhere)) < 0.3
 
 
-def test_signs_are_shares_and_say_which_there_are() -> None:
+def test_signs_lie_between_0_and_1_and_missing_ones_are_marked() -> None:
     (first, *_), _ = made(1, 3)
     signs, known = word_signs(first)
     assert signs.shape == (10, 5)
@@ -98,7 +98,7 @@ def test_signs_are_shares_and_say_which_there_are() -> None:
     ]  # fmt: skip
 
 
-def test_a_captioner_that_read_less_than_the_scorer_is_no_problem() -> None:
+def test_a_captioner_may_read_fewer_words_than_the_scorer() -> None:
     (first, *_), _ = made(1, 3)
     assert first.expectation is not None
     short = Expectation(first.expectation.log_p[:3], first.expectation.distance[:3])

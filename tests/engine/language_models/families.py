@@ -1,4 +1,4 @@
-"""A very small InternVL in the hub's form: the family that TRACED corrects with."""
+"""A very small InternVL in Hugging Face format: the family that TRACED uses for corrections."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The chat server of the lab, which tests talk to."""
+"""The lab's chat server, for tests."""
 
 from backend.lab.chat_server import CUT, Respond, Served, chat_server
 

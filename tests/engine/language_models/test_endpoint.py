@@ -17,7 +17,7 @@ def always(status: int, text: str) -> Respond:
     return lambda body: (status, text)
 
 
-def test_a_question_is_sent_as_asked_and_paid_for_once(tmp_path: Path) -> None:
+def test_a_question_is_sent_unchanged_and_paid_for_once(tmp_path: Path) -> None:
     with chat_server(always(200, "Hello.")) as served:
         endpoint = ChatEndpoint(served.url, "small", key="secret", cache=tmp_path)
         asked = Question("Be brief.", "Hi")
@@ -33,7 +33,7 @@ def test_a_question_is_sent_as_asked_and_paid_for_once(tmp_path: Path) -> None:
     assert "secret" not in "".join(path.read_text() for path in tmp_path.iterdir())
 
 
-def test_a_busy_server_is_asked_again() -> None:
+def test_a_busy_server_is_retried() -> None:
     answers = iter([(429, "slow down"), (503, "starting"), (200, "At last.")])
     with chat_server(lambda body: next(answers)) as served:
         assert ChatEndpoint(served.url, "m").ask(Question("", "x")).text == "At last."
@@ -43,14 +43,14 @@ def test_a_busy_server_is_asked_again() -> None:
 @pytest.mark.parametrize(
     ("status", "message"), [(401, "key"), (404, "/v1"), (429, "too many"), (400, "status 400")]
 )
-def test_a_refusal_says_what_to_do(status: int, message: str) -> None:
+def test_an_error_status_says_what_to_do(status: int, message: str) -> None:
     with chat_server(always(status, "no")) as served:
         endpoint = ChatEndpoint(served.url, "m", retries=1)
         with pytest.raises(ModelUnavailable, match=message):
             endpoint.ask(Question("", "x"))
 
 
-def test_no_server_and_no_address(tmp_path: Path) -> None:
+def test_a_missing_server_and_an_invalid_address_are_reported(tmp_path: Path) -> None:
     endpoint = ChatEndpoint("http://127.0.0.1:9/v1", "m", retries=0)
     with pytest.raises(ModelUnavailable, match="Is the server running"):
         endpoint.ask(Question("", "x"))
@@ -58,7 +58,7 @@ def test_no_server_and_no_address(tmp_path: Path) -> None:
         ChatEndpoint("localhost", "m")
 
 
-def test_a_broken_kept_answer_is_asked_for_again(tmp_path: Path) -> None:
+def test_a_damaged_cached_answer_is_requested_again(tmp_path: Path) -> None:
     with chat_server(always(200, "Yes.")) as served:
         endpoint = ChatEndpoint(served.url, "m", cache=tmp_path)
         endpoint.ask(Question("", "x"))

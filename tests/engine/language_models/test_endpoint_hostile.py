@@ -24,7 +24,7 @@ Reply = tuple[int, dict[str, str], bytes]
 
 @contextmanager
 def plain_server(reply: Callable[[], Reply]) -> Iterator[tuple[str, list[bytes]]]:
-    """Whatever is asked of it, it replies that; and everything that was sent to it."""
+    """A server with one fixed reply; yields its address and the request bodies it received."""
     received: list[bytes] = []
 
     class Handler(BaseHTTPRequestHandler):
@@ -80,7 +80,9 @@ def test_picture_and_caption_never_reach_another_port(status: int) -> None:
         ("application/json", b"[" * 100_000, "not a chat completion"),
     ],
 )
-def test_what_is_no_completion_is_reported(kind: str, body: bytes, message: str) -> None:
+def test_answers_that_are_not_completions_are_reported(
+    kind: str, body: bytes, message: str
+) -> None:
     with plain_server(lambda: (200, {"Content-Type": kind}, body)) as (address, received):
         endpoint = ChatEndpoint(f"{address}/v1", "m", retries=3)
         with pytest.raises(ModelUnavailable, match=message):
@@ -89,7 +91,7 @@ def test_what_is_no_completion_is_reported(kind: str, body: bytes, message: str)
 
 
 def refusing(*names: str) -> Callable[[dict[str, Any]], tuple[int, str]]:
-    """As OpenAI's and vLLM's servers do it: a 400 that names the first part it does not know."""
+    """Like OpenAI's and vLLM's servers: a 400 that names the first unsupported parameter."""
 
     def respond(body: dict[str, Any]) -> tuple[int, str]:
         kind = body.get("response_format", {}).get("type")
@@ -112,7 +114,7 @@ def refusing(*names: str) -> Callable[[dict[str, Any]], tuple[int, str]]:
         (("max_tokens", "max_completion_tokens"), {"temperature", "seed", "response_format"}, 3),
     ],
 )
-def test_what_a_server_refuses_is_left_out_from_then_on(
+def test_parameters_that_a_server_refuses_are_omitted_from_then_on(
     refused: tuple[str, ...], sent: set[str], requests: int
 ) -> None:
     with chat_server(refusing(*refused)) as served:
@@ -125,7 +127,7 @@ def test_what_a_server_refuses_is_left_out_from_then_on(
     assert endpoint.spending.requests == 2
 
 
-def test_the_reverse_is_undone_where_another_model_answers_later() -> None:
+def test_max_tokens_is_sent_again_if_another_model_answers_later() -> None:
     refused = ["max_tokens"]
     with chat_server(lambda body: refusing(*refused)(body)) as served:
         endpoint = ChatEndpoint(served.url, "m")
@@ -135,7 +137,7 @@ def test_the_reverse_is_undone_where_another_model_answers_later() -> None:
     assert "max_tokens" in served.asked[-1]
 
 
-def test_a_refusal_of_something_else_is_reported_as_it_came() -> None:
+def test_other_refusals_are_reported_unchanged() -> None:
     message = "max_tokens is too large for this context"
     with (
         chat_server(lambda body: (400, message)) as served,
@@ -145,7 +147,7 @@ def test_a_refusal_of_something_else_is_reported_as_it_came() -> None:
     assert len(served.asked) == 2
 
 
-def test_the_schema_goes_with_a_correction_and_one_question_is_paid(tmp_path: Path) -> None:
+def test_a_correction_sends_the_schema_and_costs_one_request(tmp_path: Path) -> None:
     reply = f"Certainly! Here is the corrected caption:\n\n```json\n{GOOD}\n```\nLet me know."
     with chat_server(lambda body: (200, reply)) as served:
         corrector = Corrector(ChatEndpoint(served.url, "m", cache=tmp_path))

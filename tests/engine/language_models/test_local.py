@@ -1,4 +1,4 @@
-"""A vision-language model in this process: a very small LLaVA in the hub's form."""
+"""A vision-language model in this process: a very small LLaVA in Hugging Face format."""
 
 from pathlib import Path
 
@@ -23,7 +23,7 @@ def asked(seed: int = 0, temperature: float = 0.0) -> Question:
     return Question("Describe.", caption, temperature, seed, 8, encoded(image))
 
 
-def test_it_answers_and_remembers(folder: Path, tmp_path: Path) -> None:
+def test_answers_are_cached_and_counted(folder: Path, tmp_path: Path) -> None:
     model = load_local(str(folder), cache=tmp_path)
     first, again = model.ask(asked()), model.ask(asked())
     assert first.tokens_out == 8
@@ -43,20 +43,20 @@ def test_another_family_is_asked_the_same_way(tmp_path: Path) -> None:
     assert answer.tokens_in > without.tokens_in
 
 
-def test_the_picture_is_seen(folder: Path) -> None:
+def test_the_picture_is_part_of_the_prompt(folder: Path) -> None:
     model = load_local(str(folder))
     with_picture = model.ask(asked())
     without = model.ask(Question("Describe.", drawn_pairs(1)[0][1], 0.0, 0, 8))
     assert with_picture.tokens_in > without.tokens_in
 
 
-def test_a_seed_draws_the_same_answer_again(folder: Path) -> None:
+def test_equal_seeds_give_equal_answers(folder: Path) -> None:
     model = load_local(str(folder))
     drawn = [model.ask(asked(seed, temperature=1.0)).text for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_what_cannot_be_asked_is_reported(tmp_path: Path) -> None:
+def test_unusable_models_are_reported(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="could not be loaded"):
         load_local(str(tmp_path / "nothing"))
     with pytest.raises(ModelMismatch, match="chat template"):

@@ -1,4 +1,4 @@
-"""Injected errors: really different, marked where they are, and not readable off the words."""
+"""Injected errors: truly different, correctly marked, and undetectable from the words alone."""
 
 import random
 
@@ -33,10 +33,10 @@ def changed_text(noisy: NoisyCaption) -> list[str]:
     return [noisy.text[start:end] for start, end in noisy.changed]
 
 
-def test_every_pair_gets_the_kinds_in_turn() -> None:
+def test_pairs_get_the_kinds_of_noise_in_turn() -> None:
     made = inject(pairs(ORDINARY), 1.0, seed=3)
     assert all(noisy is not None for noisy in made)
-    # Where a caption shares no noun with another, its turn falls to another kind.
+    # If a caption shares no noun with another, it gets another kind.
     kinds = {noisy.kind for noisy in made if noisy is not None}
     assert kinds == {"random", "noun", "fine_grained"}
     for noisy, original in zip(made, ORDINARY, strict=True):
@@ -45,7 +45,7 @@ def test_every_pair_gets_the_kinds_in_turn() -> None:
         assert noisy.text.lower() != original.lower()
 
 
-def test_the_rate_and_the_seed_are_kept() -> None:
+def test_the_rate_is_exact_and_the_seed_determines_the_result() -> None:
     every = pairs(ORDINARY)
     first, again, other = (inject(every, 0.25, seed=s) for s in (1, 1, 2))
     assert sum(noisy is not None for noisy in first) == 10
@@ -55,7 +55,7 @@ def test_the_rate_and_the_seed_are_kept() -> None:
     assert inject([], 0.5) == []
 
 
-def test_nonsense_is_refused() -> None:
+def test_an_invalid_rate_or_kind_is_refused() -> None:
     with pytest.raises(ValueError, match="between 0 and 1"):
         inject(pairs(ORDINARY), 1.5)
     with pytest.raises(ValueError, match="Unknown kinds"):
@@ -80,7 +80,7 @@ def test_fine_grained_noise_changes_what_it_marks_and_nothing_else() -> None:
         }
         words = Caption.parse(noisy.text).words
         silent = [w.lower() for i, w in enumerate(words) if i not in marked]
-        # What is not marked stood there before, but for a repaired article or verb form.
+        # What is not marked is unchanged, except for a corrected article or verb form.
         assert sum(w not in kept for w in silent) <= 1
     assert made > 100
 
@@ -103,7 +103,7 @@ def test_a_noun_swap_shares_a_noun() -> None:
         assert noisy.text == "Two dogs at home"
 
 
-def test_captions_without_anything_to_change_are_left_alone() -> None:
+def test_captions_without_anything_to_change_are_skipped() -> None:
     source, rng = FineGrainedNoise(["???", "zzz qqq"]), random.Random(0)
     for caption in ("", "???", "zzz qqq", "🐕", "犬が走る"):
         assert source.make(caption, rng) is None
@@ -120,7 +120,7 @@ def test_a_replacement_keeps_every_other_byte() -> None:
     assert [text[a:b] for a, b in spans] == ["black"]
 
 
-def test_words_do_not_tell_which_captions_are_false() -> None:
+def test_false_captions_cannot_be_detected_from_words_alone() -> None:
     """A classifier that never sees the image stays near chance on captions of drawn scenes."""
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -151,7 +151,7 @@ def test_words_do_not_tell_which_captions_are_false() -> None:
         ("A dog is running home.", "A dog is not running home.", ["not", "running"]),
     ],
 )
-def test_a_missing_or_added_no_points_at_what_it_governs(
+def test_a_removed_or_added_negation_marks_what_it_governs(
     caption: str, new: str, marked: list[str]
 ) -> None:
     parsed = Caption.parse(caption)
@@ -163,7 +163,7 @@ def test_a_missing_or_added_no_points_at_what_it_governs(
     assert [new[a:b] for a, b in changed_spans(caption, new)] == marked
 
 
-def test_marks_stay_in_place_behind_other_changes() -> None:
+def test_marks_stay_in_place_after_other_changes() -> None:
     parsed = Caption.parse("A cat with a hat and a dog.")
     negation = next(e for e in edits_of(parsed, ("negation",)) if e.gained == "no")
     text, spans = rewrite(parsed, (Replacement(1, 1, "elephant"), *negation.replacements))

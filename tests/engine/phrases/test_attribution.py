@@ -1,4 +1,4 @@
-"""Attributions by every kind of scorer, against the plain way, batched and one by one."""
+"""Attributions by every kind of scorer, against a plain computation, batched and one by one."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def attributed(scorer: Scorer, nonces: Nonces, pairs: list[Any], **how: Any) -> 
     return [scores for _, scores in by_pair]
 
 
-def test_against_the_plain_way(scorer: Scorer, nonces: Nonces) -> None:
+def test_attributions_equal_the_plain_computation(scorer: Scorer, nonces: Nonces) -> None:
     pairs = drawn_pairs(3, seed=2)
     for (image, text), scores in zip(pairs, attributed(scorer, nonces, pairs), strict=True):
         caption = Caption.parse(text)
@@ -79,14 +79,14 @@ def test_against_the_plain_way(scorer: Scorer, nonces: Nonces) -> None:
 
 
 def alone(scorer: Scorer, image: Image.Image, texts: list[str]) -> list[float]:
-    """s of each text by itself: by the plain way where there is one, else in a call of its own."""
+    """s of each text alone: by the reference if there is one, else in a separate call."""
     if isinstance(scorer, ClipScorer | BlipScorer):
         return reference_scores(scorer, image, texts).tolist()
     (state,) = scorer.encode_images([image])
     return [float(scorer.score([(state, [text])])[0][0]) for text in texts]
 
 
-def test_batched_or_one_by_one(scorer: Scorer, nonces: Nonces) -> None:
+def test_batched_attributions_equal_single_ones(scorer: Scorer, nonces: Nonces) -> None:
     pairs = [*drawn_pairs(8, seed=5), (drawn_pairs(1)[0][0], "!!")]
     one_by_one = attributed(scorer, nonces, pairs, live=1)
     for a, b in zip(one_by_one, attributed(scorer, nonces, pairs, live=6), strict=True):
@@ -97,14 +97,16 @@ def test_batched_or_one_by_one(scorer: Scorer, nonces: Nonces) -> None:
     assert one_by_one[-1] == ()
 
 
-def test_a_second_score_is_what_support_is_made_of(scorer: Scorer, nonces: Nonces) -> None:
+def test_support_is_based_on_the_auxiliary_score_if_there_is_one(
+    scorer: Scorer, nonces: Nonces
+) -> None:
     (scores,) = attributed(scorer, nonces, drawn_pairs(1, seed=3))
     assert all(score.covered for score in scores)
     same = [score.pas == score.basis for score in scores]
     assert all(same) != bool(scorer.info.auxiliary)
 
 
-def test_only_the_occurrence_is_exchanged(nonces: Nonces) -> None:
+def test_only_one_occurrence_of_a_word_is_replaced(nonces: Nonces) -> None:
     caption = Caption.parse("A dog beside a dog")
     first, _, last = nonces.substitutions(caption, phrases_of(caption))
     assert first.nonces == last.nonces

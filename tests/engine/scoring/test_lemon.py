@@ -115,7 +115,7 @@ def test_scores_agree_with_the_authors_code_on_random_vectors(parameters: LemonP
         np.testing.assert_allclose(float(scored), wanted[at], rtol=1e-6, atol=1e-6)
 
 
-def test_scores_are_the_papers_formula(scorer: LemonScorer, pairs: list) -> None:
+def test_scores_follow_the_papers_formula(scorer: LemonScorer, pairs: list) -> None:
     bank = scorer.neighbours()
     states = scorer.encode_images([image for image, _ in pairs])
     captions = ["a red dog", pairs[0][1], ""]
@@ -134,7 +134,7 @@ def test_a_pair_is_never_its_own_neighbour(scorer: LemonScorer, pairs: list) -> 
     assert scorer.of_pair(state, 9999).own_row == -1
 
 
-def test_trajectories_and_gradients_work_on_it(scorer: LemonScorer, pairs: list) -> None:
+def test_trajectories_and_gradients_work_with_lemon(scorer: LemonScorer, pairs: list) -> None:
     state = scorer.of_pair(scorer.encode_images([pairs[0][0]])[0], 100)
     caption = Caption.parse(pairs[0][1])
     ((_, trajectory),) = run_trajectories(scorer, [(state, caption)])
@@ -154,12 +154,12 @@ def test_trajectories_and_gradients_work_on_it(scorer: LemonScorer, pairs: list)
     assert tried[-20:].mean() > tried[:20].mean()
 
 
-def test_without_a_dataset_it_says_what_to_do(scorer: LemonScorer) -> None:
+def test_a_missing_dataset_is_reported_with_what_to_do(scorer: LemonScorer) -> None:
     with pytest.raises(SettingsError, match="score DATASET"):
         LemonScorer(scorer.base, PARAMETERS).open_session()
 
 
-def test_it_needs_embeddings(tmp_path: Path) -> None:
+def test_a_scorer_without_embeddings_is_refused(tmp_path: Path) -> None:
     base = load_scorer(str(random_blip(tmp_path)), "blip-itm", "cpu")
     with pytest.raises(ModelMismatch, match="blip-itc"):
         LemonScorer(base, PARAMETERS)  # pyrefly: ignore[bad-argument-type]

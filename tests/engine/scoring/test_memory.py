@@ -16,7 +16,7 @@ from backend.engine.scoring.batch_memory import (
 from backend.errors import ModelUnavailable
 
 
-def test_parts_hold_everything_once_and_keep_the_budget() -> None:
+def test_parts_hold_every_item_once_within_the_budget() -> None:
     lengths = [3, 90, 5, 5, 200, 1, 7]
     made = list(parts(lengths, 100))
     assert [i for part in made for i in part] == list(range(7))
@@ -46,7 +46,7 @@ def test_a_shortage_halves_the_parts_and_loses_nothing(shortage: Exception) -> N
     assert budget.tokens <= 40
 
 
-def test_when_not_even_one_fits_it_says_so() -> None:
+def test_it_is_an_error_if_not_even_one_item_fits() -> None:
     def compute(part: range) -> None:
         raise torch.OutOfMemoryError("out of memory")
 
@@ -62,7 +62,7 @@ def test_other_errors_are_not_taken_for_a_shortage() -> None:
         TokenBudget(1, "cpu").each([10], compute)
 
 
-def test_what_fits_is_between_one_and_the_most() -> None:
+def test_the_number_that_fits_is_between_one_and_the_maximum() -> None:
     assert free_memory("cpu") > 1 << 20
     assert images_that_fit(1 << 60, "cpu", 48) == 1
     assert images_that_fit(1, "cpu", 48) == 48

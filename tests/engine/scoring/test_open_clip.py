@@ -1,4 +1,4 @@
-"""Models of open_clip, made small in its own form, against open_clip's own forward."""
+"""Small open_clip models in their own format, against open_clip's own forward pass."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ from backend.errors import ModelMismatch, ModelUnavailable
 from tests.checkpoints import drawn_pairs
 
 TEXT = {"context_length": 77, "vocab_size": 49408, "width": 64, "heads": 2, "layers": 3}
-#: By name: of CLIP's own form; read from both sides, with the last token's state.
+#: By name: as in CLIP; with bidirectional attention, pooled at the last token.
 TEXTS = {
     "traced-causal": TEXT,
     "traced-both-ways": {**TEXT, "no_causal_mask": True, "pool_type": "last"},
@@ -44,7 +44,7 @@ def scorer(
     return loaded
 
 
-def test_scores_are_open_clips_own(scorer: OpenClipScorer) -> None:
+def test_scores_equal_open_clips_own(scorer: OpenClipScorer) -> None:
     import open_clip
 
     image = drawn_pairs(1)[0][0]
@@ -58,7 +58,7 @@ def test_scores_are_open_clips_own(scorer: OpenClipScorer) -> None:
     assert scores[0] == scores[4]
 
 
-def test_prefixes_are_shared_where_the_tower_is_causal(scorer: OpenClipScorer) -> None:
+def test_prefixes_are_shared_if_the_tower_is_causal(scorer: OpenClipScorer) -> None:
     state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
     caption = Caption.parse("a small red dog sits under the old green tree")
     session = scorer.open_session()
@@ -72,7 +72,7 @@ def test_prefixes_are_shared_where_the_tower_is_causal(scorer: OpenClipScorer) -
         assert session.work.tokens == 77 * texts
 
 
-def test_gradients_are_those_of_finite_differences(scorer: OpenClipScorer) -> None:
+def test_gradients_match_finite_differences(scorer: OpenClipScorer) -> None:
     state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
     (text,) = scorer.reader.tokenise(["a red dog"])
     (gains,) = scorer.open_session().replacement_gains([(state, text)])
@@ -89,7 +89,7 @@ def test_gradients_are_those_of_finite_differences(scorer: OpenClipScorer) -> No
     assert (after - before) / step == pytest.approx(float(gains[1, 320]), rel=0.1, abs=2e-3)
 
 
-def test_fast_gcd_goes_on_it(scorer: OpenClipScorer) -> None:
+def test_fast_gcd_works_with_open_clip(scorer: OpenClipScorer) -> None:
     state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
     how = Exploring("fast-gcd", steps=2, top=6)
     ((_, trajectory),) = run_trajectories(scorer, [(state, Caption.parse("a red dog"))], how)
@@ -97,7 +97,7 @@ def test_fast_gcd_goes_on_it(scorer: OpenClipScorer) -> None:
     assert all(len(Caption.parse(trajectory.caption_at(t))) == 3 for t in (1, 2))
 
 
-def test_words_know_their_characters(scorer: OpenClipScorer) -> None:
+def test_words_are_mapped_to_their_characters(scorer: OpenClipScorer) -> None:
     reader = scorer.reader
     assert reader.spans("A red dog.") == [(0, 1), (2, 5), (6, 9), (9, 10)]
     assert reader.words_read("dog " * 200) < 200
@@ -105,7 +105,7 @@ def test_words_know_their_characters(scorer: OpenClipScorer) -> None:
     assert 10_000 < whole.sum() < reader.replaceable(False).sum()
 
 
-def test_names_that_do_not_exist_are_explained() -> None:
+def test_unknown_models_and_missing_weights_are_reported() -> None:
     with pytest.raises(ModelUnavailable, match="open_clip:"):
         load_scorer("open_clip:ViT-Z-1@laion2b_s34b_b79k")
     with pytest.raises(ModelMismatch, match="laion2b_s34b_b79k"):

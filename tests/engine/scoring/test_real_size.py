@@ -44,7 +44,7 @@ def asked(scorer: DualEncoder) -> list[tuple[ImageState, Caption]]:
     [Exploring(), Exploring("fast-gcd", steps=1, top=3), Exploring("gcd", steps=1, candidates=3)],
     ids=lambda way: way.name,
 )
-def test_the_fast_way_goes_where_the_plain_way_goes(
+def test_fast_and_reference_sessions_give_the_same_trajectory(
     scorer: DualEncoder, asked: list[tuple[ImageState, Caption]], exploring: Exploring
 ) -> None:
     plain = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]

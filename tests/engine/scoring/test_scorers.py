@@ -1,4 +1,4 @@
-"""Every scorer against the plain way, and what it does with strange input."""
+"""Every scorer against the reference implementation, and with unusual input."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ CAPTIONS = [
 ]
 
 
-def test_scores_are_those_of_the_plain_way(scorer: Scorer) -> None:
+def test_scores_equal_the_reference(scorer: Scorer) -> None:
     images = [image for image, _ in drawn_pairs(3)]
     states = scorer.encode_images(images)
     asked = [CAPTIONS, CAPTIONS[:2], CAPTIONS[2:]]
@@ -47,7 +47,7 @@ def test_scores_are_those_of_the_plain_way(scorer: Scorer) -> None:
         np.testing.assert_allclose(scores, reference_scores(scorer, image, captions), atol=1e-4)  # pyrefly: ignore[bad-argument-type]
 
 
-def test_equal_captions_get_equal_scores_whatever_stands_beside_them(scorer: Scorer) -> None:
+def test_scores_do_not_depend_on_the_rest_of_the_batch(scorer: Scorer) -> None:
     state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
     (scores,) = scorer.score([(state, CAPTIONS)])
     assert scores[0] == scores[4]
@@ -62,7 +62,7 @@ def test_image_and_caption_both_matter(scorer: Scorer) -> None:
     assert np.abs(first - second).max() > 1e-6
 
 
-def test_nothing_asked_nothing_answered(scorer: Scorer) -> None:
+def test_empty_input_gives_empty_output(scorer: Scorer) -> None:
     state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
     assert scorer.encode_images([]) == []
     assert [len(scores) for scores in scorer.score([(state, []), (state, ["A dog."])])] == [0, 1]
@@ -74,18 +74,18 @@ def test_embeddings_are_unit_vectors(scorer: Scorer) -> None:
     np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-def test_a_long_caption_says_how_much_of_it_is_read(scorer: Scorer) -> None:
+def test_words_beyond_the_context_are_not_read(scorer: Scorer) -> None:
     assert scorer.reader.words_read("A red dog.") == 3
     assert scorer.reader.words_read("") == 0
     assert 10 <= scorer.reader.words_read("dog " * 50) < 50
-    # What is behind the context changes nothing.
+    # What is beyond the context changes nothing.
     state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
     long, longer = "dog " * 50, "dog " * 50 + "in a park"
     (scores,) = scorer.score([(state, [long, longer])])
     assert scores[0] == pytest.approx(scores[1], abs=1e-6)
 
 
-def test_pictures_of_any_size_and_mode(scorer: Scorer) -> None:
+def test_pictures_of_any_size_are_scored(scorer: Scorer) -> None:
     images = [Image.new("RGB", (1, 1)), Image.new("RGB", (700, 30), "red")]
     states = scorer.encode_images(images)
     assert all(
@@ -100,7 +100,7 @@ def test_the_default_kind_is_the_checkpoints_own(folder: Path) -> None:
     assert "drawn scenes" in loaded.info.limits
 
 
-def test_other_weights_are_another_revision(folder: Path, tmp_path: Path) -> None:
+def test_other_weights_have_another_revision(folder: Path, tmp_path: Path) -> None:
     revision = load_scorer(str(folder / "blip"), device="cpu").info.revision
     again = load_scorer(str(random_blip(tmp_path / "same")), device="cpu").info.revision
     other = load_scorer(str(random_blip(tmp_path / "other", seed=1)), device="cpu").info.revision
@@ -108,7 +108,7 @@ def test_other_weights_are_another_revision(folder: Path, tmp_path: Path) -> Non
     assert revision != other
 
 
-def test_what_cannot_be_loaded_is_reported(folder: Path, tmp_path: Path) -> None:
+def test_unloadable_models_and_unknown_names_are_reported(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="has not been downloaded"):
         load_scorer("nobody/nothing-of-this-name", device="cpu")
     with pytest.raises(ModelUnavailable, match=r"no config\.json"):
@@ -121,14 +121,14 @@ def test_what_cannot_be_loaded_is_reported(folder: Path, tmp_path: Path) -> None
         load_scorer(str(folder / "blip"), None, "abacus")
 
 
-def test_a_captioner_is_no_scorer(tmp_path: Path) -> None:
+def test_a_captioner_is_refused_as_a_scorer(tmp_path: Path) -> None:
     from tests.checkpoints import random_captioner
 
     with pytest.raises(ModelMismatch, match="lacks"):
         load_scorer(str(random_captioner(tmp_path)), device="cpu")
 
 
-def test_enc_is_the_last_of_the_vocabulary_where_the_tokenizer_does_not_know_it() -> None:
+def test_enc_is_the_last_id_if_the_tokenizer_lacks_it() -> None:
     class Published:
         def get_vocab(self) -> dict[str, int]:
             return {"[CLS]": 101}
@@ -137,7 +137,7 @@ def test_enc_is_the_last_of_the_vocabulary_where_the_tokenizer_does_not_know_it(
 
 
 def test_all_images_in_one_padded_call_give_the_same_scores(folder: Path) -> None:
-    """As an accelerator attends to them; gradients included."""
+    """The way an accelerator attends to them, including gradients."""
     scorer = load_scorer(str(folder / "blip"), "blip-itm", "cpu")
     assert isinstance(scorer, BlipScorer)
     states = scorer.encode_images([image for image, _ in drawn_pairs(3)])

@@ -1,4 +1,4 @@
-"""A small SigLIP in the hub's form against its own forward."""
+"""A small SigLIP in Hugging Face format against its own forward pass."""
 
 from pathlib import Path
 
@@ -30,7 +30,7 @@ def scorer(folder: Path) -> SiglipScorer:
     return loaded
 
 
-def test_scores_are_the_models_own(scorer: SiglipScorer) -> None:
+def test_scores_equal_the_models_own(scorer: SiglipScorer) -> None:
     image = drawn_pairs(1)[0][0]
     captions = ["a red dog", "", "A dog. " * 40, "two boats"]
     state = scorer.encode_images([image])[0]
@@ -43,12 +43,12 @@ def test_scores_are_the_models_own(scorer: SiglipScorer) -> None:
     ids = torch.tensor([[*row, *[tokenizer.pad_token_id] * (LENGTH - len(row))] for row in rows])
     with torch.no_grad():
         output = scorer.model(input_ids=ids, pixel_values=scorer.pixels([image]))
-    # The model's own logits are a line through the cosine.
+    # The model's own logits are an affine function of the cosine.
     wanted = (output.logits_per_image[0] - scorer.model.logit_bias) / scorer.model.logit_scale.exp()
     np.testing.assert_allclose(scores, wanted.detach().numpy(), atol=1e-5)
 
 
-def test_every_explorer_goes_on_it(scorer: SiglipScorer) -> None:
+def test_explorers_work_with_siglip(scorer: SiglipScorer) -> None:
     image, text = drawn_pairs(1, seed=6)[0]
     state = scorer.encode_images([image])[0]
     for how in (Exploring(), Exploring("gcd", steps=2, top=5, candidates=6)):
@@ -61,6 +61,6 @@ def test_every_explorer_goes_on_it(scorer: SiglipScorer) -> None:
             )
 
 
-def test_a_long_caption_says_how_much_is_read(scorer: SiglipScorer) -> None:
+def test_words_beyond_the_context_are_not_counted_as_read(scorer: SiglipScorer) -> None:
     assert scorer.reader.words_read("dog " * 50) == LENGTH - 1
     assert scorer.reader.words_read("a dog") == 2

@@ -1,4 +1,4 @@
-"""Bags of similar pictures, beside a reference that fits on a page."""
+"""Bags of similar pictures, against a brute-force reference."""
 
 import random
 
@@ -55,7 +55,7 @@ def test_curated_bags_equal_the_brute_force_reference(size: int) -> None:
     assert [bag.alpha for bag in bags] == pytest.approx([alpha for _, alpha in expected], abs=1e-6)
 
 
-def test_curated_bags_are_disjoint_hardest_first_and_equal_for_equal_input() -> None:
+def test_curated_bags_are_disjoint_hardest_first_and_deterministic() -> None:
     pictures = vectors(500, seed=3)
     bags = curated_bags(candidate_bags(pictures, pictures, 5))
     members = [row for bag in bags for row in bag.members]
@@ -73,13 +73,13 @@ def test_a_picture_with_hundreds_of_near_duplicates_still_gets_a_bag() -> None:
     assert all(row >= len(twins) for row in first.members[1:])
 
 
-def test_copies_alone_make_no_bag() -> None:
+def test_near_duplicates_alone_form_no_bag() -> None:
     pictures = unit(np.ones((4, 6)))
     assert candidate_bags(pictures, pictures, 3) == []
 
 
 @pytest.mark.parametrize("size", [-1, 0, 1, 51])
-def test_a_size_that_makes_no_sense_is_named(size: int) -> None:
+def test_an_invalid_size_is_refused(size: int) -> None:
     with pytest.raises(ValueError, match=f"2 to 50 pictures, not {size}"):
         candidate_bags(vectors(9), vectors(9), size)
 
@@ -90,7 +90,7 @@ def test_normalising_gives_both_halves_the_same_weight() -> None:
     assert np.allclose(multimodal([[0.0, 0.0]], [[1.0, 0.0]])[0, :2], 0)  # no caption, no NaN
 
 
-def test_nearest_are_exact_and_leave_out_the_row_itself() -> None:
+def test_nearest_is_exact_and_excludes_the_row_itself() -> None:
     pictures = vectors(64)
     places, cosines = nearest(pictures, 5)
     exact = pictures.astype(float) @ pictures.astype(float).T
@@ -112,7 +112,7 @@ def test_training_bags_hold_each_picture_once_and_differ_by_epoch() -> None:
     assert first == list(training_bags(near, 5, random.Random(4)))
 
 
-def test_training_bags_take_the_nearest_that_are_free() -> None:
+def test_training_bags_take_the_nearest_unused_pictures() -> None:
     near = np.array([[1, 2, 3], [0, 2, 3], [0, 1, 3], [2, 1, 0]])
     (bag,) = list(training_bags(near, 3, random.Random(0)))
     assert list(bag[1:]) == near[bag[0]][:2].tolist()

@@ -11,7 +11,7 @@ from backend.engine.specificity.caption_metrics import (
 )
 
 
-def test_cider_is_pycocoevalcaps_own() -> None:
+def test_cider_equals_pycocoevalcaps() -> None:
     pytest.importorskip("pycocoevalcap")
     from pycocoevalcap.cider.cider import Cider
 
@@ -30,7 +30,7 @@ def test_the_reference_itself_scores_highest() -> None:
     assert same > 5 > other
 
 
-def test_some_captions_are_scored_with_the_frequencies_of_all_references() -> None:
+def test_a_subset_is_scored_with_the_frequencies_of_all_references() -> None:
     pytest.importorskip("pycocoevalcap")
     captions = ["a red dog on a beach", "a cat", "a dog", ""]
     references = [["a red dog on a beach", "a dog"], ["a cat sleeping"], ["a boat", "a cat"], ["x"]]
@@ -43,16 +43,16 @@ def test_some_captions_are_scored_with_the_frequencies_of_all_references() -> No
     assert cider_d(captions[:1], references[:1]) != pytest.approx(whole[:1])
 
 
-def test_repetition_within_a_caption_is_seen() -> None:
+def test_repetition_lowers_the_share_of_distinct_pairs() -> None:
     assert distinct_pairs(["a a a a"]) == pytest.approx(1 / 3)
     assert distinct_pairs(["a dog", "dog"]) == distinct_pairs([]) == 1
 
 
-def test_distinct_words_know_no_case_and_no_punctuation() -> None:
+def test_distinct_words_ignores_case_and_punctuation() -> None:
     assert distinct_words(["A dog, a DOG.", "dog!"]) == 2
 
 
-def test_chair_counts_an_object_once_a_caption() -> None:
+def test_chair_counts_an_object_once_per_caption() -> None:
     result = chair(
         ["a cat and a cat and a dog", ""], [{"dog"}, {"dog"}], {"cat": "cat", "dog": "dog"}
     )

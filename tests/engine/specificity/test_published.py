@@ -1,4 +1,4 @@
-"""The published form of the bags, and files that are not in it."""
+"""The published format of the bags, and files in other formats."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ def test_the_published_form_is_read_unchanged(tmp_path: Path) -> None:
     assert rows_of(file, bags[2:], {"1": 7, "2": 0, "3": 4}) == [(7, 0, 4)]
 
 
-def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+def test_written_bags_can_be_read_again(tmp_path: Path) -> None:
     file = tmp_path / "bags-2.json"
     bags = (("a/ü.jpg", "b"), ("c", 'd"'))
     write_bags(file, bags)
@@ -38,7 +38,9 @@ def test_what_is_written_is_read_again(tmp_path: Path) -> None:
         ('[["a", "b", "a"]]', "the picture 'a' twice"),
     ],
 )
-def test_a_file_that_is_none_is_reported_where(tmp_path: Path, content: str, message: str) -> None:
+def test_invalid_files_are_reported_with_the_place(
+    tmp_path: Path, content: str, message: str
+) -> None:
     file = tmp_path / "bags.json"
     file.write_text(content)
     with pytest.raises(DatasetError, match=message):

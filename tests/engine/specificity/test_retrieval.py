@@ -1,4 +1,4 @@
-"""Does a caption find its picture: strictly, with intervals, by chance where it says nothing."""
+"""Whether a caption retrieves its picture: ties, intervals, and the chance level."""
 
 import math
 
@@ -21,7 +21,7 @@ def vectors(count: int, width: int = 16, seed: int = 0) -> np.ndarray:
     return unit(np.random.default_rng(seed).normal(size=(count, width)))
 
 
-def test_specificity_is_the_log_share_of_the_own_picture() -> None:
+def test_specificity_is_the_log_softmax_of_the_captions_own_picture() -> None:
     own_score, others, scale = 0.3, [0.28, 0.31, 0.2], 20.0
     retrieval = retrieve(own_score, others, scale)
     shares = [math.exp(scale * s) for s in (own_score, *others)]
@@ -35,7 +35,7 @@ def test_specificity_stays_finite_at_any_scale_and_without_neighbours() -> None:
     assert retrieve(0.2, [], 100.0).rank == 1
 
 
-def test_a_tie_is_no_hit() -> None:
+def test_a_tie_does_not_count_as_a_hit() -> None:
     assert is_hit(0.5, [0.49])
     assert not is_hit(0.5, [0.5])
     assert not is_hit(0.5, [0.5 - TIE / 2])
@@ -58,7 +58,7 @@ def test_recall_is_over_captions_not_over_bags() -> None:
 
 
 @pytest.mark.parametrize("size", [3, 5])
-def test_captions_that_say_nothing_hit_by_chance(size: int) -> None:
+def test_random_captions_retrieve_at_chance_level(size: int) -> None:
     pictures, captions = vectors(1500), vectors(1500, seed=7)
     bags = [tuple(range(first, first + size)) for first in range(0, 1500, size)]
     recall = recall_at_1(bags, pictures, captions, range(1500))
@@ -66,7 +66,7 @@ def test_captions_that_say_nothing_hit_by_chance(size: int) -> None:
     assert abs(recall.share - chance) < 3 * math.sqrt(chance * (1 - chance) / recall.captions)
 
 
-def test_among_random_pictures_the_same_seed_draws_the_same() -> None:
+def test_recall_among_random_pictures_is_determined_by_the_seed() -> None:
     pictures = vectors(300)
     captions = unit(pictures + 0.2 * vectors(300, seed=2))
     recall = recall_among_random(pictures, captions, range(300), seed=3)

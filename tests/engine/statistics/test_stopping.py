@@ -1,4 +1,4 @@
-"""The estimate of what remains is right on average, and its interval holds its promise."""
+"""The estimate of remaining errors is unbiased, and its interval has the stated coverage."""
 
 import itertools
 
@@ -16,8 +16,8 @@ from backend.engine.statistics.stopping import Remaining, remaining_errors
 
 
 def reviewed(rng: np.random.Generator, size: int, read: int, drawn: int) -> tuple[Remaining, int]:
-    """A dataset read from the top for `read` pairs, with `drawn` more at random: the estimate, and
-    how many errors really remain."""
+    """A dataset reviewed from the top for `read` pairs, with `drawn` more at random: the estimate
+    and the true number of remaining errors."""
     wrong = rng.random(size) < 0.2
     p = np.clip(0.5 * wrong + rng.normal(0.3, 0.25, size), 0, 1) + 1e-6 * rng.random(size)
     decided = np.zeros(size, np.bool_)
@@ -36,7 +36,7 @@ def reviewed(rng: np.random.Generator, size: int, read: int, drawn: int) -> tupl
     return remaining, int((wrong & ~decided).sum())
 
 
-def test_the_estimate_is_unbiased_and_its_interval_holds() -> None:
+def test_the_estimate_is_unbiased_and_its_interval_has_its_coverage() -> None:
     rng = np.random.default_rng(1)
     errors, holds = [], []
     for _ in range(400):
@@ -44,12 +44,12 @@ def test_the_estimate_is_unbiased_and_its_interval_holds() -> None:
         errors.append(remaining.errors - truth)
         holds.append(remaining.low <= truth <= remaining.high)
     mean, spread = np.mean(errors), np.std(errors) / 20
-    # What is cut off at 0 raises the mean a little.
+    # Truncation at 0 raises the mean slightly.
     assert abs(mean) < 4 * spread + 3
     assert np.mean(holds) >= 0.93
 
 
-def test_cases_done_by_hand() -> None:
+def test_estimates_agree_with_cases_computed_by_hand() -> None:
     remaining = remaining_errors(0.4, 1000, 100, 5, 5)
     assert remaining is not None
     assert remaining.errors == pytest.approx(45)
@@ -77,7 +77,7 @@ def test_counts_that_contradict_each_other_are_refused(counts: tuple[int, ...]) 
         remaining_errors(0.4, *counts)
 
 
-def test_precision_calibration_and_the_way_there() -> None:
+def test_precision_calibration_and_errors_found_by_pairs_read() -> None:
     decided = [Decided(p / 100, p >= 60) for p in range(100)] + [Decided(None, True)]
     assert precision_of_flagged(decided) == (0.8, 50)
     assert precision_of_flagged([Decided(0.1, False)]) == (None, 0)
@@ -92,10 +92,10 @@ def test_precision_calibration_and_the_way_there() -> None:
     assert len(errors_found(decided * 100)) < 250
 
 
-def test_suspects_are_held_against_the_words_that_people_marked() -> None:
+def test_suspect_words_are_compared_with_those_that_people_marked() -> None:
     words = [(0, 1, 0.2), (2, 5, 0.9), (6, 9, 0.0), (10, 14, 0.4)]
     hit = ({(2, 5)}, words)
     missed = ({(0, 1), (10, 14)}, words)
-    elsewhere = ({(50, 60)}, words)  # behind what the model reads
+    elsewhere = ({(50, 60)}, words)  # beyond what the model reads
     assert suspects_hit([hit, missed, elsewhere]) == (2, 0.5, 0.375)
     assert suspects_hit([elsewhere]) is None

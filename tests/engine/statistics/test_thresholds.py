@@ -1,4 +1,4 @@
-"""Thresholds keep the precision that they promise, on what they were chosen from."""
+"""Thresholds reach the stated precision on the verdicts that they were chosen from."""
 
 import pytest
 from hypothesis import given
@@ -10,7 +10,7 @@ scored = st.lists(st.tuples(st.floats(0, 1), st.booleans()), max_size=80)
 
 
 @given(scored)
-def test_what_is_promised_is_kept_and_no_lower_line_would_keep_it(
+def test_a_threshold_is_the_lowest_that_reaches_the_precision(
     pairs: list[tuple[float, bool]],
 ) -> None:
     by_target = {threshold.wanted: threshold for threshold in thresholds(pairs)}
@@ -30,12 +30,12 @@ def test_what_is_promised_is_kept_and_no_lower_line_would_keep_it(
             assert 0 < threshold.recall <= 1
 
 
-def test_a_few_verdicts_draw_no_line() -> None:
+def test_few_verdicts_give_no_thresholds() -> None:
     assert thresholds([(0.9, True)] * (FEWEST - 1)) == []
     assert len(thresholds([(0.9, True)] * FEWEST)) == len(WANTED)
 
 
-def test_the_line_of_an_example() -> None:
+def test_the_threshold_of_an_example() -> None:
     pairs = [(1 - i / 20, i < 12) for i in range(20)]
     (threshold,) = thresholds(pairs, [0.8])
     assert (threshold.at, threshold.decided, threshold.recall) == (pytest.approx(0.3), 15, 1.0)

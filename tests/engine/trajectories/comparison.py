@@ -1,18 +1,18 @@
-"""When are two trajectories the same?"""
+"""The comparison of two trajectories."""
 
 import numpy as np
 
 from backend.engine.trajectories.trajectory import Trajectory
 
-#: Scores closer than this may be taken in either order by two ways of rounding.
+#: Scores closer than this may be ordered either way by rounding.
 TIE = 2e-6
 
 
 def assert_same_trajectory(actual: Trajectory, wanted: Trajectory, tolerance: float = 1e-4) -> None:
     """Same captions step by step, scores and similarities within the tolerance.
 
-    Where two candidates score the same to rounding, the two ways may part; from there on only what
-    came before can be compared, and the scores up to and with that step must still agree.
+    Where two candidates score the same up to rounding, the trajectories may diverge; from there on
+    nothing is compared, but the scores up to and including that step must still agree.
     """
     assert (actual.caption, actual.truncated) == (wanted.caption, wanted.truncated)
     np.testing.assert_allclose(actual.first_step_scores, wanted.first_step_scores, atol=tolerance)

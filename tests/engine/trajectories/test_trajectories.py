@@ -32,12 +32,12 @@ from backend.settings import MODELS
 from tests.checkpoints import drawn_pairs, random_blip, random_clip
 from tests.engine.trajectories.comparison import assert_same_trajectory
 
-#: Tokens that the models of these tests read, special tokens included. Eliminating a caption costs
-#: about the cube of what is read of it.
+#: Tokens that the models of these tests read, including special tokens. The cost of elimination
+#: grows with about the cube of this number.
 CONTEXT = 14
 
 
-def reading_little(scorer: Scorer) -> Scorer:
+def with_short_context(scorer: Scorer) -> Scorer:
     assert isinstance(scorer.reader, HubReader)
     assert scorer.reader.context > CONTEXT
     scorer.reader.context = CONTEXT
@@ -48,13 +48,13 @@ def reading_little(scorer: Scorer) -> Scorer:
 def scorer(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Scorer:
     folder = tmp_path_factory.mktemp("model")
     made = random_clip(folder) if request.param == "clip" else random_blip(folder)
-    return reading_little(load_scorer(str(made), request.param, "cpu"))
+    return with_short_context(load_scorer(str(made), request.param, "cpu"))
 
 
 @pytest.fixture(scope="module", params=sorted(DIRECTORIES))
 def embedded(request: pytest.FixtureRequest) -> Scorer:
     kind = request.param
-    return reading_little(load_scorer(str(MODELS / DIRECTORIES[kind]), kind, "cpu"))
+    return with_short_context(load_scorer(str(MODELS / DIRECTORIES[kind]), kind, "cpu"))
 
 
 def plain_elimination(scorer: Scorer, state: ImageState, caption: Caption) -> list[str]:
@@ -72,7 +72,7 @@ def plain_elimination(scorer: Scorer, state: ImageState, caption: Caption) -> li
     return captions
 
 
-def test_trajectories_are_those_of_the_plain_loop(scorer: Scorer) -> None:
+def test_trajectories_equal_those_of_the_plain_loop(scorer: Scorer) -> None:
     pairs = drawn_pairs(4, seed=3)
     states = scorer.encode_images([image for image, _ in pairs])
     captions = [Caption.parse(" ".join(text.split()[:8])) for _, text in pairs]
@@ -85,11 +85,11 @@ def test_trajectories_are_those_of_the_plain_loop(scorer: Scorer) -> None:
         scores = scorer.score([(states[index], plain)])[0]
         np.testing.assert_allclose(trajectory.scores, scores, atol=1e-4)
         assert steps[-1] == ""
-        # Scores that are equal to six digits may fall either way.
+        # Scores that are equal to six digits may be ordered either way.
         assert steps == plain or np.abs(np.diff(np.sort(scores))).min() < 1e-5
 
 
-def test_first_step_scores_and_similarities(scorer: Scorer) -> None:
+def test_first_step_scores_and_similarities_equal_direct_scoring(scorer: Scorer) -> None:
     image, text = drawn_pairs(1, seed=8)[0]
     state = scorer.encode_images([image])[0]
     caption = Caption.parse(" ".join(text.split()[:10]))
@@ -123,7 +123,7 @@ def test_the_auxiliary_score_is_the_other_score_along_the_same_captions(
     along = [trajectory.caption_at(t) for t in range(trajectory.steps + 1)]
     without = [caption.without([word]) for word in range(len(caption))]
     assert trajectory.auxiliary is not None
-    if explorer == "elimination":  # other explorers' captions may read otherwise as tokens
+    if explorer == "elimination":  # other explorers' captions may be tokenised differently
         (wanted,) = contrast.score([(state, along)])
         np.testing.assert_allclose(trajectory.auxiliary.scores, wanted, atol=1e-5)
     (alone,) = contrast.score([(state, without)])
@@ -150,7 +150,7 @@ def test_a_caption_without_words_has_no_steps(scorer: Scorer) -> None:
     assert len(by_index[0].scores) == 1
 
 
-def test_words_behind_the_context_are_never_deleted(scorer: Scorer) -> None:
+def test_words_beyond_the_context_are_never_deleted(scorer: Scorer) -> None:
     state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
     caption = Caption.parse("dog cat " * 30)
     ((_, trajectory),) = run_trajectories(scorer, [(state, caption)])
@@ -237,7 +237,7 @@ def run_one(scorer: TableScorer, text: str, **how: Any) -> Trajectory:
     return trajectory
 
 
-def test_the_worst_word_goes_first_and_ties_go_to_the_first_word() -> None:
+def test_the_worst_word_is_removed_first_and_ties_go_to_the_first_word() -> None:
     scorer = TableScorer({"bad": -2.0, "worse": -3.0, "good": 1.0})
     trajectory = run_one(scorer, "good bad worse so so good")
     assert trajectory.removed == (2, 1, 3, 4, 0, 5)
@@ -252,7 +252,7 @@ def test_pairs_share_rounds() -> None:
     assert scorer.calls == 5  # x_0 and four steps, for all ten together
 
 
-def test_minimising_takes_the_best_word_first() -> None:
+def test_minimising_removes_the_best_word_first() -> None:
     scorer = TableScorer({"bad": -2.0, "good": 1.0})
     trajectory = run_one(scorer, "so good bad", direction="minimise")
     assert trajectory.removed == (1, 0, 2)
@@ -260,8 +260,8 @@ def test_minimising_takes_the_best_word_first() -> None:
 
 
 class Pressing(TableScorer):
-    """Worth of words as in a table, but "bad" only counts beside "worse": once that is gone its
-    deletion gains nothing. Counts the texts that it scores."""
+    """Worth of words as in a table, but "bad" only counts together with "worse": once that is
+    removed, its deletion gains nothing. Counts the texts that it scores."""
 
     asked = 0
 
@@ -274,24 +274,24 @@ class Pressing(TableScorer):
         ]
 
 
-def test_lazy_elimination_asks_again_only_for_the_most_promising_words() -> None:
+def test_lazy_elimination_rescores_only_the_most_promising_words() -> None:
     worth = {"bad": -2.0, "worse": -3.0, "poor": -1.0, "good": 1.0}
     text = "good bad worse so poor good"
     exact, lazy = Pressing(worth), Pressing(worth)
     wanted = run_one(exact, text)
     actual = run_one(lazy, text, lazy=2)
-    # "bad" was promising at step 1 and is not any more: of it and "poor" the latter goes.
+    # "bad" was promising at step 1 but no longer is, so that "poor" is removed before it.
     assert actual.removed == wanted.removed
     np.testing.assert_array_equal(actual.first_step_scores, wanted.first_step_scores)
     assert exact.asked == 1 + 6 * 7 // 2
     assert lazy.asked == 1 + 6 + 2 * 4 + 1
-    # The word that was most promising is all that is asked again: the order of step 1.
+    # Only the most promising word is rescored: the order of step 1.
     hasty = run_one(Pressing(worth), text, lazy=1)
     assert hasty.removed == (2, 1, 4, 3, 0, 5)
 
 
 @pytest.mark.parametrize("unit", ["word", "token"])
-def test_lazy_elimination_that_asks_for_every_word_is_exact(
+def test_lazy_elimination_that_rescores_every_word_is_exact(
     scorer: Scorer, unit: Literal["word", "token"]
 ) -> None:
     image, text = drawn_pairs(1, seed=4)[0]
@@ -304,7 +304,7 @@ def test_lazy_elimination_that_asks_for_every_word_is_exact(
 
 
 @pytest.mark.parametrize("name", ["elimination", "gcd", "fast-gcd"])
-def test_a_first_step_is_that_of_the_whole_trajectory(scorer: Scorer, name: str) -> None:
+def test_a_first_step_equals_that_of_the_whole_trajectory(scorer: Scorer, name: str) -> None:
     image, text = drawn_pairs(1, seed=4)[0]
     state = scorer.encode_images([image])[0]
     asked = [(state, Caption.parse(words)) for words in (text, "dog", "")]
@@ -322,7 +322,7 @@ def test_a_first_step_is_that_of_the_whole_trajectory(scorer: Scorer, name: str)
     assert replace(how, whole=False).parameters() == how.parameters(), "the same run"
 
 
-def test_lazy_is_recorded_and_for_elimination_only() -> None:
+def test_lazy_is_recorded_and_valid_only_for_elimination() -> None:
     lazy = Exploring(lazy=2)
     assert Exploring().parameters() == {k: v for k, v in lazy.parameters().items() if k != "lazy"}
     assert Exploring.recorded(lazy.name, lazy.parameters()) == lazy
@@ -342,7 +342,7 @@ def test_fast_gcd_replaces_the_worst_word_by_the_best() -> None:
     assert trajectory.deletion_gains.tolist() == [0, 2, 0]
 
 
-def test_gcd_draws_the_same_from_the_same_seed_whatever_runs_beside_it() -> None:
+def test_gcd_is_determined_by_its_seed_whatever_else_is_in_the_batch() -> None:
     words = {f"w{i}": float(i % 7) for i in range(40)}
     how = Exploring("gcd", steps=4, top=8, candidates=5, seed=3)
     captions = [Caption.parse(text) for text in ("w0 w7 w14", "w1 w2", "w0 w7 w14 w21")]
@@ -355,7 +355,7 @@ def test_gcd_draws_the_same_from_the_same_seed_whatever_runs_beside_it() -> None
     assert changed.captions != together[0].captions
 
 
-def test_replacements_are_never_special_and_words_on_request(scorer: Scorer) -> None:
+def test_replacements_are_whole_words_and_never_special_tokens(scorer: Scorer) -> None:
     state = scorer.encode_images([drawn_pairs(1)[0][0]])[0]
     caption = Caption.parse(drawn_pairs(1)[0][1])
     for name in ("gcd", "fast-gcd"):
@@ -381,7 +381,7 @@ WAYS = [
 STRANGE = ["", "!!!", "A red, red dog…", "dog cat " * 30, "犬が走る 🐕 dog", "<b>boats</b> ${7*6}"]
 
 
-def assert_like_the_plain_way(scorer: Scorer, exploring: Exploring) -> None:
+def assert_matches_the_reference(scorer: Scorer, exploring: Exploring) -> None:
     pairs = drawn_pairs(3, seed=11)
     states = scorer.encode_images([image for image, _ in pairs])
     captions = [" ".join(text.split()[:words]) for words, (_, text) in enumerate(pairs, 5)]
@@ -397,12 +397,14 @@ def assert_like_the_plain_way(scorer: Scorer, exploring: Exploring) -> None:
 @pytest.mark.parametrize(
     "exploring", WAYS, ids=lambda way: "-".join(map(str, (way.name, way.unit)))
 )
-def test_every_explorer_goes_where_the_plain_way_goes(scorer: Scorer, exploring: Exploring) -> None:
-    assert_like_the_plain_way(scorer, exploring)
+def test_every_explorer_matches_the_reference(scorer: Scorer, exploring: Exploring) -> None:
+    assert_matches_the_reference(scorer, exploring)
 
 
 @pytest.mark.parametrize(
     "exploring", WAYS, ids=lambda way: "-".join(map(str, (way.name, way.unit)))
 )
-def test_so_it_does_on_the_embedded_models(embedded: Scorer, exploring: Exploring) -> None:
-    assert_like_the_plain_way(embedded, exploring)
+def test_every_explorer_matches_the_reference_on_embedded_models(
+    embedded: Scorer, exploring: Exploring
+) -> None:
+    assert_matches_the_reference(embedded, exploring)

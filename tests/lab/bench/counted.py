@@ -1,7 +1,7 @@
 """Operations of scoring, over those of one plain score: `python -m tests.lab.bench.counted`
 
-No model is run: operations follow from the questions that an explorer asks (`lower_bounds.py`,
-which the engine's counters are held to). Scores are random, captions those of `bench`, the
+No model is run: operations follow from the queries of an explorer (`lower_bounds.py`, which
+the engine's counters are checked against). Scores are random, captions those of `bench`, the
 dimensions those of BLIP base at 384 pixels and CLIP ViT-B/32.
 """
 
@@ -23,7 +23,7 @@ from backend.lab.bench.operations import Shape, operations
 from backend.lab.bench.recorder import Round
 from tests.lab.bench.lower_bounds import causal_bound, matching_bound, packed_bound
 
-#: Text towers, and of the pictures' towers: layers, width, inner width, patches, values a patch.
+#: Text towers; image towers as layers, width, inner width, patches, values per patch.
 TEXT = {
     "blip-itm": Shape(12, 768, 3072, 768, 577, 2),
     "blip-itc": Shape(12, 768, 3072, out=256),
@@ -39,7 +39,7 @@ WAYS = [Exploring(), Exploring(whole=False), *(Exploring(lazy=m) for m in (1, 2,
 
 @dataclass
 class RandomScorer:
-    """Scores that depend on the text alone, and a record of what was asked."""
+    """Scores that depend on the text alone, and a record of the queries."""
 
     info: ScorerInfo
     reader: HashReader

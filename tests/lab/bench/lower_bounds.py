@@ -1,7 +1,7 @@
-"""What a run has to compute at least, counted from its questions alone.
+"""The minimum that a run has to compute, counted from its queries alone.
 
 Independent of the towers' own counters (`backend.engine.scoring.work`): sets of strings, no
-tensors. `test_bound.py` holds the counters to it.
+tensors. `test_bound.py` compares the counters with it.
 """
 
 from collections.abc import Sequence
@@ -34,7 +34,7 @@ def packed_bound(rounds: Sequence[Round]) -> Work:
 
 
 def causal_bound(rounds: Sequence[Round]) -> Work:
-    """A causal tower: each distinct text once, and of it the prefixes that are not known yet."""
+    """A causal tower: each distinct text once, and only those of its prefixes that are new."""
     work, places = Work(), set[tuple[int, int]]()
     known: set[tuple[int, ...]] = set()
     done: set[Tokens] = set()

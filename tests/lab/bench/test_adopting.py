@@ -1,4 +1,4 @@
-"""Verdicts and pages while another classifier is adopted, on the smallest of everything."""
+"""Verdicts and pages while another classifier is adopted, at the smallest size."""
 
 from pathlib import Path
 

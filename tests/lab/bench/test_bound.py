@@ -1,4 +1,4 @@
-"""What the engine computes is what the questions themselves say must be computed, and no more."""
+"""The engine computes exactly what its queries require, and no more."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -54,7 +54,7 @@ def eliminated(scorer: DualEncoder) -> Recorder:
 
 
 @pytest.mark.parametrize("exploring", WAYS, ids=lambda way: way.name)
-def test_counted_work_is_the_bound(scorer: DualEncoder, exploring: Exploring) -> None:
+def test_counted_work_equals_the_bound(scorer: DualEncoder, exploring: Exploring) -> None:
     recorder = run(scorer, exploring)
     if scorer.info.kind == "blip-itm":
         bound = matching_bound(recorder.rounds, shape_of(scorer).patches)
@@ -62,15 +62,17 @@ def test_counted_work_is_the_bound(scorer: DualEncoder, exploring: Exploring) ->
         bound = packed_bound(recorder.rounds)
     else:
         bound = causal_bound(recorder.rounds)
-        # Prefixes are forgotten after two rounds: GCD may meet one again.
+        # Prefixes are dropped after two rounds: GCD may meet one again.
         spare = 1.0 if exploring.name == "elimination" else 1.1
         assert bound.tokens <= recorder.work.tokens <= spare * bound.tokens
         bound = replace(bound, tokens=recorder.work.tokens, attended=recorder.work.attended)
     assert recorder.work == bound
 
 
-def test_operations_are_those_that_torch_counts(scorer: DualEncoder, eliminated: Recorder) -> None:
-    """Of scoring alone: c of ITM is asked for after the trajectory."""
+def test_operations_equal_those_that_torch_counts(
+    scorer: DualEncoder, eliminated: Recorder
+) -> None:
+    """Of scoring alone: c of ITM is computed after the trajectory."""
     session = scorer.open_session()
     states = scorer.encode_images([image for image, _ in PAIRS])
     counter = FlopCounterMode(display=False)
@@ -85,7 +87,7 @@ def test_operations_are_those_that_torch_counts(scorer: DualEncoder, eliminated:
         assert counted == wanted
 
 
-def test_the_plain_ways_operations_are_those_that_torch_counts(
+def test_reference_operations_equal_those_that_torch_counts(
     scorer: DualEncoder, eliminated: Recorder
 ) -> None:
     session = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
@@ -95,11 +97,13 @@ def test_the_plain_ways_operations_are_those_that_torch_counts(
         for asked in eliminated.rounds[::3]:
             session.score([(states[image], texts) for image, texts in asked])
     counted = counter.get_total_flops()
-    # The cosine with the image, and an image's ITC vector, are all that is not counted.
+    # Only the cosine with the image and an image's ITC vector are not counted.
     assert counted == pytest.approx(plain_operations(session.work, shape_of(scorer)), rel=2e-3)
 
 
-def test_less_is_computed_than_in_the_plain_way(scorer: DualEncoder, eliminated: Recorder) -> None:
+def test_fewer_tokens_are_computed_than_by_the_reference(
+    scorer: DualEncoder, eliminated: Recorder
+) -> None:
     texts = [text for asked in eliminated.rounds for _, texts in asked for text in texts]
     plain = sum(len(text) + 2 for text in texts)
     assert eliminated.work.tokens <= plain

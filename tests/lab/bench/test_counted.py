@@ -1,4 +1,4 @@
-"""What a first step and lazy elimination save, counted from what they ask."""
+"""What a first step and lazy elimination save, counted from their queries."""
 
 import pytest
 
@@ -7,7 +7,7 @@ from tests.lab.bench.counted import TEXT, main, overhead
 
 
 @pytest.mark.parametrize("kind", TEXT)
-def test_the_less_is_asked_the_less_is_computed(kind: str) -> None:
+def test_fewer_queries_mean_fewer_operations(kind: str) -> None:
     ways = (Exploring(whole=False), *(Exploring(lazy=m) for m in (1, 3)), Exploring())
     costs = [overhead(kind, way, (8, 20)) for way in ways]
     assert costs == sorted(costs)
@@ -16,7 +16,7 @@ def test_the_less_is_asked_the_less_is_computed(kind: str) -> None:
     assert longer - 1 < 5 * (costs[0] - 1), "the first step grows with the length's square at most"
 
 
-def test_the_table_has_a_row_for_each_way(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_table_has_a_row_for_each_explorer(capsys: pytest.CaptureFixture[str]) -> None:
     main()
     lines = capsys.readouterr().out.splitlines()
     print("\n".join(lines))

@@ -11,7 +11,7 @@ from backend.lab.bench.estimate_check import EstimateCheck
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 
 
-def test_an_estimate_is_compared_with_the_time_that_scoring_takes() -> None:
+def test_an_estimate_is_compared_with_the_measured_time() -> None:
     outcome = CliRunner().invoke(app, ["bench", "--estimate", "14", "--json"])
     assert outcome.exit_code == 0, outcome.stderr
     measured = json.loads(outcome.stdout)
@@ -22,7 +22,7 @@ def test_an_estimate_is_compared_with_the_time_that_scoring_takes() -> None:
     assert measured["estimated_seconds"] == pytest.approx(sum(parts))
 
 
-def test_its_table_has_estimate_truth_and_ratio() -> None:
+def test_the_table_has_estimate_measurement_and_ratio() -> None:
     planned = Estimate("m", "cpu", 100, 300, 20, 60.0, 180.0, 10.0, 5.0, 1_000_000, 2_000_000_000)
     lines = EstimateCheck(100, 0.0, planned, 255.0, 9.0, 300.0, 290.0, 8).table().splitlines()
     assert [line.split()[-1] for line in lines[-1:]] == ["0.85"]

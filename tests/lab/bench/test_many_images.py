@@ -1,4 +1,4 @@
-"""Many images, on few: every stage is measured, and the export is whole."""
+"""The bench of many images, on a few: every stage is measured, and the export is complete."""
 
 from backend.lab.bench.many_images import bench_images
 

@@ -8,7 +8,7 @@ from app import app
 from backend.lab.bench.opened_pairs import OpenedPairs, Opening, summary
 
 
-def test_every_pair_that_is_opened_gets_its_later_steps() -> None:
+def test_every_opened_pair_gets_its_later_steps() -> None:
     outcome = CliRunner().invoke(app, ["bench", "--open", "14", "--json"])
     assert outcome.exit_code == 0, outcome.stderr
     measured = json.loads(outcome.stdout)
@@ -18,7 +18,7 @@ def test_every_pair_that_is_opened_gets_its_later_steps() -> None:
     assert measured["first"]["wall"] > 0
 
 
-def test_its_table_has_median_a_high_percentile_and_the_longest() -> None:
+def test_the_table_has_median_high_percentile_and_maximum() -> None:
     openings = tuple(Opening(n / 1000, n / 2000) for n in range(1, 101))
     lines = OpenedPairs(0.5, Opening(4.0, 3.0), openings, 101).table().splitlines()
     assert lines[2].split() == ["wall", "50", "95", "100"]

@@ -1,4 +1,4 @@
-"""What is timed for a preset is as large as what is published under its name."""
+"""The models timed for a preset have the size of the published ones."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def test_models_with_random_weights_have_the_published_sizes() -> None:
         assert parameters(made) + head == pytest.approx(published.parameters, rel=0.01)
 
 
-def test_every_preset_to_download_has_a_time_and_the_embedded_one_is_probed() -> None:
+def test_every_downloadable_preset_has_a_time_and_the_embedded_one_is_probed() -> None:
     assert all((preset.core_seconds is None) == preset.is_embedded for preset in PRESETS)
     with pytest.raises(SettingsError, match="models probe"):
         preset_times.core_seconds(BY_NAME["embedded"])

@@ -12,8 +12,8 @@ from backend.lab.bench import busy, process_cost, selection_speed
 
 
 @pytest.mark.parametrize("folder", [busy._ROOT, process_cost._ROOT])
-def test_a_program_is_started_where_the_code_is(folder: Path) -> None:
-    """As a checkout has it: nothing but the folder says where `backend` is."""
+def test_a_program_starts_where_backend_can_be_imported(folder: Path) -> None:
+    """As in a checkout: `backend` is found only through the working directory."""
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     where = "import importlib.util as u; print(u.find_spec('backend.lab.bench.busy').origin)"
     done = subprocess.run(
@@ -25,7 +25,7 @@ def test_a_program_is_started_where_the_code_is(folder: Path) -> None:
 
 
 @pytest.mark.parametrize(("is_checkout", "module"), [(True, "app"), (False, "traced_curator")])
-def test_the_command_line_is_found_where_it_is_installed(
+def test_the_command_line_is_found_in_a_checkout_and_installed(
     is_checkout: bool, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     started: list[str] = []
@@ -40,7 +40,7 @@ def test_the_command_line_is_found_where_it_is_installed(
     assert started == [f"from {module} import app as run"]
 
 
-def test_selections_of_a_generated_store_keep_exact_counts() -> None:
+def test_selections_from_a_generated_store_keep_exact_counts() -> None:
     speed = selection_speed.bench_selection(100)
     assert speed.pairs == 100
     assert [cost.kept for cost in speed.costs] == [50, 50, 50]

@@ -1,11 +1,11 @@
-"""The generated store holds what it says, and every question of the bench has an answer."""
+"""The generated store has the stated contents, and every query of the bench has a result."""
 
 from backend.lab.bench.queue_speed import bench_store
 from backend.settings import load_settings
 from backend.workspace import QueueFilter, Workspace
 
 
-def test_every_question_is_asked_and_reported() -> None:
+def test_every_query_is_run_and_reported() -> None:
     report = bench_store(300, None)
     assert report.pairs == 300
     assert report.bytes_a_pair is not None
@@ -16,7 +16,7 @@ def test_every_question_is_asked_and_reported() -> None:
     assert "text search" in report.table()
 
 
-def test_a_generated_store_is_like_a_scored_one(tmp_path: object) -> None:
+def test_a_generated_store_resembles_a_scored_one(tmp_path: object) -> None:
     from backend.lab.bench.generated_store import generate
 
     workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))

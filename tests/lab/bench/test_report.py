@@ -1,4 +1,4 @@
-"""The bench command's report, on the smallest of everything."""
+"""The bench command's report, at the smallest size."""
 
 import json
 
@@ -12,12 +12,12 @@ from backend.lab.bench.caption_lengths import make_captions
 from backend.lab.bench.report import run_bench
 
 
-def test_captions_have_the_wanted_lengths() -> None:
+def test_captions_have_the_requested_lengths() -> None:
     lengths = [len(Caption.parse(text)) for text in make_captions(13, (8, 20))]
     assert lengths == list(range(8, 21))
 
 
-def test_bench_gives_its_results_as_json() -> None:
+def test_bench_prints_its_results_as_json() -> None:
     arguments = ["bench", "--scorer", "clip", "--pairs", "1", "--words", "3-3", "--json"]
     outcome = CliRunner().invoke(app, arguments)
     assert outcome.exit_code == 0, outcome.stderr
@@ -35,6 +35,8 @@ def test_bench_gives_its_results_as_json() -> None:
     ("scorers", "explorers", "words"),
     [(["bert"], [], "8-20"), ([], ["walking"], "8-20"), ([], [], "20-8"), ([], [], "eight")],
 )
-def test_what_does_not_exist_is_said(scorers: list, explorers: list, words: str) -> None:
+def test_unknown_scorers_explorers_and_lengths_are_refused(
+    scorers: list, explorers: list, words: str
+) -> None:
     with pytest.raises(SettingsError):
         run_bench(scorers, explorers, 1, words, False, "cpu", None, lambda *_: None)

@@ -1,4 +1,4 @@
-"""The bench of suggestions, on a few pairs: both ways suggest the same."""
+"""The bench of suggestions, on a few pairs: both implementations suggest the same."""
 
 import json
 
@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from app import app
 
 
-def test_both_ways_suggest_the_same() -> None:
+def test_both_implementations_suggest_the_same() -> None:
     outcome = CliRunner().invoke(app, ["bench", "--suggestions", "3", "--json"])
     assert outcome.exit_code == 0, outcome.stderr
     measured = json.loads(outcome.stdout)

@@ -23,6 +23,6 @@ def test_vectors_lie_in_clusters_and_some_are_copies() -> None:
     assert 0.5 < np.median(nearest) < 0.95
 
 
-def test_a_program_that_fails_is_no_measurement(tmp_path: object) -> None:
+def test_a_failing_program_raises_an_error(tmp_path: object) -> None:
     with pytest.raises(RuntimeError, match="ZeroDivisionError"):
         cost_of("def run():\n    1 / 0", [], str(tmp_path))

@@ -1,4 +1,4 @@
-"""A few emoji in every style, as `sets.fetch` leaves them: coloured squares with real names."""
+"""A few emoji in every style, as `sets.fetch` stores them: coloured squares with real names."""
 
 import json
 from pathlib import Path

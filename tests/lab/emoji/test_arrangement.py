@@ -24,7 +24,7 @@ def few(tmp_path: Path) -> Arrangements:
     return Arrangements(EmojiSets(write_sets(tmp_path)).emoji)
 
 
-def test_numbers_stand_before_the_plural_of_simple_names() -> None:
+def test_numbers_precede_the_plural_of_simple_names() -> None:
     assert counted("cat face", 3) == "three cat faces"
     assert counted("cook: dark skin tone", 2) == "two cooks: dark skin tone"
     assert countable("flag: Peru")
@@ -32,7 +32,7 @@ def test_numbers_stand_before_the_plural_of_simple_names() -> None:
     assert not countable("glasses")
 
 
-def test_every_kind_of_error_changes_what_it_says(few: Arrangements) -> None:
+def test_every_kind_of_error_makes_the_caption_false(few: Arrangements) -> None:
     rng = random.Random(0)
     seen: Counter[str] = Counter()
     for _ in range(400):
@@ -46,7 +46,7 @@ def test_every_kind_of_error_changes_what_it_says(few: Arrangements) -> None:
     assert set(seen) <= set(KINDS)
 
 
-def test_names_differ_in_a_single_word(few: Arrangements) -> None:
+def test_neighbours_differ_in_a_single_word(few: Arrangements) -> None:
     by_name = {emoji.name: emoji for emoji in few.emoji}
     cook = few.neighbours(by_name["man cook: dark skin tone"])
     assert [other.name for other in cook["gender"]] == ["woman cook: dark skin tone"]
@@ -55,7 +55,7 @@ def test_names_differ_in_a_single_word(few: Arrangements) -> None:
     assert few.neighbours(by_name["pizza"]) == {}  # the only single word of its subgroup
 
 
-def test_the_other_emoji_first_turns_the_relation(few: Arrangements) -> None:
+def test_naming_the_other_emoji_first_inverts_the_relation(few: Arrangements) -> None:
     cat, heart = few.emoji[0], few.emoji[2]
     truth = Arrangement((cat, heart), 1, "above", "above")
     captions = {few.retold(truth, random.Random(k)).caption for k in range(30)}

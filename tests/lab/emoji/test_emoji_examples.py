@@ -25,9 +25,7 @@ def world(tmp_path: Path) -> EmojiWorld:
     return EmojiWorld(EmojiSets(write_sets(tmp_path), ("twemoji", "fluent")))
 
 
-def test_the_vocabulary_is_the_same_whichever_styles_are_learnt(
-    world: EmojiWorld, tmp_path: Path
-) -> None:
+def test_the_vocabulary_does_not_depend_on_the_styles(world: EmojiWorld, tmp_path: Path) -> None:
     other = EmojiWorld(EmojiSets(tmp_path, ("noto",)))
     assert (other.tokens, other.bases, other.atoms) == (world.tokens, world.bases, world.atoms)
 
@@ -51,7 +49,7 @@ def test_patches_carry_the_emoji_that_covers_them(world: EmojiWorld) -> None:
     assert ((count == 1) == (noun > 0)).all()
 
 
-def test_examples_are_kept_and_know_which_captions_are_true(
+def test_examples_are_stored_with_which_captions_are_true(
     world: EmojiWorld, tmp_path: Path
 ) -> None:
     made = open_emoji_examples(tmp_path / "examples", world, 40, seed=3)

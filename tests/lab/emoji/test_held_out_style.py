@@ -1,4 +1,4 @@
-"""The whole trial on a few coloured squares: three models, three noises, a style kept out."""
+"""The whole trial on a few coloured squares: three models, three noises, a held-out style."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +24,7 @@ def test_pairs_record_their_errors(tmp_path: Path) -> None:
         assert differ == bool(pairs.wrong[row]) == bool(pairs.changed[row])
 
 
-def test_the_style_kept_out_is_never_learnt(
+def test_the_held_out_style_is_never_trained_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: list[EmojiSets] = []
@@ -39,7 +39,7 @@ def test_the_style_kept_out_is_never_learnt(
     assert [sets.styles for sets in drawn] == [("noto", "twemoji", "emojione")]
 
 
-def test_models_are_trained_and_judge_the_style_kept_out(
+def test_models_are_trained_and_evaluated_on_the_held_out_style(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(held_out_style, "SCORERS", ("blip-itm",))
@@ -48,7 +48,7 @@ def test_models_are_trained_and_judge_the_style_kept_out(
     report = held_out_style.judge(trial, "noto")
     assert [result.noise for result in report.results] == ["random", "noun", "recorded"]
     assert report.results[2].localisation is not None
-    # A second call loads what is there.
+    # A second call loads the existing models.
     monkeypatch.setattr(held_out_style, "train_clip", None)
     monkeypatch.setattr(held_out_style, "train_captioner", None)
     train(trial)

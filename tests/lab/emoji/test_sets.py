@@ -1,4 +1,4 @@
-"""Emoji sets: their archives, their names, and what is said if they cannot be downloaded."""
+"""Emoji sets: their archives, their names, and the messages if they cannot be downloaded."""
 
 import io
 import json
@@ -67,7 +67,7 @@ def test_without_npm_or_network_the_message_says_what_to_download(
     assert "npm pack" in str(raised.value)
 
 
-def test_what_is_there_is_not_downloaded_again(
+def test_existing_sets_are_not_downloaded_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = write_sets(tmp_path)

@@ -1,4 +1,4 @@
-"""`evaluate boosting` counts to the claim."""
+"""`evaluate boosting` counts each claim."""
 
 from collections import Counter
 from dataclasses import replace
@@ -38,7 +38,7 @@ FIGURES = BoostingFigures(
 )
 
 
-def test_marks_are_reached_by_every_training_or_not_at_all() -> None:
+def test_a_mark_is_reached_only_if_every_training_reaches_it() -> None:
     assert all(mark.reached for mark in boosting.marks([FIGURES]))
     worse = replace(
         FIGURES,
@@ -60,7 +60,7 @@ def test_marks_are_reached_by_every_training_or_not_at_all() -> None:
     ]
 
 
-def test_the_tables_say_what_was_not_measured_and_which_mark_is_missed() -> None:
+def test_the_tables_name_what_was_not_measured_and_missed_marks() -> None:
     missed = replace(FIGURES, human=3)
     text = boosting.markdown(BoostingReport([missed], boosting.marks([missed])))
     assert "the quality of a language model is not measured" in text
@@ -69,7 +69,7 @@ def test_the_tables_say_what_was_not_measured_and_which_mark_is_missed() -> None
         in text  # fmt: skip
 
 
-def test_larger_bags_and_random_pictures_are_reported_beside_bags_of_three() -> None:
+def test_larger_bags_and_random_pictures_are_reported_as_well() -> None:
     rows = [*FIGURES.recall, *recalls(7, blend=60), RecallRow(10, "blend", "random", 100,
                                                               Recall(70, 100))]  # fmt: skip
     more = replace(FIGURES, recall=rows)
@@ -80,7 +80,7 @@ def test_larger_bags_and_random_pictures_are_reported_beside_bags_of_three() -> 
     assert "| RD100 | blend | 0.700 | " in text
 
 
-def test_strikes_are_counted_by_kind_and_what_people_said_is_not() -> None:
+def test_strikes_are_counted_by_kind_except_for_what_people_wrote() -> None:
     def read(text: str) -> frozenset[str]:
         return claims_of(text) or frozenset()
 
@@ -97,14 +97,14 @@ def test_strikes_are_counted_by_kind_and_what_people_said_is_not() -> None:
     assert "place" not in counts
 
 
-def test_the_real_boost_is_asked_over_http() -> None:
+def test_the_real_boost_runs_over_http() -> None:
     report = boosting.evaluate_boosting(boosting.LEAST, 1, 3, [MODELS])
     (figures,) = report.results
     assert sum(figures.outcomes.values()) == boosting.LEAST
     assert figures.requests > 0
     assert figures.asked_twice == 0
     assert figures.human == 0
-    # Six pictures: no bags of seven, and all others instead of 99.
+    # Six pictures: no bags of seven, and all the others instead of 99.
     assert {(row.captions, row.size) for row in figures.recall} == {
         (kind, size) for kind in ("original", "blend", "holistic") for size in (3, 5, 100)
     }

@@ -56,7 +56,7 @@ def test_a_recipe_is_trained_measured_stored_and_not_repeated(
     assert figures[2] != replace(figures[1], step=2), "it learns"
     saved = load_captioner(str(folder / "bagcurri-0"))
     assert saved.model.config.model_type == "blip"
-    # Finished: read from the folder. Of other sizes, or half done: not.
+    # A finished recipe is read from the folder; one of other sizes or an unfinished one is not.
     assert evaluate([BAG_CURRI], [0], TINY, folder, pytest.fail) == figures
     assert read_figures(folder, BAG_CURRI, 0, replace(TINY, steps=3)) is None
     assert read_figures(folder, BAG_CURRI, 1, TINY) is None
@@ -94,7 +94,7 @@ def made(recipe: str, seed: int, step: int, r: float, all_true: float) -> Figure
     )  # fmt: skip
 
 
-def test_marks_compare_the_last_step_with_the_start_by_seed() -> None:
+def test_marks_compare_the_last_step_with_the_start_per_seed() -> None:
     figures = [
         made(START, 0, 0, 0.80, 0.7), made(START, 1, 0, 0.80, 0.7),
         made(BAG_CURRI, 0, 50, 0.99, 0.7), made(BAG_CURRI, 0, 100, 0.90, 0.5),
@@ -132,7 +132,7 @@ def test_the_trade_off_is_drawn_for_every_recipe() -> None:
     assert ElementTree.fromstring(draw([])).tag.endswith("svg")
 
 
-def test_eight_recipes_are_told_apart_by_colour_and_without_it() -> None:
+def test_eight_recipes_are_distinguishable_with_and_without_colour() -> None:
     made = [Curve(name, [(0.5, 0.8), (0.4, 0.9)], [0, 100]) for name in RECIPES]
     assert len(made) == 8
     drawing = ElementTree.fromstring(draw(made))
@@ -154,6 +154,6 @@ def test_every_recipe_trains_for_the_given_steps() -> None:
         assert (made_of.baseline == "greedy") == bool(made_of.cider)
 
 
-def test_no_steps_are_refused(tmp_path: Path) -> None:
+def test_zero_steps_are_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="At least one step"):
         main(["--steps", "0", "--folder", str(tmp_path)])

@@ -1,4 +1,4 @@
-"""ClipCaps of the drawn world are measured, very small ones."""
+"""The measurement of the drawn world's ClipCaps, with very small ones."""
 
 from pathlib import Path
 
@@ -57,7 +57,7 @@ def test_every_model_of_a_folder_is_measured_and_written_as_a_table(
     assert "| ClipCap ordinary, MLE: readable | >= 95% |" in written
 
 
-def test_unfinished_models_and_other_folders_are_no_models(folder: Path, tmp_path: Path) -> None:
+def test_unfinished_models_and_other_folders_are_ignored(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "ordinary-0").mkdir()
     (tmp_path / "bagcurri-0").mkdir()
     (tmp_path / "bagcurri-0" / "model.safetensors").touch()
@@ -103,7 +103,7 @@ def test_marks_compare_with_the_start_and_with_the_other_kind() -> None:
         assert by_name[name] == ("+8.0", True)
 
 
-def test_what_was_not_trained_has_no_mark() -> None:
+def test_models_that_were_not_trained_have_no_mark() -> None:
     names = [mark.what for mark in marks([row(ORDINARY, False, 0.8, 9.0)])]
     assert not any("SR-L" in name or "rich" in name for name in names)
     assert len(names) == 3

@@ -10,7 +10,7 @@ from backend.lab.evaluation.evaluate import Plan
 from tests.checkpoints import random_clip
 
 
-def test_both_ways_read_the_same_trajectories(
+def test_both_cold_starts_read_the_same_trajectories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     computed: list[int] = []

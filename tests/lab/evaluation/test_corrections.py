@@ -1,4 +1,4 @@
-"""Corrections are judged by the truth: restored, true, harmless, or not."""
+"""Corrections are compared with the truth: restored, true, or harmful."""
 
 import json
 from pathlib import Path
@@ -32,7 +32,7 @@ def pairs() -> LabelledPairs:
     return from_scenes(40, "fine-grained", 3)
 
 
-def test_the_original_restores_and_the_wrong_one_does_not(pairs: LabelledPairs) -> None:
+def test_only_the_original_counts_as_restored(pairs: LabelledPairs) -> None:
     for row in np.flatnonzero(pairs.wrong).tolist():
         right = _judge(pairs, row, offered(pairs.originals[row].lower()))
         assert (right.restored, right.true) == (True, True)
@@ -41,7 +41,7 @@ def test_the_original_restores_and_the_wrong_one_does_not(pairs: LabelledPairs) 
         assert wrong.change == pytest.approx(-0.6)
 
 
-def test_harm_counts_right_words_that_are_gone() -> None:
+def test_harm_counts_right_words_that_were_removed() -> None:
     before = "A red dog on a beach"
     assert harm(before, frozenset({1}), "A brown dog on a beach") == 0
     assert harm(before, frozenset({1}), "An orange dog on a beach") == 0
@@ -49,7 +49,7 @@ def test_harm_counts_right_words_that_are_gone() -> None:
     assert harm(before, frozenset(range(6)), "Two cats") == 0
 
 
-def test_quality_with_the_embedded_models(pairs: LabelledPairs, tmp_path: Path) -> None:
+def test_correction_quality_with_the_embedded_models(pairs: LabelledPairs, tmp_path: Path) -> None:
     scorer = load_scorer(str(MODELS / "scenes-blip-itm"), "blip-itm", "cpu")
     captioner = load_captioner(str(MODELS / "scenes-blip-captioner"))
     trajectories = trajectories_of(tmp_path, {}, scorer, Exploring(), pairs)
@@ -60,7 +60,7 @@ def test_quality_with_the_embedded_models(pairs: LabelledPairs, tmp_path: Path) 
     rows = np.flatnonzero(test & pairs.wrong)[:4].tolist()
 
     def knowing(body: dict[str, Any]) -> tuple[int, str]:
-        """A model that knows every caption as it was."""
+        """A model that returns every caption's original."""
         text = body["messages"][1]["content"][1]["text"]
         place = next(row for row in rows if f"<caption>{pairs.captions[row]}</caption>" in text)
         return 200, json.dumps({"caption": pairs.originals[place]})

@@ -1,4 +1,4 @@
-"""The demo's figures, on rows whose ranking is known."""
+"""The demo's figures, on rows with a known ranking."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ from backend.settings import DEMO, MODELS
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def test_figures_of_a_ranking_that_is_known() -> None:
+def test_figures_of_a_known_ranking() -> None:
     truth = {
         f"{i}": Truth(
             i < 60, "fine-grained" if i < 60 else None, ((2, 5),) if i < 60 else (), i > 110, ""
@@ -56,8 +56,7 @@ def test_abstract_and_generic_are_compared_by_rank() -> None:
 
     of_each = ("", "_of_right", "_of_right_concrete")
     assert figures(lambda i: float(i) ** 3 - 50) == dict.fromkeys(of_each, 1.0)
-    # Of the wrong and of the abstract captions the order is reversed; what is not measured does not
-    # count.
+    # For wrong and for abstract captions the order is reversed; rows without a value do not count.
     mixed = figures(lambda i: -float(i) if i < 40 or i >= 90 else None if i % 2 else float(i))
     assert mixed["_of_right_concrete"] == 1.0
     assert max(mixed[""], mixed["_of_right"]) < 0.9
@@ -80,7 +79,7 @@ def test_the_demos_truth_matches_its_captions() -> None:
         assert all(row["caption"][a:b].strip() for a, b in known.changed)
 
 
-def test_nothing_but_evaluation_reads_the_truth() -> None:
+def test_only_evaluation_reads_the_truth() -> None:
     readers = {
         path.relative_to(ROOT).as_posix()
         for folder in ("backend", "traced_ui", "db")

@@ -1,4 +1,4 @@
-"""The evaluation judges only what it has not seen, and says the same each time."""
+"""The evaluation tests only on unseen data, and is reproducible."""
 
 import json
 from collections import Counter
@@ -53,7 +53,7 @@ def trajectories(cache: Path, pairs: LabelledPairs) -> list[Trajectory]:
     return scored.trajectories_of(cache, what, scorer, Exploring(), pairs)
 
 
-def test_the_halves_part_images_and_depend_on_the_seed(pairs: LabelledPairs) -> None:
+def test_the_halves_split_by_image_and_depend_on_the_seed(pairs: LabelledPairs) -> None:
     several = replace(pairs, groups=[i // 3 for i in range(300)])
     test = test_half(several, 0)
     assert test.sum() == 150
@@ -74,14 +74,14 @@ def test_selection_and_calibration_never_see_the_test_half(
     fooled = judge(features, pairs.captions, lied, pairs.groups, test, 0)
     for name in ("p_error", "s_0", "s_0_and_length", "text_only"):
         np.testing.assert_array_equal(getattr(honest, name), getattr(fooled, name))
-    # What is judged does not change how: other test rows leave a row's probability alone.
+    # Other test rows do not change a row's probability.
     moved = features.copy()
     moved[np.flatnonzero(test)[1:]] = 0.0
     again = judge(moved, pairs.captions, pairs.wrong, pairs.groups, test, 0)
     assert again.p_error[0] == honest.p_error[0]
 
 
-def test_figures_are_those_of_the_test_half(
+def test_figures_are_computed_on_the_test_half(
     pairs: LabelledPairs, trajectories: list[Trajectory]
 ) -> None:
     figures = figures_of(
@@ -107,8 +107,8 @@ def test_figures_are_those_of_the_test_half(
     assert figures.effort["50% of the errors"] < figures.effort["95% of the errors"]
 
 
-def test_changed_words_are_hit_and_others_are_not() -> None:
-    """In this world the trajectory knows which colour or noun is false; nothing else is."""
+def test_only_changed_words_count_as_hits() -> None:
+    """In this world the trajectory reveals which colour or noun is false; nothing else is false."""
     world = World(60, wrong_share=1.0, seed=2, noise=0.02)
     words = [Caption.parse(text).words for text in world.captions]
     false = [
@@ -133,7 +133,7 @@ def test_changed_words_are_hit_and_others_are_not() -> None:
 @pytest.mark.parametrize(
     ("suspect", "by_word", "by_phrase"), [("brown", 1, 1), ("dog", 0, 1), ("tree", 0, 0)]
 )
-def test_a_word_of_the_changed_words_phrase_is_a_hit_by_phrase(
+def test_a_word_in_the_same_phrase_is_a_hit_by_phrase(
     suspect: str, by_word: int, by_phrase: int
 ) -> None:
     text = "A brown dog near a green tree in the park."
@@ -151,7 +151,7 @@ def test_a_word_of_the_changed_words_phrase_is_a_hit_by_phrase(
     assert hits.by_score["chance"].top1 < hits.by_score["chance"].phrase_top1 < 0.5
 
 
-def test_asked_again_nothing_is_scored(
+def test_a_repeated_evaluation_scores_nothing(
     cache: Path, trajectories: list[Trajectory], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = replace(PLAN, cache=cache, detector="nine signs")
@@ -165,12 +165,12 @@ def test_asked_again_nothing_is_scored(
     again = evaluate(plan)
     assert again == first
     for file in cache.glob("*.npz"):
-        file.write_bytes(file.read_bytes()[:50])  # half a file counts as none
+        file.write_bytes(file.read_bytes()[:50])  # a truncated file counts as missing
     with pytest.raises(AssertionError, match="scored again"):
         evaluate(plan)
 
 
-def test_the_summary_holds_means_and_standard_errors(
+def test_the_summary_contains_means_and_standard_errors(
     pairs: LabelledPairs, trajectories: list[Trajectory]
 ) -> None:
     figures = figures_of(pairs, trajectories, "clip", "elimination", "fine-grained", 0)
@@ -183,7 +183,7 @@ def test_the_summary_holds_means_and_standard_errors(
     assert "0.800 ± 0.058" in table
 
 
-def test_a_dataset_of_ones_own(tmp_path: Path) -> None:
+def test_a_custom_dataset_can_be_evaluated(tmp_path: Path) -> None:
     made = drawn_pairs(60, seed=9)
     rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(made)]
     image_folder(tmp_path / "own", rows, ())
@@ -208,7 +208,7 @@ def test_a_dataset_of_ones_own(tmp_path: Path) -> None:
         from_dataset(tmp_path / "own", None, 5, "random", 0)
 
 
-def test_the_command_gives_results_and_refuses_nonsense(cache: Path) -> None:
+def test_the_command_prints_results_and_refuses_invalid_plans(cache: Path) -> None:
     given = ["evaluate", "--scorer", "clip", "--noise", "random", "--seeds", "1", "--pairs", "60"]
     done = CliRunner().invoke(app, [*given, "--cache", str(cache), "--json"])
     assert done.exit_code == 0, done.stderr
@@ -250,10 +250,10 @@ def test_two_generators_corrupt_the_same_pairs(pairs: LabelledPairs) -> None:
         assert {words[i] for i in rules.changed[row]} - set(before)
 
 
-def test_a_detector_is_trained_on_one_generator_and_tested_on_another(
+def test_transfer_trains_on_one_generator_and_tests_on_another(
     cache: Path, pairs: LabelledPairs, trajectories: list[Trajectory]
 ) -> None:
-    """Only the training half comes from the other generator, only the test half from this one."""
+    """The training half comes from the other generator only, the test half from this one only."""
     settings = ("clip", "elimination", "rules", "fine-grained", 0)
     same = transfer(pairs, trajectories, pairs, trajectories, *settings, detector="nine signs")
     plain = figures_of(
@@ -275,7 +275,7 @@ def test_a_detector_is_trained_on_one_generator_and_tested_on_another(
         )
 
 
-def test_each_seed_may_have_its_captioner(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_seed_may_have_its_own_captioner(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(evaluation, "load_captioner", lambda name, device: name)
     plan = replace(PLAN, seeds=3, first_seed=40, captioners=("a", "none", "c"))
     assert [evaluation.captioner_of(plan, seed) for seed in (40, 41, 42)] == ["a", None, "c"]
@@ -309,7 +309,7 @@ def test_first_steps_are_compared_with_whole_trajectories(
         fewer_steps.evaluate_steps(replace(plan, noises=("random", "noun")))
 
 
-def test_lazy_elimination_follows_the_exact_one_the_closer_the_more_it_asks() -> None:
+def test_fewer_steps_are_compared_by_equal_removals_and_queries() -> None:
     plain = trajectory("a b c d", [0.3, -0.2, -0.1, 0.2], 0.4)
     assert plain.peak == 2
     half = replace(plain, removed=(1, 0, 2, 3))
@@ -317,7 +317,7 @@ def test_lazy_elimination_follows_the_exact_one_the_closer_the_more_it_asks() ->
     assert [fewer_steps.questions(6, m) for m in (1, 2, 5, None)] == [11, 15, 21, 21]
 
 
-def test_captions_grow_by_true_sentences(pairs: LabelledPairs) -> None:
+def test_captions_are_lengthened_by_true_sentences(pairs: LabelledPairs) -> None:
     longer = fewer_steps.lengthened(pairs, 60, "fine-grained", 0)
     assert all(a.startswith(b) for a, b in zip(longer.captions, pairs.captions, strict=True))
     assert {text.count(".") - 1 for text in longer.captions} == {0, 1, 2}

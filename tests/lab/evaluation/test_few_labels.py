@@ -1,4 +1,4 @@
-"""Results by the number of labelled pairs, and without labels."""
+"""Results by number of labelled pairs, and without labels."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def labelled(world: World) -> LabelledPairs:
 
 
 def test_a_dataset_is_ranked_without_its_labels() -> None:
-    """Each size is a cold start on that many pairs; labels only judge the result."""
+    """Each size is a cold start on that many pairs; labels are used only to measure the result."""
     world = World(130, wrong_share=0.3, seed=3)
     pairs = labelled(world)
     asked: list[tuple[int, str]] = []
@@ -62,7 +62,7 @@ def test_a_dataset_is_ranked_without_its_labels() -> None:
     assert again.auc == pytest.approx(below / (wrong.sum() * (~wrong).sum()))
 
 
-def test_the_learning_curve_tests_on_pairs_that_it_has_not_learnt_from(
+def test_the_learning_curve_is_measured_for_every_feasible_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world = World(260, wrong_share=0.5, seed=4)

@@ -1,5 +1,5 @@
-"""The guard for richer captions on drawn scenes, whose claims can be read exactly: whatever the
-picture is said not to show, nothing that people wrote is lost, and a caption is left."""
+"""The guard for richer captions on drawn scenes, whose claims can be parsed exactly: whatever is
+doubted, nothing that people wrote is lost, and a caption is left."""
 
 import random
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""A word's suspicion from its phrase, and its row beside the suspect words."""
+"""A word's suspicion from its phrase, and its row next to that of the suspect words."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ from backend.settings import MODELS
 from tests.checkpoints import drawn_pairs
 
 
-def test_words_of_no_phrase_are_least_suspect() -> None:
+def test_words_outside_phrases_are_least_suspect() -> None:
     scorer = load_scorer(str(MODELS / "scenes-clip"), "clip", "cpu")
     (state,) = scorer.encode_images([drawn_pairs(1)[0][0]])
     caption = Caption.parse("A dog to the left of a bus")
@@ -27,7 +27,7 @@ def test_words_of_no_phrase_are_least_suspect() -> None:
     assert words[2] > words[0]
 
 
-def test_it_is_a_row_by_what_was_changed() -> None:
+def test_interventions_are_reported_for_each_kind_of_change() -> None:
     scorer = load_scorer(str(MODELS / "scenes-clip"), "clip", "cpu")
     pairs = from_scenes(24, "fine-grained", 31)
     asked = list(states_of(scorer, pairs))

@@ -1,4 +1,4 @@
-"""Figures against cases small enough to do by hand, and properties that must hold."""
+"""Metrics against cases computed by hand, and properties that must hold."""
 
 import numpy as np
 import pytest
@@ -9,18 +9,18 @@ WRONG = np.array([True, True, False, True, False, False, False, False])
 SCORES = np.array([0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2])
 
 
-def test_a_ranking_done_by_hand() -> None:
-    # Of 15 (wrong, right) pairs, one is in the wrong order: 0.7 stands above 0.6.
+def test_metrics_of_a_ranking_computed_by_hand() -> None:
+    # Of 15 (wrong, right) pairs, one is in the wrong order: 0.7 is above 0.6.
     assert metrics.auc(WRONG, SCORES) == pytest.approx(14 / 15)
     assert metrics.average_precision(WRONG, SCORES) == pytest.approx((1 + 1 + 3 / 4) / 3)
     assert metrics.review_effort(WRONG, SCORES, 0.5) == pytest.approx(2 / 8)
     assert metrics.review_effort(WRONG, SCORES, 0.95) == pytest.approx(4 / 8)
-    # To keep 95 % of five right pairs all five must be kept, and with them the wrong one at 0.6.
+    # Keeping 95 % of five right pairs means keeping all five, and with them the wrong one at 0.6.
     assert metrics.error_rate_at_recall(WRONG, SCORES) == pytest.approx(1 / 6)
     assert metrics.error_rate_at_recall(WRONG, SCORES, 0.8) == 0.0
 
 
-def test_random_order_takes_what_it_finds() -> None:
+def test_in_random_order_effort_equals_the_share_found() -> None:
     rng = np.random.default_rng(0)
     wrong, scores = rng.random(20_000) < 0.1, rng.random(20_000)
     for result in (0.5, 0.8, 0.95):
@@ -28,7 +28,7 @@ def test_random_order_takes_what_it_finds() -> None:
     assert metrics.error_rate_at_recall(wrong, scores) == pytest.approx(0.1, abs=0.01)
 
 
-def test_true_probabilities_are_calibrated_and_bent_ones_are_not() -> None:
+def test_true_probabilities_are_calibrated_and_distorted_ones_are_not() -> None:
     rng = np.random.default_rng(1)
     p = rng.random(50_000)
     wrong = rng.random(50_000) < p
@@ -39,7 +39,7 @@ def test_true_probabilities_are_calibrated_and_bent_ones_are_not() -> None:
     assert metrics.auc(wrong, bent) == metrics.auc(wrong, p)
 
 
-def test_the_diagram_holds_every_pair_once_in_order() -> None:
+def test_the_reliability_diagram_holds_every_pair_once_in_order() -> None:
     bins = metrics.reliability(WRONG, SCORES, 3)
     assert sum(b.pairs for b in bins) == 8
     assert [b.probability for b in bins] == sorted(b.probability for b in bins)
@@ -47,14 +47,14 @@ def test_the_diagram_holds_every_pair_once_in_order() -> None:
 
 
 @pytest.mark.parametrize("rate", [0.01, 0.05, 0.1, 0.5, 0.9])
-def test_a_subset_has_the_wanted_rate(rate: float) -> None:
+def test_a_subset_has_the_requested_rate(rate: float) -> None:
     wrong = np.arange(2000) % 2 == 0
     rows = metrics.at_rate(wrong, rate, np.random.default_rng(0))
     assert wrong[rows].mean() == pytest.approx(rate, abs=0.002)
     assert len(set(rows.tolist())) == len(rows)
 
 
-def test_what_has_no_meaning_is_refused() -> None:
+def test_undefined_metrics_and_rates_are_refused() -> None:
     one_kind = np.ones(4, np.bool_)
     for figure in (metrics.auc, metrics.review_effort, metrics.error_rate_at_recall):
         with pytest.raises(ValueError, match="right and wrong"):

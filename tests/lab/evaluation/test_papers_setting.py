@@ -24,7 +24,7 @@ FLICKR, COCO = papers_setting.BLIP.values()
 
 @pytest.fixture
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Callable], None]:
-    """Puts random weights into an empty cache of the hub, under a published name."""
+    """Puts random weights into an empty hub cache, under a published name."""
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
 
     def put(name: str, make: Callable[[Path], Path]) -> None:
@@ -64,12 +64,12 @@ def test_the_setting_is_the_papers() -> None:
         papers_setting.plans(Plan())
 
 
-def test_models_that_are_missing_are_named(plan: Plan, hub: Callable) -> None:
+def test_missing_models_are_named(plan: Plan, hub: Callable) -> None:
     with pytest.raises(ModelUnavailable, match=COCO):
         papers_setting.estimate(papers_setting.plans(plan))
 
 
-def test_it_says_how_long_runs_and_resumes(
+def test_the_published_setting_is_estimated_run_and_resumed(
     plan: Plan, hub: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hub(COCO, random_blip)

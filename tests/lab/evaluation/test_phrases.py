@@ -1,4 +1,4 @@
-"""The evaluations of phrases and selection, small: that they measure what they say."""
+"""The evaluations of phrases and selection, at a small size: they measure what they claim to."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ from backend.lab.scenes.truth import facts
 from backend.settings import MODELS
 
 
-def test_the_mixture_is_what_it_says() -> None:
+def test_the_mixture_has_the_stated_shares_and_truth() -> None:
     mixture = make_mixture(400, 3)
     counts = {sort: mixture.sorts.count(sort) / 400 for sort in SHARES}
     assert counts == pytest.approx(SHARES, abs=0.02)
@@ -38,7 +38,7 @@ def test_the_mixture_is_what_it_says() -> None:
     assert make_mixture(400, 3).captions == mixture.captions
 
 
-def test_selection_keeps_half_and_few_errors() -> None:
+def test_selection_keeps_half_of_the_pairs_and_few_errors() -> None:
     result = evaluate_selection(200, 1, 30, [MODELS])
     kept = {result.rule: result for result in result.results}
     assert {result.count for result in result.results} == {100}
@@ -63,7 +63,7 @@ def test_support_finds_changed_phrases() -> None:
     assert figures.auc_within > figures.control
 
 
-def test_drawn_comparisons() -> None:
+def test_drawn_comparisons_are_scored_by_kind() -> None:
     scorer = load_scorer(str(MODELS / "scenes-clip"), "clip", "cpu")
     report = evaluate_composition(scorer, drawn_comparisons(80, 30))
     *kinds, every = report.rows
@@ -73,7 +73,7 @@ def test_drawn_comparisons() -> None:
     assert every.accuracy > 0.6
 
 
-def test_sugarcrepe_files(tmp_path: Path) -> None:
+def test_sugarcrepe_files_are_read_and_checked(tmp_path: Path) -> None:
     images = tmp_path / "val2017"
     images.mkdir()
     Image.new("RGB", (20, 20), "red").save(images / "1.jpg")
@@ -100,10 +100,10 @@ def test_sugarcrepe_files(tmp_path: Path) -> None:
         sugarcrepe(files, images)
 
 
-def test_the_training_trial() -> None:
+def test_the_training_trial_reports_every_rule() -> None:
     result = run_trial(120, 192, 40, [5])
     assert [item.rule for item in result][:2] == ["full", "random 50"]
     assert {item.pairs for item in result} == {120, 60}
     assert all(np.isfinite([item.auc, item.recall]).all() for item in result)
-    # 40 captions are looked up among 40 pictures.
+    # 40 captions retrieve among 40 pictures.
     assert all(40 * item.recall == pytest.approx(round(40 * item.recall)) for item in result)

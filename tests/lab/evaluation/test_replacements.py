@@ -1,4 +1,4 @@
-"""Replacement gains: which edits are asked, what they give a word, and how hits are counted."""
+"""Replacement gains: which edits are scored, a word's gain, and how hits are counted."""
 
 from dataclasses import replace
 
@@ -17,7 +17,7 @@ from backend.settings import MODELS
 
 
 def trajectory(caption: str, deletions: list[float]) -> Trajectory:
-    """One whose first step asked for these deletions and raised nothing after it."""
+    """A trajectory with these deletion scores in its first step, and no further gain."""
     return Trajectory(
         Caption.parse(caption), np.array([0.5, max(deletions)], np.float32),
         np.array([1, 0.9], np.float32), (int(np.argmax(deletions)),),
@@ -25,7 +25,7 @@ def trajectory(caption: str, deletions: list[float]) -> Trajectory:
     )  # fmt: skip
 
 
-def test_each_source_edits_the_words_it_says() -> None:
+def test_each_source_edits_only_the_words_it_reports() -> None:
     scorer = load_scorer(str(MODELS / "scenes-blip-itm"), "blip-itm", "cpu")
     captioner = load_captioner(str(MODELS / "scenes-blip-captioner"), "cpu")
     pairs = from_scenes(4, "fine-grained", 31)
@@ -56,7 +56,7 @@ def test_clip_has_no_auxiliary_score() -> None:
         next(gains_of(scorer, captioner, from_scenes(4, "fine-grained", 31), [1], RULES, (1, 1)))
 
 
-def test_the_gain_is_one_more_sign_of_today() -> None:
+def test_the_replacement_gain_is_added_as_one_more_sign() -> None:
     caption = trajectory("a dog on grass", [0.5, 0.8, 0.5, 0.7])
     none = np.full(4, -np.inf)
     assert added(caption, none).argmax() == 1

@@ -1,4 +1,4 @@
-"""What an evaluation shows: the paper's figures beside ours, tables, the page."""
+"""The reports of an evaluation: the paper's figures next to ours, tables, the page."""
 
 import re
 from dataclasses import replace
@@ -22,7 +22,7 @@ from tests.datasets.folders import image_folder
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.hostile.markup import HOSTILE, Structure, harmless
 
-#: What Plotly writes for a chart, and Plotly itself.
+#: A Plotly chart's script, and Plotly itself.
 CHART = re.compile(r"<script.*?</script>", re.DOTALL)
 PLAN = Plan(scorers=("clip",), noises=("fine-grained",), seeds=1, pairs=60, device="cpu")
 
@@ -33,7 +33,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> EvaluationReport:
     return evaluate(replace(PLAN, pairs=48, cache=cache, compare=True, corrections=2, times=2))
 
 
-def test_one_run_holds_everything(report: EvaluationReport) -> None:
+def test_one_run_contains_every_result(report: EvaluationReport) -> None:
     (item,) = report.results
     assert item.ablations.keys() == {*ABLATIONS, "minimised"}
     assert item.ablations["whole trajectory"] == item.auc_by_detector["paper"]
@@ -50,7 +50,7 @@ def test_one_run_holds_everything(report: EvaluationReport) -> None:
     assert item.auc_by_detector["s_0 alone"] == pytest.approx(item.auc_single_score)
 
 
-def test_all_of_it_is_in_the_tables_and_on_the_page(report: EvaluationReport) -> None:
+def test_every_result_is_in_the_tables_and_on_the_page(report: EvaluationReport) -> None:
     text = markdown(report)
     for title in ("Table 1", "Table 2", "Table 6", "Tables 3, 4 and 5", "by detector", "rarer",
                   "changed words", "by what was changed", "Corrections"):  # fmt: skip
@@ -77,25 +77,25 @@ def with_scorer(item: Figures, **changes: object) -> Figures:
     return replace(item, **changes)  # pyrefly: ignore[bad-argument-type]
 
 
-def test_the_papers_figures_stand_beside_ours_where_the_setting_is_the_same(
+def test_the_papers_figures_are_shown_if_the_setting_is_the_same(
     report: EvaluationReport,
 ) -> None:
     assert published(6, "ms-coco", "blip-itm", "elimination", "fine-grained", "auc_percent")
     assert published(6, "mm-imdb", "clip", "gcd", "fine-grained", "auc_percent") is None
     assert papers_dataset("/data/coco/dataset_coco.json") == "ms-coco"
-    assert "69.9 ± 0.4" not in markdown(report)  # drawn scenes are no COCO
+    assert "69.9 ± 0.4" not in markdown(report)  # drawn scenes are not COCO
     assert "69.9 ± 0.4" in markdown(replace(report, dataset="/data/dataset_coco.json"))
-    assert "43.1 ± 0.57" in markdown(report)  # times have no dataset
+    assert "43.1 ± 0.57" in markdown(report)  # times do not depend on the dataset
 
 
-def test_every_published_table_is_whole() -> None:
+def test_every_published_table_is_complete() -> None:
     for table, count in ((1, 104), (2, 20), (3, 10), (4, 15), (5, 5)):
         from backend.lab.evaluation.papers_tables import _figures
 
         assert sum(key[0] == str(table) for key in _figures()) == count
 
 
-def test_lemon_has_the_pairs_themselves_as_neighbours(tmp_path: Path) -> None:
+def test_lemon_uses_the_pairs_themselves_as_neighbours(tmp_path: Path) -> None:
     plan = replace(
         PLAN,
         scorers=("lemon-fix", "lemon-auc"),
@@ -124,7 +124,7 @@ def small_dataset(tmp_path: Path) -> Path:
     return folder
 
 
-def test_recorded_noise_is_taken_as_the_dataset_says(small_dataset: Path, tmp_path: Path) -> None:
+def test_recorded_noise_is_read_from_the_dataset(small_dataset: Path, tmp_path: Path) -> None:
     add_noise(
         small_dataset, tmp_path / "noisy", kinds=["fine_grained"], rate=0.4, format="imagefolder"
     )
@@ -140,7 +140,7 @@ def test_recorded_noise_is_taken_as_the_dataset_says(small_dataset: Path, tmp_pa
         Plan(noises=("recorded",))
 
 
-def test_a_datasets_own_test_split_is_what_is_judged(small_dataset: Path) -> None:
+def test_a_datasets_own_test_split_is_evaluated(small_dataset: Path) -> None:
     result = from_dataset(small_dataset, None, 40, "random", 0)
     assert result.test is not None
     assert result.test.sum() == 20
@@ -148,7 +148,7 @@ def test_a_datasets_own_test_split_is_what_is_judged(small_dataset: Path) -> Non
     assert sorted(np.array(result.originals)[result.test]) == sorted(texts)
 
 
-def test_images_that_do_not_open_are_passed_over(small_dataset: Path) -> None:
+def test_images_that_cannot_be_opened_are_skipped(small_dataset: Path) -> None:
     for i in (25, 30):
         (small_dataset / f"{i}.png").write_bytes(b"no image")
     result = from_dataset(small_dataset, None, 60, "random", 0)
@@ -159,7 +159,7 @@ def test_images_that_do_not_open_are_passed_over(small_dataset: Path) -> None:
         result.picture(row)
 
 
-def test_files_are_written_and_a_missing_folder_is_named(tmp_path: Path) -> None:
+def test_report_files_are_written_and_a_missing_folder_is_refused(tmp_path: Path) -> None:
     given = [
         "evaluate",
         "--scorer",

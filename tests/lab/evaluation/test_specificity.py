@@ -17,7 +17,7 @@ from tests.checkpoints import drawn_pairs, random_vision_to_text
 from tests.datasets.folders import image_folder
 
 
-def test_captions_of_all_kinds_are_true_and_say_more_and_more() -> None:
+def test_captions_of_all_kinds_are_true_and_increasingly_detailed() -> None:
     made = scene_bags(150, 3)
     message = []
     for kind in KINDS:
@@ -29,7 +29,7 @@ def test_captions_of_all_kinds_are_true_and_say_more_and_more() -> None:
     assert scene_bags(150, 3).captions == made.captions != scene_bags(150, 4).captions
 
 
-def test_generic_ordinary_rich_and_the_tables() -> None:
+def test_recall_rises_with_detail_and_the_tables_are_written() -> None:
     report = evaluate_scenes(90, 1, 10, [MODELS], sizes=[3])
     result = {(row.captions, row.bags, row.size): row for row in report.rows}
     generic, ordinary, rich = (result[kind, "mined", 3].recall.share for kind in KINDS)
@@ -49,7 +49,7 @@ def test_bags_larger_than_the_dataset_are_refused() -> None:
         evaluate_scenes(4, 1, 0, [MODELS], sizes=[3, 7])
 
 
-def test_several_captioners_have_a_row_each(tmp_path: Path) -> None:
+def test_each_captioner_has_its_own_row(tmp_path: Path) -> None:
     drawn = drawn_pairs(12, seed=4)
     rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(drawn)]
     image_folder(tmp_path / "pairs", rows, ())
@@ -74,7 +74,7 @@ def test_several_captioners_have_a_row_each(tmp_path: Path) -> None:
     assert f"| {small} | mined | #3 |" in out.read_text(encoding="utf-8")
 
 
-def test_a_detection_takes_one_captioner_or_one_for_each_seed() -> None:
+def test_detection_takes_one_captioner_or_one_per_seed() -> None:
     asked = ["evaluate", "--captioner", "one", "--captioner", "two"]
     done = CliRunner().invoke(program.app, asked)
     assert done.exit_code == 2

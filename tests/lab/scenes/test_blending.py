@@ -1,4 +1,4 @@
-"""What a language model would answer, by rule: it says what it was told, and invents when asked."""
+"""Rule-based answers in place of a language model: they repeat the input, and invent on request."""
 
 import random
 
@@ -11,7 +11,7 @@ from backend.lab.scenes.truth import claims, facts
 from backend.lab.scenes.world import make_scene
 
 
-def test_descriptions_are_read_back_to_the_claim() -> None:
+def test_descriptions_are_parsed_back_to_the_same_claims() -> None:
     rng = random.Random(1)
     for _ in range(200):
         description = describe(make_scene(rng), rng)
@@ -20,7 +20,7 @@ def test_descriptions_are_read_back_to_the_claim() -> None:
         assert claims(parsed) == claims(description), description.text
 
 
-def test_a_blend_keeps_the_first_caption_and_says_nothing_that_nobody_said() -> None:
+def test_a_blend_keeps_the_first_caption_and_adds_no_new_claim() -> None:
     rng = random.Random(2)
     longer = 0
     for _ in range(100):
@@ -43,13 +43,11 @@ def test_a_blend_keeps_the_first_caption_and_says_nothing_that_nobody_said() -> 
         ("Something unread.", "A dog.", "Something unread."),
     ],
 )
-def test_the_trusted_caption_holds_where_the_two_differ(
-    trusted: str, other: str, both: str
-) -> None:
+def test_the_trusted_caption_wins_if_the_two_differ(trusted: str, other: str, both: str) -> None:
     assert blending.holistic(trusted, other) == both
 
 
-def test_what_is_invented_is_false_and_comes_at_the_rate_that_was_asked_for() -> None:
+def test_invented_claims_are_false_and_occur_at_the_requested_rate() -> None:
     rng = random.Random(3)
     false = {0.0: 0, 0.3: 0}
     for rate in false:

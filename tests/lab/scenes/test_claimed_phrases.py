@@ -1,4 +1,4 @@
-"""The rules for phrases against the grammar's own claims, for captions whose meaning is known."""
+"""The phrase rules against the grammar's own claims, on captions with a known meaning."""
 
 import random
 
@@ -9,7 +9,7 @@ from backend.lab.scenes.grammar import describe
 from backend.lab.scenes.world import make_scene
 
 
-def test_phrases_are_the_claims_of_drawn_captions() -> None:
+def test_phrases_agree_with_the_claims_of_drawn_captions() -> None:
     rng = random.Random(20_261_122)
     right = extracted = claimed = 0
     for _ in range(2000):

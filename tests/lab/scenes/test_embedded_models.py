@@ -1,4 +1,4 @@
-"""The models in assets: good enough to make the demo true, on scenes that they have never seen."""
+"""The models in assets: good enough for the demo, measured on unseen scenes."""
 
 import json
 import random
@@ -20,7 +20,7 @@ from backend.lab.scenes.tokenizer import TOKENS
 from backend.lab.scenes.world import NOUNS, make_scene
 from backend.settings import MODELS
 
-#: Lowest AUC of s_0 on 80 held-out pairs that we accept, well below what was measured.
+#: Lowest accepted AUC of s_0 on 80 held-out pairs, well below the measured ones.
 FLOORS = {
     "blip-itm": {"random": 0.95, "noun": 0.88, "fine-grained": 0.70},
     "blip-itc": {"random": 0.95, "noun": 0.85, "fine-grained": 0.62},
@@ -35,7 +35,7 @@ def held_out(noise: str) -> tuple[LabelledScenes, list[Image.Image]]:
 
 
 @pytest.mark.parametrize("kind", sorted(DIRECTORIES))
-def test_scores_tell_right_from_wrong_captions(kind: str) -> None:
+def test_scores_separate_right_from_wrong_captions(kind: str) -> None:
     scorer = load_scorer(str(MODELS / DIRECTORIES[kind]), kind, "cpu")
     for noise, floor in FLOORS[kind].items():
         pairs, pictures = held_out(noise)
@@ -45,7 +45,7 @@ def test_scores_tell_right_from_wrong_captions(kind: str) -> None:
         assert auc > floor, (kind, noise, auc)
 
 
-def test_the_captioner_names_what_is_there() -> None:
+def test_the_captioner_names_things_in_the_picture() -> None:
     captioner = load_captioner(str(MODELS / "scenes-blip-captioner"))
     rng = random.Random(91)
     named = 0
@@ -72,7 +72,7 @@ def test_a_true_caption_is_likelier_than_that_of_another_scene() -> None:
     assert right >= 20
 
 
-def test_weights_are_small_and_tell_their_limits() -> None:
+def test_weights_are_small_and_their_limits_are_stated() -> None:
     size = sum(path.stat().st_size for path in MODELS.rglob("*") if path.is_file())
     assert size < 40e6
     for name in {*DIRECTORIES.values(), "scenes-blip-captioner"}:
@@ -81,7 +81,7 @@ def test_weights_are_small_and_tell_their_limits() -> None:
         assert (MODELS / name / "model.safetensors").is_file()
 
 
-def test_the_tokenizer_in_assets_is_the_worlds_own() -> None:
+def test_the_tokenizer_in_assets_matches_the_worlds_vocabulary() -> None:
     from transformers import AutoTokenizer
 
     for name in DIRECTORIES.values():
@@ -89,8 +89,8 @@ def test_the_tokenizer_in_assets_is_the_worlds_own() -> None:
         assert tokenizer.convert_tokens_to_ids(list(TOKENS)) == list(range(len(TOKENS)))  # pyrefly: ignore[missing-attribute]
 
 
-def test_weights_have_spread() -> None:
-    """A tower initialised to nothing would have learnt nothing (see `architecture.initialise`)."""
+def test_weights_are_not_collapsed() -> None:
+    """A tower initialised near 0 would not have learnt (see `architecture.initialise`)."""
     weights = load_file(MODELS / "scenes-blip-itm" / "model.safetensors")
     for name, value in weights.items():
         if value.ndim == 2 and "vision_model" in name:

@@ -1,4 +1,4 @@
-"""The embedded models know drawn scenes, and that they know nothing else."""
+"""The embedded models accept drawn scenes, and recognise that other pictures are unfamiliar."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from backend.settings import DEMO, EMBEDDED_SCORER
 from tests.checkpoints import random_blip
 from tests.lab.scenes.other_pictures import generated, of_packages
 
-#: Scenes that nothing was trained on, fitted to or shown before.
+#: First seed of scenes that were not used for training, fitting or the demo.
 FRESH = 7_000_000_000
 
 
@@ -29,7 +29,7 @@ def model(request: pytest.FixtureRequest) -> tuple[Familiarity, Scorer]:
 
 @pytest.fixture(scope="module")
 def scenes() -> list[list[Image.Image]]:
-    """Fresh ones, those in unfamiliar shades, and the demo's."""
+    """Fresh scenes, scenes in unfamiliar shades, and the demo's."""
     return [
         list(drawn(FRESH, 200)),
         list(drawn(FRESH, 100, unfamiliar=True)),
@@ -42,16 +42,16 @@ def others() -> list[tuple[str, Image.Image]]:
     return [*of_packages(), *generated(20, 200)]
 
 
-def test_scenes_are_known(
+def test_drawn_scenes_are_familiar(
     model: tuple[Familiarity, Scorer], scenes: list[list[Image.Image]]
 ) -> None:
-    """At most one in a hundred is refused of each kind."""
+    """At most one in a hundred of each kind is refused."""
     known, scorer = model
     for images in scenes:
         assert known.unknown(scorer, images).mean() <= 0.01
 
 
-def test_pictures_of_others_are_not(
+def test_other_pictures_are_unfamiliar(
     model: tuple[Familiarity, Scorer], others: list[tuple[str, Image.Image]]
 ) -> None:
     """At least ninety-nine in a hundred are refused."""
@@ -62,7 +62,7 @@ def test_pictures_of_others_are_not(
     assert len(passed) <= 0.01 * len(others), passed
 
 
-def test_what_is_fitted_is_kept(tmp_path: Path) -> None:
+def test_a_fitted_familiarity_survives_a_round_trip(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
     spread = np.array([1, 5, 0.1], np.float32)
     training, fresh = (rng.normal(size=(500, 3)).astype(np.float32) * spread for _ in range(2))
@@ -77,6 +77,6 @@ def test_what_is_fitted_is_kept(tmp_path: Path) -> None:
     assert near < read.threshold < far
 
 
-def test_a_published_model_knows_any_picture(tmp_path: Path) -> None:
+def test_published_models_have_no_familiarity_limit(tmp_path: Path) -> None:
     assert Familiarity.of_model(str(random_blip(tmp_path))) is None
     assert Familiarity.of_model("openai/clip-vit-base-patch32") is None

@@ -1,4 +1,4 @@
-"""The grammar read backwards claims what the caption was made to claim."""
+"""Parsing a caption with the grammar returns the claims that it was generated from."""
 
 import random
 from dataclasses import replace
@@ -15,7 +15,7 @@ from backend.lab.scenes.world import COLOURS_OF, make_scene
 
 
 @pytest.mark.parametrize("unfamiliar", [False, True])
-def test_every_caption_is_read_as_it_was_meant(unfamiliar: bool) -> None:
+def test_every_caption_is_parsed_to_its_own_claims(unfamiliar: bool) -> None:
     rng = random.Random(3)
     for _ in range(400):
         scene = make_scene(rng, unfamiliar)
@@ -31,18 +31,18 @@ def test_every_caption_is_read_as_it_was_meant(unfamiliar: bool) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "A zebra in a park.", "Dog dog dog", "In the park.", "A"])
-def test_what_the_world_does_not_say_is_not_read(text: str) -> None:
+def test_text_outside_the_grammar_is_not_parsed(text: str) -> None:
     assert claims_of(text) is None
 
 
-def test_leftovers_of_a_trajectory_claim_less() -> None:
+def test_fragments_of_a_caption_claim_less() -> None:
     message = {"dog", "dog/brown", "dog/running", "in park"}
     assert claims_of("Brown dog running in park") == message
     assert claims_of("A brown dog running in a park") == message | {"dog*1"}
     assert claims_of("Brown running in park") is None
 
 
-def test_the_unfamiliar_world_is_unfamiliar() -> None:
+def test_unfamiliar_scenes_have_unusual_colours_and_shades() -> None:
     pairs = labelled_scenes(60, "fine-grained", 0, unfamiliar=True)
     things = [thing for scene in pairs.scenes for thing in scene.things]
     limited = [thing for thing in things if thing.noun in COLOURS_OF and thing.noun != "pizza"]
@@ -54,7 +54,7 @@ def test_the_unfamiliar_world_is_unfamiliar() -> None:
 
 
 @pytest.mark.parametrize("unfamiliar", [False, True])
-def test_half_of_the_captions_are_wrong_and_say_so(unfamiliar: bool) -> None:
+def test_half_of_the_captions_are_wrong_and_labelled_so(unfamiliar: bool) -> None:
     pairs = labelled_scenes(80, "fine-grained", 1, unfamiliar)
     for scene, caption, original, wrong in zip(
         pairs.scenes, pairs.captions, pairs.originals, pairs.wrong, strict=True

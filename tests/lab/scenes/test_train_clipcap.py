@@ -10,7 +10,7 @@ from tests.checkpoints import drawn_pairs
 SMALL = Shape(24, layers=1, width=16, heads=2, recipe=LikelihoodRecipe(12, 16, 1e-2, 2))
 
 
-def test_it_learns_and_describes(tmp_path: Path) -> None:
+def test_training_and_fine_tuning_give_usable_captioners(tmp_path: Path) -> None:
     seen: list[LikelihoodFigures] = []
     out = train(tmp_path, "ordinary", 0, SMALL, seen.append)
     assert seen[-1].loss < seen[0].loss - 0.5
@@ -24,7 +24,7 @@ def test_it_learns_and_describes(tmp_path: Path) -> None:
     assert load_captioner(str(tuned)).identity != captioner.identity
 
 
-def test_rich_captions_say_more() -> None:
+def test_rich_captions_are_longer() -> None:
     drawn = scenes(20, 0)
     lengths = {
         kind: sum(len(text.split()) for _, text in captions(drawn, kind, 0))

@@ -1,4 +1,4 @@
-"""Training goes on where it was stopped, and counts samples, not minutes."""
+"""Training resumes where it was stopped, and counts samples, not minutes."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from backend.lab.scenes.train import CAPTIONER, CLIP, RETRIEVAL, shortened
 from backend.lab.scenes.training import Schedule, train_loop
 
 
-def test_stages_follow_the_samples() -> None:
+def test_stages_follow_the_number_of_samples() -> None:
     schedule = Schedule((100, 50, 50), shares=(0.2, 0.3, 0.5))
     assert [schedule.stage(seen) for seen in (0, 99, 100, 149, 150, 199)] == [0, 0, 1, 1, 2, 2]
     assert [schedule.progress(seen) for seen in (0, 50, 100, 125, 200)] == pytest.approx(
@@ -23,7 +23,7 @@ def test_stages_follow_the_samples() -> None:
 
 
 def learnt(folder: Path, samples: int) -> dict[str, torch.Tensor]:
-    """A tiny module after so many samples; every batch follows from its step alone."""
+    """A tiny module's weights after this many samples; a batch depends only on its step."""
     torch.manual_seed(0)
     module = nn.Linear(3, 1)
 
@@ -32,13 +32,13 @@ def learnt(folder: Path, samples: int) -> dict[str, torch.Tensor]:
         return {"error": (module(given).float() - given.sum(1, keepdim=True)).square().mean()}
 
     folder.mkdir(exist_ok=True)
-    # The rate depends on the whole plan, so that a shorter first run is like a killed one.
+    # The rate depends on the whole plan, so that a shorter first run resembles a killed one.
     schedule = Schedule((samples,), batch=4, learning_rate=0.05)
     train_loop("tiny", module, schedule, folder, losses_at, dict)
     return {name: value.clone() for name, value in module.state_dict().items()}
 
 
-def test_a_checkpoint_is_taken_up_and_a_finished_one_left_alone(tmp_path: Path) -> None:
+def test_a_checkpoint_is_resumed_and_a_finished_one_is_unchanged(tmp_path: Path) -> None:
     whole = learnt(tmp_path / "whole", 4000)
     again = learnt(tmp_path / "whole", 4000)
     assert all(torch.equal(whole[name], again[name]) for name in whole)

@@ -1,4 +1,4 @@
-"""The drawn world: what is said of it is true, what should be false is false."""
+"""The drawn world: descriptions are true, and injected errors are false."""
 
 import random
 from collections import Counter
@@ -69,11 +69,11 @@ def message(noun: str, count: int = 1, **more: str) -> NounPhrase:
         (Description((message("tree"), message("cat")), (Link("under", 0, 1),)), BRANCH, False),
     ],
 )
-def test_truth(description: Description, scene: Scene, true: bool) -> None:
+def test_the_truth_of_descriptions(description: Description, scene: Scene, true: bool) -> None:
     assert is_true(description, scene) == true
 
 
-def test_every_description_is_true_and_in_the_vocabulary(scenes: list[Scene]) -> None:
+def test_every_description_is_true_and_uses_the_vocabulary(scenes: list[Scene]) -> None:
     rng, words, atoms = random.Random(0), set(vocabulary()), set(every_atom())
     for scene in scenes:
         description = describe(scene, rng)
@@ -121,7 +121,7 @@ def test_both_sides_of_an_exchange_count_as_changed(scenes: list[Scene]) -> None
     assert exchanged > 5
 
 
-def test_swaps_are_false_and_share_a_noun_or_do_not(scenes: list[Scene]) -> None:
+def test_swaps_are_false_and_only_noun_swaps_share_a_noun(scenes: list[Scene]) -> None:
     rng = random.Random(0)
     pairs = [(scene, describe(scene, rng)) for scene in scenes[:200]]
     for index in range(40):
@@ -133,7 +133,7 @@ def test_swaps_are_false_and_share_a_noun_or_do_not(scenes: list[Scene]) -> None
             assert bool(nouns & {phrase.noun for phrase in other.phrases}) == shared
 
 
-def test_words_alone_do_not_tell_false_from_true() -> None:
+def test_false_captions_cannot_be_detected_from_words_alone() -> None:
     from sklearn.feature_extraction.text import CountVectorizer
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
@@ -154,7 +154,7 @@ def test_words_alone_do_not_tell_false_from_true() -> None:
     assert 0.44 < auc < 0.56
 
 
-def test_the_same_scene_is_the_same_picture_at_every_size(scenes: list[Scene]) -> None:
+def test_a_scene_looks_the_same_at_every_size(scenes: list[Scene]) -> None:
     for scene in scenes[:20]:
         large = np.asarray(render(scene, 256).resize((64, 64)), np.float32)
         small = np.asarray(render(scene, 64), np.float32)
@@ -175,7 +175,7 @@ def test_everything_in_a_scene_is_in_the_picture(scenes: list[Scene]) -> None:
             assert 0 <= y0 < y1 <= 1
 
 
-def test_every_thing_owns_a_patch(scenes: list[Scene]) -> None:
+def test_almost_every_thing_has_a_patch(scenes: list[Scene]) -> None:
     lost = 0
     for scene in scenes[:200]:
         _, regions = render_with_regions(scene, 96)

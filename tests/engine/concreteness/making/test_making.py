@@ -1,4 +1,4 @@
-"""The ICC pipeline: each stage by what it promises, and all of them on very small real models."""
+"""The ICC pipeline: the properties of each stage, and the whole on very small real models."""
 
 from collections.abc import Sequence
 from dataclasses import astuple
@@ -51,13 +51,13 @@ def captions(count: int) -> list[str]:
 
 @pytest.fixture(scope="module")
 def gallery(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Sixteen pictures, as `load_parts` is given them."""
+    """Sixteen pictures, in the form that `load_parts` takes."""
     return f"gallery:{drawn_folder(tmp_path_factory.mktemp('gallery'), 16)}"
 
 
 @pytest.fixture
 def short_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two beams and short texts: the best of several beams is taken, however many they are."""
+    """Two beams and short texts: how the best beam is chosen does not depend on their number."""
     for module in (visual_bottleneck, semantic_bottleneck):
         monkeypatch.setattr(module, "BEAMS", 2)
     monkeypatch.setattr(visual_bottleneck, "_LONGEST_CAPTION", 20)
@@ -76,7 +76,7 @@ def test_fidelity_is_one_for_the_same_text_and_small_for_another() -> None:
     assert nothing == 0
 
 
-def test_every_length_has_the_same_distribution() -> None:
+def test_standardised_scores_have_the_same_distribution_at_every_length() -> None:
     rng = np.random.default_rng(0)
     lengths = [5] * 200 + [12] * 200 + [40] * 3
     scores = 1 / (1 + np.exp(-np.array([rng.normal(2 if n == 5 else -1) for n in lengths])))
@@ -89,7 +89,7 @@ def test_every_length_has_the_same_distribution() -> None:
     assert standardised([0.5, 0.5], [3, 900]).tolist() == pytest.approx([0.622, 0.622], abs=1e-3)
 
 
-def test_the_combination_follows_the_score_that_agrees() -> None:
+def test_the_combination_follows_the_score_that_agrees_with_the_ratings() -> None:
     rng = np.random.default_rng(1)
     good, noise = rng.random(200), rng.random(200)
     ratings = (good * 4).astype(int).tolist()
@@ -100,7 +100,7 @@ def test_the_combination_follows_the_score_that_agrees() -> None:
         combining.fit([0.1, 0.2], [0.1, 0.2], [1, 1])
 
 
-def test_the_linear_layer_learns_and_the_language_model_does_not(tmp_path: Path) -> None:
+def test_only_the_linear_layer_is_trained(tmp_path: Path) -> None:
     texts = captions(64)
     bottleneck = load_semantic_bottleneck(
         str(MODELS / "scenes-clip"), str(language_model(tmp_path / "lm", texts)), prefix=2
@@ -112,7 +112,7 @@ def test_the_linear_layer_learns_and_the_language_model_does_not(tmp_path: Path)
     assert len(bottleneck.reconstruct(texts[0])) == 5
 
 
-def test_the_semantic_bottleneck_is_clips_vector_and_its_layer_does_not_decay(
+def test_the_semantic_bottleneck_uses_clips_raw_vectors_without_weight_decay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = captions(8)
@@ -139,10 +139,10 @@ def test_bertscore_uses_the_layer_that_its_authors_recommend() -> None:
 
 @pytest.mark.usefixtures("short_searches")
 @pytest.mark.parametrize("kind", ["diffusion", "gallery"])
-def test_all_of_it_ends_in_a_scorer_and_goes_on_where_it_was(
+def test_the_pipeline_produces_a_scorer_and_resumes(
     kind: str, gallery: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Of random weights, twenty steps draw nothing better.
+    # With random weights, twenty steps draw nothing better.
     monkeypatch.setattr(components, "load_diffusion", partial(load_diffusion, steps=3))
     texts = captions(50)
     rated = [*((text, 3.0) for text in captions(56)[50:]), *((text, 0.0) for text in ABSTRACT)]
@@ -236,7 +236,7 @@ def test_aveclip_is_the_mean_cosine_of_the_pictures_drawn() -> None:
     assert np.ptp(cosines) > 0.01
 
 
-def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
+def test_unusable_inputs_are_reported(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="no pictures"):
         load_parts(f"gallery:{tmp_path}", "x", str(MODELS / "scenes-clip"), "y")
     with pytest.raises(ModelUnavailable, match="text-to-image"):
@@ -253,8 +253,8 @@ def test_what_cannot_be_used_is_reported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "end", [b"A cat,0.51,0.4", b'"A dog\n', b"A cat,0.51,0.42,a", "A \u00e4".encode()[:-1]]
 )
-def test_a_row_that_was_not_finished_is_computed_again(end: bytes, tmp_path: Path) -> None:
-    """A score that was cut short reads as another score."""
+def test_an_unfinished_row_is_computed_again(end: bytes, tmp_path: Path) -> None:
+    """A truncated score would be read as a different score."""
     file = tmp_path / "scores.csv"
     whole = b'caption,vba,sba,by_picture,by_vector\r\n"A dog\nruns",0.25,0.5,a,b\r\n'
     file.write_bytes(whole + end)

@@ -1,6 +1,6 @@
-"""LAVIS: its checkpoints in our classes, and itself in a process of its own.
+"""LAVIS: its checkpoints in our classes, and LAVIS itself in a separate process.
 
-Runs where `make lavis` has made its environment; the conversion of names is tested everywhere.
+Skipped unless `make lavis` has created its environment; name conversion is always tested.
 """
 
 import string
@@ -74,7 +74,7 @@ def test_names_are_converted_both_ways_and_the_rest_is_left_out(
     assert all(torch.equal(converted[name], weights[name]) for name in converted)
 
 
-def test_a_checkpoint_says_its_shape_and_what_is_wrong_with_it(tmp_path: Path) -> None:
+def test_unusable_checkpoints_are_reported(tmp_path: Path) -> None:
     (tmp_path / "junk.pth").write_bytes(b"not a checkpoint")
     with pytest.raises(ModelUnavailable, match="cannot be read"):
         load_scorer(str(tmp_path / "junk.pth"))
@@ -85,12 +85,14 @@ def test_a_checkpoint_says_its_shape_and_what_is_wrong_with_it(tmp_path: Path) -
         load_scorer(str(tmp_path / "gone.pth"))
 
 
-def test_without_its_environment_it_says_how_to_make_it(tmp_path: Path) -> None:
+def test_a_missing_environment_is_reported_with_how_to_create_it(tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="make lavis"):
         LavisWorker("lavis:x", "blip-itm", "cpu", tmp_path / "python")
 
 
-def test_it_downloads_nothing_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_downloaded_automatically(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """LAVIS and timm would, as soon as a model is named without a file."""
     monkeypatch.setattr(torch.hub, "download_url_to_file", torch.hub.download_url_to_file)
     refuse_downloads()
@@ -105,7 +107,7 @@ def test_it_downloads_nothing_unasked(tmp_path: Path, monkeypatch: pytest.Monkey
     assert heard.read_text() == "1 1\n"
 
 
-def test_images_that_nobody_holds_are_forgotten_over_there() -> None:
+def test_released_images_are_forgotten_by_the_worker() -> None:
     class Noting:
         forgotten: list[int] = []
         handles = 0
@@ -127,7 +129,7 @@ def test_images_that_nobody_holds_are_forgotten_over_there() -> None:
     assert len(kept) == 1
 
 
-# What follows takes the published size, for LAVIS knows no other.
+# The tests below use the published size, the only one that LAVIS supports.
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +152,7 @@ CAPTIONS = ["a red dog", "the dog under a tree.", "", "a red dog"]
 
 @needs_lavis
 @pytest.mark.parametrize("kind", ["blip-itm", "blip-itc"])
-def test_lavis_and_we_give_the_same_numbers(published: Path, kind: str) -> None:
+def test_lavis_and_our_classes_give_the_same_numbers(published: Path, kind: str) -> None:
     theirs = load_scorer(f"lavis:blip_image_text_matching/base@{published}", kind, "cpu")
     ours = load_scorer(str(published), kind, "cpu")
     state, our_state = theirs.encode_images([IMAGE])[0], ours.encode_images([IMAGE])[0]
@@ -168,13 +170,13 @@ def test_lavis_and_we_give_the_same_numbers(published: Path, kind: str) -> None:
 
 
 @needs_lavis
-def test_what_goes_wrong_there_is_said_here(published: Path, tmp_path: Path) -> None:
+def test_errors_of_the_worker_are_reported(published: Path, tmp_path: Path) -> None:
     with pytest.raises(ModelUnavailable, match="no model 'nothing'"):
         load_scorer("lavis:nothing")
     worker = LavisWorker(f"lavis:blip_image_text_matching@{published}", "blip-itm", "cpu")
     with pytest.raises(ModelUnavailable, match="KeyError"):
         worker.ask({"do": "score", "requests": [{"handle": 99, "texts": [[5]]}]})
-    worker.ask({"do": "hello"})  # it goes on after an error
+    worker.ask({"do": "hello"})  # it continues after an error
     subprocess.run(["pkill", "-9", "-f", f"lavis_worker.py.*{published}"], check=False)
     with pytest.raises(ModelUnavailable, match="has ended"):
         worker.ask({"do": "hello"})

@@ -1,9 +1,9 @@
-"""What begins alike is held once, and forgotten when two rounds did not touch it."""
+"""A common prefix is stored once, and dropped after two rounds without use."""
 
 from backend.engine.scoring.towers.prefix_tree import PrefixTree
 
 
-def test_a_beginning_is_held_once() -> None:
+def test_a_common_prefix_is_stored_once() -> None:
     tree = PrefixTree(8)
     end, new = tree.insert((5, 6, 7))
     again, none = tree.insert((5, 6, 7))
@@ -30,7 +30,7 @@ def test_nodes_live_for_two_rounds() -> None:
     assert len(new) == 1
 
 
-def test_slots_are_used_again_and_grow_when_there_are_none() -> None:
+def test_slots_are_reused_and_grow_when_none_is_free() -> None:
     tree = PrefixTree(4, capacity=2)
     for number in range(100):
         tree.insert((number, 1, 2))
