@@ -107,7 +107,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_finish() -> None:
-    garbage.leave_out_what_is_imported()
+    garbage.freeze_imported_modules()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
