@@ -54,8 +54,8 @@ def _made(folder: Path) -> Path:
 
 
 def random_vision_to_text(folder: Path, seed: int = 0, begins: bool = True) -> Path:
-    """A Hugging Face vision encoder-decoder (ViT and GPT-2) with byte-pair tokens; `begins`: whether
-    its generation configuration sets the first token of a caption."""
+    """A Hugging Face vision encoder-decoder (ViT and GPT-2) with byte-pair tokens; `begins`:
+    whether its generation configuration sets the first token of a caption."""
     from transformers import (
         GPT2Config,
         GPT2TokenizerFast,
@@ -152,7 +152,7 @@ def drawn_folder(path: Path, count: int, seed: int = 0) -> Path:
 
 
 def random_siglip(folder: Path, seed: int = 1, length: int = 20, tokenizer: Any = None) -> Path:
-    """A SigLIP with the vocabulary of the scenes, where [SEP] ends a text, unless a tokenizer is given."""
+    """A SigLIP; its default tokenizer is that of the scenes, where [SEP] ends a text."""
     from transformers import SiglipConfig, SiglipImageProcessor, SiglipModel
 
     if tokenizer is None:
@@ -172,7 +172,7 @@ def random_siglip(folder: Path, seed: int = 1, length: int = 20, tokenizer: Any 
 
 
 def random_open_clip(folder: Path, name: str = "traced-phrases", seed: int = 0) -> str:
-    """A small open_clip model with CLIP's tokenizer; the name under which `load_scorer` loads it."""
+    """A small open_clip model with CLIP's tokenizer; returns its name for `load_scorer`."""
     import open_clip
 
     vision = {"image_size": 48, "layers": 2, "width": 64, "head_width": 32, "patch_size": 16}

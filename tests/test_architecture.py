@@ -116,7 +116,7 @@ def test_few_file_names_are_used_twice() -> None:
 
 
 def test_only_the_hub_module_loads_models() -> None:
-    """Models are loaded through `hub` only; no module outside `scoring` checks for `LemonScorer`."""
+    """Models are loaded through `hub` only, and only `scoring` mentions `LemonScorer`."""
     for module, path in modules(ROOT):
         text = path.read_text(encoding="utf-8")
         if module not in ("backend.engine.hub", "backend.engine.torchvision_compat"):

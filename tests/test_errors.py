@@ -18,7 +18,9 @@ def all_errors() -> list[type[TracedError]]:
 
 
 @pytest.mark.parametrize("error", all_errors())
-def test_each_error_is_in_the_documented_tree_and_has_an_explanation(error: type[TracedError]) -> None:
+def test_each_error_is_in_the_documented_tree_and_has_an_explanation(
+    error: type[TracedError],
+) -> None:
     assert re.search(rf"\b{error.__name__}\b", errors.__doc__ or "")
     assert explain(error("Row 3 of a.csv is empty.")) == f"{error.title}: Row 3 of a.csv is empty."
     assert explain(error("")) == f"{error.title}."

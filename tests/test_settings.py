@@ -81,7 +81,9 @@ def test_environment_and_options_override_files(tmp_path: Path) -> None:
     assert not settings.whole_words
 
 
-def test_the_user_file_and_the_local_file_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_user_file_and_the_local_file_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     user_file().parent.mkdir(parents=True)

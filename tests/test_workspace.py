@@ -40,7 +40,9 @@ def test_another_folder_of_the_same_name_gets_a_different_name(
         workspace.jobs.import_dataset(paths[1], name="pairs")
 
 
-def test_an_unknown_name_is_reported_with_the_datasets_that_exist(workspace: Workspace, tmp_path: Path) -> None:
+def test_an_unknown_name_is_reported_with_the_datasets_that_exist(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     workspace.find_or_import(str(folder(tmp_path / "pairs")))
     with pytest.raises(DatasetNotFound, match="'pairs'"):
         workspace.find_or_import("nothing")

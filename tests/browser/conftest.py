@@ -180,6 +180,7 @@ def new_page(profile: BrowserContext, size: tuple[int, int] = SIZE) -> Iterator[
     """An empty page in the shared profile, without cookies or stored settings.
 
     Afterwards the page is emptied and all others are closed.
+    """
     opened = tab_of(profile)
     opened.set_viewport_size({"width": size[0], "height": size[1]})
     try:
@@ -189,7 +190,7 @@ def new_page(profile: BrowserContext, size: tuple[int, int] = SIZE) -> Iterator[
 
 
 def tab_of(profile: BrowserContext) -> Page:
-    """An empty page, reused: a new one for each test would need a separate process and two seconds."""
+    """An empty page, reused: a new one for each test would need a process and two seconds."""
     return profile.pages[0] if profile.pages else profile.new_page()
 
 

@@ -72,8 +72,8 @@ def report(name: str, times: list[float]) -> None:
 
 
 def soak(page: Page, server: int, verdicts: int, database_url: str) -> bool:
-    """Give verdicts as fast as the page accepts them and print the memory after each eighth. Returns
-    whether the database contains each verdict exactly once and no others."""
+    """Give verdicts as fast as the page accepts them and print the memory after each eighth.
+    Returns whether the database contains each verdict exactly once and no others."""
     given: Counter[int] = Counter()
     refused = 0
     before = stored(database_url)

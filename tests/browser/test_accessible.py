@@ -12,8 +12,8 @@ pytestmark = pytest.mark.browser
 LOOKS = ("light", "dark")
 #: Screenshots of every page in this run, for visual inspection.
 SCREENSHOTS = ROOT / "data" / "test-screenshots"
-#: Pages that always have a chart in these tests; Gradio shows an empty frame until the chart library
-#: is loaded.
+#: Pages that always have a chart in these tests; Gradio shows an empty frame until the chart
+#: library is loaded.
 CHARTS = {"Plane": "#plane-chart"}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
 #: Rules whose result can differ in dark mode; for all others both modes are the same page.

@@ -69,8 +69,8 @@ def test_back_and_forward_go_from_pair_to_pair(page: Page) -> None:
 
 
 def test_a_redraw_before_the_response_keeps_the_history(page: Page) -> None:
-    """On a slow server, part of the page may be redrawn while the previous pair is still loading after
-    Back. That must not count as a step forward."""
+    """On a slow server, part of the page may be redrawn while the previous pair is still loading
+    after Back. That must not count as a step forward."""
     first = pair_of(page)
     page.wait_for_url(re.compile(f"pair={first}"))
     press(page, "j")

@@ -1,4 +1,4 @@
-"""The main workflow: review by keyboard, undo, retrain, export, and check the exported decisions."""
+"""The main workflow: review by keyboard, undo, retrain, export, check the exported decisions."""
 
 import json
 from pathlib import Path
@@ -195,7 +195,9 @@ def test_the_playground_shows_probability_warning_and_words_of_an_example(page: 
     expect(page.locator("#playground-result .word").first).to_be_visible()
 
 
-def test_a_malformed_dataset_is_imported_and_its_problems_are_listed(page: Page, tmp_path: Path) -> None:
+def test_a_malformed_dataset_is_imported_and_its_problems_are_listed(
+    page: Page, tmp_path: Path
+) -> None:
     from tests.datasets.folders import GOOD, malformed
 
     page.get_by_role("tab", name="Datasets").click()

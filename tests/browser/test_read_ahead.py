@@ -95,7 +95,9 @@ def test_a_verdict_shows_the_next_pair_before_the_server_answers(page: Page, sit
 
 
 @pytest.mark.parametrize("delay", [0, 500])
-def test_verdicts_at_thirty_keys_a_second_go_to_the_pairs_shown(page: Page, site: Site, delay: int) -> None:
+def test_verdicts_at_thirty_keys_a_second_go_to_the_pairs_shown(
+    page: Page, site: Site, delay: int
+) -> None:
     before = decisions(site)
     wait_until_ready(page)
     page.evaluate(SLOW, delay)
@@ -109,9 +111,7 @@ def test_verdicts_at_thirty_keys_a_second_go_to_the_pairs_shown(page: Page, site
     take_back(page, site, before)
 
 
-def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(
-    page: Page, site: Site
-) -> None:
+def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(page: Page, site: Site) -> None:
     before = decisions(site)
     wait_until_ready(page)
     colleague = page.context.new_page()
@@ -123,7 +123,9 @@ def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(
     colleague.wait_for_timeout(300)
     first = pair_of(page)
     press(page, "b")
-    assert pair_of(page) == second  # it was already loaded, in its state before the colleague's verdict
+    assert (
+        pair_of(page) == second
+    )  # it was already loaded, in its state before the colleague's verdict
     press(page, "d")
     returned = page.locator("#traced-returned .returned")
     expect(returned).to_contain_text("decided in the meantime")
@@ -176,7 +178,9 @@ def test_a_typed_correction_shows_the_next_pair_at_once_and_is_kept_until_it_is_
     take_back(page, site, before)
 
 
-def test_a_server_that_rejects_requests_is_not_reported_as_unresponsive(page: Page, site: Site) -> None:
+def test_a_server_that_rejects_requests_is_not_reported_as_unresponsive(
+    page: Page, site: Site
+) -> None:
     """Waiting does not help then; reloading the page does, and loses nothing."""
     before = decisions(site)
     wait_until_ready(page)
@@ -221,9 +225,7 @@ def test_a_server_that_dies_loses_no_verdict(
             page.wait_for_selector(STAGE)
 
 
-def test_a_trajectory_with_only_its_first_step_is_completed(
-    page: Page, site: Site
-) -> None:
+def test_a_trajectory_with_only_its_first_step_is_completed(page: Page, site: Site) -> None:
     pair = pair_of(page)
     (file,) = (site.folder / "state").glob("*.db")
     with sqlite3.connect(file) as database:

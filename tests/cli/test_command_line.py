@@ -209,7 +209,9 @@ app.app()
 PAIRS = 16
 
 
-def test_killed_scoring_resumes_where_it_stopped(environment: dict[str, str], tmp_path: Path) -> None:
+def test_killed_scoring_resumes_where_it_stopped(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     demo.write(tmp_path / "pairs", PAIRS, 5, 96, seed=4)
     started = programs.start(
         ["-c", _SMALL_BATCHES, "score", str(tmp_path / "pairs"), "--no-suggestions"], environment

@@ -121,9 +121,7 @@ def test_a_model_that_datasets_share_is_loaded_once(
     assert loaded.count(str(model)) == 1
 
 
-def test_missing_models_are_reported_without_loading(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_missing_models_are_reported_without_loading(settings: Settings, tmp_path: Path) -> None:
     model = random_clip(tmp_path / "models")
     asked = with_models_of(settings, str(model), model=str(model))
     report = examine(asked)

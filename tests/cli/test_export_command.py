@@ -70,8 +70,8 @@ def environment(imported: Path, tmp_path: Path, hub: Hub) -> dict[str, str]:
 
 @pytest.fixture
 def run(environment: dict[str, str], tmp_path: Path, hub: Hub) -> Iterator[Run]:
-    """The command in this process, without a terminal. The hub's library reads the environment when it
-    is imported, so its constants are patched."""
+    """The command in this process, without a terminal. The hub's library reads the environment when
+    it is imported, so its constants are patched."""
     url = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(constants, "ENDPOINT", hub.url)
@@ -118,7 +118,9 @@ def test_an_export_is_limited_to_selected_pairs(run: Run, tmp_path: Path) -> Non
     assert "Traceback" not in message
 
 
-def test_a_push_needs_consent_is_private_and_can_be_loaded(run: Run, tmp_path: Path, hub: Hub) -> None:
+def test_a_push_needs_consent_is_private_and_can_be_loaded(
+    run: Run, tmp_path: Path, hub: Hub
+) -> None:
     arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs")
     status, _, message = run(*arguments)
     assert (status, hub.repositories) == (2, {}), "nobody was there to say yes"
@@ -174,9 +176,7 @@ def test_consent_uploads_the_export(answered: Run, tmp_path: Path, hub: Hub) -> 
     assert hub.repositories["ada/pairs"].files["SHA256SUMS"]
 
 
-def test_a_second_push_removes_only_files_of_the_first(
-    run: Run, tmp_path: Path, hub: Hub
-) -> None:
+def test_a_second_push_removes_only_files_of_the_first(run: Run, tmp_path: Path, hub: Hub) -> None:
     to_hub = ("--push-to-hub", "ada/pairs", "--yes")
     assert run("export", "pairs", str(tmp_path / "1"), *to_hub)[0] == 0
     repository = hub.repositories["ada/pairs"]

@@ -182,9 +182,7 @@ def test_enriched_captions_are_exported_on_request(made: dict[str, str], tmp_pat
     assert not (tmp_path / "3").exists()
 
 
-def test_a_table_gives_the_kind_of_each_caption(
-    made: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_table_gives_the_kind_of_each_caption(made: dict[str, str], tmp_path: Path) -> None:
     workspace = Workspace(
         load_settings({"data_directory": made["TRACED_DATA_DIRECTORY"], "author": "Ada"}, {})
     )

@@ -62,7 +62,9 @@ def test_changes_are_printed_as_results(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize("options", [(), ("--quiet",)], ids=["plain", "quiet"])
-def test_a_deletion_lists_what_is_removed_before_it_asks(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_a_deletion_lists_what_is_removed_before_it_asks(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
     run("import", str(malformed(tmp_path / "pairs")))
     done = run(*options, "datasets", "delete", "pairs", typed="n\n")
     assert done.exit_code == 2

@@ -20,8 +20,8 @@ HEAVY = {
 }  # fmt: skip
 #: Libraries that no page needs before a model is used.
 MODELS = {"torch", "transformers", "scipy", "sklearn", "xgboost", "faiss"}
-#: Runs the program once for each line of arguments and prints what it has imported, however it ends.
-#: The modules that all of them import are imported before they fork.
+#: Runs the program once for each line of arguments and prints what it has imported, however it
+#: ends. The modules that all of them import are imported before they fork.
 PROGRAM = """
 import os, sys
 import app

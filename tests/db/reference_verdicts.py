@@ -20,7 +20,8 @@ class ReferenceVerdicts:
     standing: dict[int, list[Decided]] = field(default_factory=dict)
     taken_back: dict[str, list[Decided]] = field(default_factory=dict)
     acts: dict[int, int] = field(default_factory=dict)
-    #: For each verdict taken back, how many acts its pair had then: if it has more now, redo is too late.
+    #: For each verdict taken back, how many acts its pair had then; with more acts redo is too
+    #: late.
     acts_then: dict[int, int] = field(default_factory=dict)
     given: int = 0
 

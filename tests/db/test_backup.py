@@ -43,9 +43,7 @@ def test_an_existing_file_is_not_overwritten(sqlite_store: Store, tmp_path: Path
     assert (tmp_path / "mine").read_text() == "mine"
 
 
-def test_backups_during_writes_are_consistent(
-    sqlite_store: Store, tmp_path: Path
-) -> None:
+def test_backups_during_writes_are_consistent(sqlite_store: Store, tmp_path: Path) -> None:
     dataset, ids = add_dataset(sqlite_store, 300)
     stop = threading.Event()
     written: list[int] = []

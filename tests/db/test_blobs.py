@@ -45,7 +45,9 @@ def test_integers_out_of_range_are_refused(value: int) -> None:
         st.tuples(st.integers(0, 2_000_000), st.integers(0, 2_000_000), st.floats(0, 1)), max_size=9
     )
 )
-def test_suspects_round_trip_within_a_quantisation_step(suspects: list[tuple[int, int, float]]) -> None:
+def test_suspects_round_trip_within_a_quantisation_step(
+    suspects: list[tuple[int, int, float]],
+) -> None:
     decoded = decode_suspects(encode_suspects(suspects))
     assert [(start, end) for start, end, _ in decoded] == [(s, e) for s, e, _ in suspects]
     for (_, _, score), (_, _, original) in zip(decoded, suspects, strict=True):

@@ -1,4 +1,4 @@
-"""A bulk edit is one action: no verdict changes its meaning, and one undo reverts the whole edit."""
+"""A bulk edit is one action: no verdict changes its meaning, and one undo reverts the edit."""
 
 import pytest
 
@@ -95,9 +95,7 @@ def test_undo_reverts_a_whole_edit_and_redo_restores_it(
     ]
 
 
-def test_an_edit_of_an_edit_keeps_the_decider(
-    store: Store, edited: tuple[int, list[int]]
-) -> None:
+def test_an_edit_of_an_edit_keeps_the_decider(store: Store, edited: tuple[int, list[int]]) -> None:
     dataset, ids = edited
     with store.writing() as session:
         verdicts.rewrite(session, [Rewrite(ids[1], 2, "second")], author="Bo")
@@ -118,7 +116,9 @@ def test_an_edit_of_an_edit_keeps_the_decider(
     assert (pair.judgement, pair.decided_by) == ("enriched", "Ada")
 
 
-def test_an_edit_back_to_the_original_caption_removes_the_edit(store: Store, edited: tuple[int, list[int]]) -> None:
+def test_an_edit_back_to_the_original_caption_removes_the_edit(
+    store: Store, edited: tuple[int, list[int]]
+) -> None:
     _, ids = edited
     captions = [pair.caption for pair in rows(store, ids)]
     with store.writing() as session:

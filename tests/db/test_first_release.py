@@ -1,7 +1,7 @@
 """A database of the first release, with its data, opened by this one.
 
-`first_release.sql` was written by the first release itself: 16 pairs imported (one row left out) and
-scored, six of them decided, with an undo, a redo and a changed verdict.
+`first_release.sql` was written by the first release itself: 16 pairs imported (one row left out)
+and scored, six of them decided, with an undo, a redo and a changed verdict.
 """
 
 import sqlite3

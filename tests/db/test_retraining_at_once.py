@@ -36,8 +36,8 @@ ROUNDS = 6
 
 @dataclass(frozen=True)
 class Prepared:
-    """A scored dataset with verdicts and a candidate, and pairs in its `source` that are not imported
-    yet. Tests change copies of the `state` and of the database."""
+    """A scored dataset with verdicts and a candidate, and pairs in its `source` that are not yet
+    imported. Tests change copies of the `state` and of the database."""
 
     source: Path
     state: Path
@@ -217,9 +217,7 @@ def test_pages_never_mix_rankings_and_verdicts_are_possible_meanwhile(
     check_shown(workspace, FIRST)
 
 
-def test_an_interrupted_adoption_resumes(
-    workspace: Workspace, small_steps: list[int]
-) -> None:
+def test_an_interrupted_adoption_resumes(workspace: Workspace, small_steps: list[int]) -> None:
     candidate, before = workspace.jobs.classifiers(1)[0].id, shown(workspace)
 
     def interrupt(done: int, total: int, message: str) -> None:
@@ -262,7 +260,9 @@ def test_concurrent_verdicts_undo_training_and_adoption(workspace: Workspace) ->
         rng = random.Random(author)
         ready.wait()
         for _ in range(ROUNDS):
-            chosen = rng.sample(ids[JUDGED:], FIRST - JUDGED)  # in random order, as they are clicked
+            chosen = rng.sample(
+                ids[JUDGED:], FIRST - JUDGED
+            )  # in random order, as they are clicked
             seen = [(pair, workspace.review.open_pair(pair).version) for pair in chosen]
             workspace.review.decide_many(seen, rng.choice(["drop", "correct"]), author=author)
             if rng.random() < 0.4:

@@ -36,7 +36,9 @@ def test_the_provenance_of_a_suggestion_is_stored_and_updated(store: Store) -> N
     assert (first.caption, second.provenance, second.similarity) == ("A dog", None, None)
 
 
-def test_an_attempt_is_identified_by_model_and_run_and_deleted_with_its_dataset(store: Store) -> None:
+def test_an_attempt_is_identified_by_model_and_run_and_deleted_with_its_dataset(
+    store: Store,
+) -> None:
     dataset, (first, other) = add_dataset(store, 2)
     run, later = start_run(store, dataset), start_run(store, dataset, "2")
     for outcome in ("refused", "offered"):

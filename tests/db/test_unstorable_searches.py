@@ -14,7 +14,9 @@ from tests.db.building import add_dataset
 
 @pytest.mark.parametrize("bad", ["a\x00b", "\x00", "a dog \ud800"])
 @pytest.mark.parametrize("field", ["text", "external_id"])
-def test_nul_and_lone_surrogates_in_a_search_are_refused(store: Store, bad: str, field: str) -> None:
+def test_nul_and_lone_surrogates_in_a_search_are_refused(
+    store: Store, bad: str, field: str
+) -> None:
     dataset_id, _ = add_dataset(store, 3)
     wanted: dict[str, Any] = {field: bad}
     with store.reading() as session, pytest.raises(UnstorableText, match="to search for holds"):

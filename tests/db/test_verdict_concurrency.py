@@ -18,8 +18,8 @@ from tests.fixtures.programs import Program
 
 
 def check_consistent(store: Store, dataset_id: int, ids: list[int]) -> int:
-    """Check that the acts of every pair are numbered without gaps and that the pair reflects its last
-    act. Returns the number of acts."""
+    """Check that the acts of every pair are numbered without gaps and that the pair reflects its
+    last act. Returns the number of acts."""
     total = 0
     with store.reading() as session:
         for pair_id in ids:

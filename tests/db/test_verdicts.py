@@ -317,9 +317,7 @@ def test_the_database_itself_refuses_to_change_a_verdict(store: Store, column: s
 @pytest.mark.parametrize(
     "values", ["'nonsense', NULL", "'correction', NULL", "'drop', 'a caption'"]
 )
-def test_the_database_itself_refuses_an_invalid_verdict(
-    store: Store, values: str
-) -> None:
+def test_the_database_itself_refuses_an_invalid_verdict(store: Store, values: str) -> None:
     _, (pair_id,) = add_dataset(store, 1)
     with pytest.raises(DBAPIError), store.writing() as session:
         session.execute(

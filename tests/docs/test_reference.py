@@ -101,7 +101,7 @@ def test_variables_that_pages_mention_exist(page: Path) -> None:
 
 
 def test_labels_that_pages_mention_exist() -> None:
-    """Several words in italics that begin with a capital letter name a button or a field of the app."""
+    """Several words in italics that begin with a capital letter name a button or a field."""
     sources = [*ROOT.glob("traced_ui/**/*.py"), *ROOT.glob("traced_ui/templates/**/*.html")]
     app = " ".join(path.read_text(encoding="utf-8") for path in sources)
     labels = {

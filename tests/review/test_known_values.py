@@ -185,7 +185,7 @@ def test_an_address_waits_for_the_dataset_that_it_names(workspace: Workspace) ->
 
 
 def test_saved_views_with_unknown_values_do_not_affect_others(workspace: Workspace) -> None:
-    """A view with existing values opens; one with unknown values reports them and breaks nothing."""
+    """A view with existing values opens; one with unknown values reports them, and that is all."""
     workspace.review.save_view(1, "the tests", {"split": "test"})
     workspace.review.save_view(1, "by Eve", {"decided_by": "Eve"})
     page = Page(ReviewActions(workspace))

@@ -93,7 +93,9 @@ def test_generic_first_excludes_wrong_and_abstract_captions_by_default() -> None
         ({"truncated": "perhaps"}, "no truncated 'perhaps'. There are: yes, no"),
     ],
 )
-def test_an_unknown_value_is_reported_with_the_valid_ones(fields: dict[str, str], message: str) -> None:
+def test_an_unknown_value_is_reported_with_the_valid_ones(
+    fields: dict[str, str], message: str
+) -> None:
     with pytest.raises(SettingsError, match=message):
         from_fields(1, fields)
     if "order" not in fields and "review" not in fields:

@@ -209,7 +209,8 @@ def accounts(text: str) -> str:
     return team.accounts_html(workspace)
 
 
-#: Functions that draw each template as a page does. Parts are drawn with the pages that contain them.
+#: Functions that draw each template as a page does. Parts are drawn with the pages that contain
+#: them.
 DRAWN: dict[str, Callable[[str], str]] = {
     "parts.html": lambda text: note(text, "error") + jobs.table([text], [[text]]),
     "review/toolbar.html": lambda text: review_page.toolbar(),

@@ -110,9 +110,7 @@ def test_an_invalid_cursor_is_refused(client: Client, after: str) -> None:
     ("given", "message"),
     [({"order": "p_eror"}, "no order 'p_eror'.*p_error"), ({"review": "open"}, "no review 'open'")],
 )
-def test_an_invalid_queue_is_refused(
-    client: Client, given: dict[str, str], message: str
-) -> None:
+def test_an_invalid_queue_is_refused(client: Client, given: dict[str, str], message: str) -> None:
     (dataset,) = client.predict(api_name="/datasets")
     with pytest.raises(AppError, match=message):
         client.predict(dataset["name"], **given, api_name="/queue")

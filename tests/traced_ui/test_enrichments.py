@@ -1,4 +1,4 @@
-"""Requesting and accepting a richer caption on the page, which means that the caption was correct."""
+"""Requesting and accepting a richer caption on the page: the original caption was correct."""
 
 from typing import Any
 

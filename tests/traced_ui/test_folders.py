@@ -60,7 +60,9 @@ def test_an_import_stays_in_its_folders_and_reveals_nothing_of_others(
     assert [dataset.name for dataset in team.datasets()] == ["pairs"]
 
 
-def test_the_image_folder_of_an_import_stays_in_its_folders(team: Workspace, tmp_path: Path) -> None:
+def test_the_image_folder_of_an_import_stays_in_its_folders(
+    team: Workspace, tmp_path: Path
+) -> None:
     rows = [{"file_name": "payroll.csv", "caption": "a picture"}]
     table = tmp_path / "in" / "mine.jsonl"
     table.write_text("\n".join(map(json.dumps, rows)))

@@ -106,7 +106,9 @@ def test_the_refusal_says_what_to_do(address: str) -> None:
         {"Origin": "http://evil.example/curator.example"},
     ],
 )
-def test_posts_from_other_pages_are_refused(address: str, path: str, headers: dict[str, str]) -> None:
+def test_posts_from_other_pages_are_refused(
+    address: str, path: str, headers: dict[str, str]
+) -> None:
     status, answered = asked(address, path, headers, "POST", "{}")
     assert status == 403
     assert "access-control-allow-origin" not in answered
@@ -117,7 +119,9 @@ def test_posts_from_other_pages_are_refused(address: str, path: str, headers: di
     [{"Origin": ELSEWHERE}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
      {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}],
 )  # fmt: skip
-def test_other_pages_can_neither_read_nor_frame_the_app(address: str, headers: dict[str, str]) -> None:
+def test_other_pages_can_neither_read_nor_frame_the_app(
+    address: str, headers: dict[str, str]
+) -> None:
     assert asked(address, "/gradio_api/info", headers)[0] == 403
 
 

@@ -126,7 +126,7 @@ def test_finished_jobs_are_summarised() -> None:
 
 
 class ModelsPage:
-    """The page in Gradio: calls the functions of its buttons and timer and returns what they change."""
+    """The page in Gradio: calls the functions of its buttons and timer."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -136,7 +136,7 @@ class ModelsPage:
         self.asked = ""
 
     def click(self, button: str, model: str | None, username: str | None = None) -> dict[str, Any]:
-        """Click `models-BUTTON` with this model selected; returns new values by element id or type."""
+        """Click `models-BUTTON` with this model; returns the new values by element id or type."""
         given = self.asked if button == "remove-sure" else model
         changed = self._call(f"models-{button}", "click", given, gr.Request(username=username))
         if button == "remove":

@@ -95,7 +95,9 @@ def test_notes_are_exported(workspace: Workspace, tmp_path: Path) -> None:
         }
 
 
-def test_guidelines_are_shown_next_to_each_pair(workspace: Workspace, actions: ReviewActions) -> None:
+def test_guidelines_are_shown_next_to_each_pair(
+    workspace: Workspace, actions: ReviewActions
+) -> None:
     page = Page(actions)
     assert "data-guidelines" not in page.shown.steps
     workspace.set_guidelines(1, "# Colours\n\nName them. <script>alert(1)</script> ${7*6}")

@@ -92,7 +92,9 @@ def test_the_curves_of_a_chart_stay_within_its_frame() -> None:
         ("", "A dog.", False),
     ],
 )
-def test_a_completely_rewritten_caption_is_shown_in_full(before: str, after: str, is_marked: bool) -> None:
+def test_a_completely_rewritten_caption_is_shown_in_full(
+    before: str, after: str, is_marked: bool
+) -> None:
     shown = readable(before, after)
     assert ("<ins>" in shown) == is_marked
     assert html.unescape(re.sub(r"<del>.*?</del> ?|<[^>]*>", "", shown)).split() == after.split()

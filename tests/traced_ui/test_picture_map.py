@@ -54,7 +54,7 @@ def test_values_are_shown_on_a_colour_scale(
     colour: str, title: str, values: list[float], order: list[int], unknown: list[int],
     loud_end: int,
 ) -> None:  # fmt: skip
-    """Orange marks what needs attention, likely wrong or abstract, and is drawn on top of the others."""
+    """Orange marks what needs attention, likely wrong or abstract, and is drawn on top."""
     drawn = traces(map_figure(view_of(), colour))
     assert list(drawn) == ["unknown", title]
     known = drawn[title]

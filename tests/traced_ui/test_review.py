@@ -166,7 +166,9 @@ def test_a_search_without_hits_shows_no_pair_to_decide(actions: ReviewActions) -
     assert page.session.pair_id == first
 
 
-def test_an_unknown_suggestion_is_reported_without_mentioning_settings(actions: ReviewActions) -> None:
+def test_an_unknown_suggestion_is_reported_without_mentioning_settings(
+    actions: ReviewActions,
+) -> None:
     page = Page(actions)
     message = page.press("suggestion-9")
     assert "There is no suggestion 9" in message

@@ -152,7 +152,7 @@ def wait_for(what: Callable[[], bool], seconds: float = 240) -> None:
 
 
 def test_a_killed_server_resumes_its_jobs(tmp_path: Path) -> None:
-    """After SIGKILL during an import and during scoring the next start reports the jobs and resumes."""
+    """After SIGKILL during an import and during scoring the next start reports and resumes it."""
     state, pairs = tmp_path / "state", 4_000
     rows = [{"file_name": "a.png", "caption": f"A dog {n}.", "id": str(n)} for n in range(pairs)]
     source = image_folder(tmp_path / "mine", rows, ("a.png",))

@@ -107,7 +107,9 @@ def test_an_export_is_downloaded_as_it_was_written(
     assert client.get(f"/exports/{job}.zip").status_code == 400
 
 
-def test_rows_left_out_can_be_downloaded_as_a_table(client: TestClient, workspace: Workspace) -> None:
+def test_rows_left_out_can_be_downloaded_as_a_table(
+    client: TestClient, workspace: Workspace
+) -> None:
     answer = client.get("/datasets/1/left-out.csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert len(rows) == workspace.summary(1).problems > 0
