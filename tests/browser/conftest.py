@@ -82,7 +82,7 @@ def environment_of(folder: Path) -> dict[str, str]:
 
 
 def draw_and_score(folder: Path) -> None:
-    """Write drawn pairs to `pairs` and score them into `state` by the command line, with suggestions."""
+    """Write drawn pairs to `pairs` and score them into `state`, with suggestions."""
     demo.write(folder / "pairs", PAIRS, 4, 192, seed=77)
     made = Site("", folder, folder / "pairs", environment_of(folder))
     assert made.command("score", str(made.pairs))["scored"] == PAIRS
@@ -130,8 +130,8 @@ def site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture(scope="module")
 def separate_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The same pairs for a single file, whose jobs would change what other tests see. `page` opens it
-    in files that return it as their `site`."""
+    """The same pairs for a single file, whose jobs would change what other tests see. `page` opens
+    it in files that return it as their `site`."""
     with served(tmp_path_factory.mktemp("separate"), scored_pairs) as made:
         yield made
 
@@ -317,8 +317,8 @@ def kept(profile: BrowserContext, site: Site) -> Iterator[KeptPage]:
 
 @pytest.fixture
 def kept_page(kept: KeptPage, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The page of the previous test, reset to its start, at a quarter of the cost of a reload. It is
-    the `page` of files whose tests do not depend on what others leave behind: drafts, fields of
+    """The page of the previous test, reset to its start, at a quarter of the cost of a reload. It
+    is the `page` of files whose tests do not depend on what others leave behind: drafts, fields of
     other pages, undo steps."""
     with kept.at_the_start(request.session.testsfailed) as page:
         yield page
