@@ -55,7 +55,9 @@ def show(page: Page, look: str) -> None:
 @pytest.fixture(scope="module")
 def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[str]]:
     """The violations in each size and look: each page is opened once and examined four times."""
-    found: dict[tuple[str, str], list[str]] = {(size, look): [] for size in SIZES for look in LOOKS}
+    listed: dict[tuple[str, str], list[str]] = {
+        (size, look): [] for size in SIZES for look in LOOKS
+    }
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     with opened_page(profile, site, "?__theme=light") as page:
         page.evaluate(Axe().axe_script)
@@ -68,7 +70,7 @@ def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[
                     show(page, look)
                     page.screenshot(path=SCREENSHOTS / f"{title.lower()}-{size}-{look}.png")
                     lines = violations(page, look, is_whole)
-                    found[size, look] += [f"{title}: {line}" for line in lines]
+                    listed[size, look] += [f"{title}: {line}" for line in lines]
             page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
 
         for title in PAGES:
@@ -86,7 +88,7 @@ def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[
         page.keyboard.press("?")
         page.wait_for_selector("#traced-help:not([hidden])")
         look_at("Help", is_whole=True)  # with all pages in the document
-    return found
+    return listed
 
 
 @pytest.mark.parametrize("size", SIZES)
