@@ -88,7 +88,7 @@ def test_a_database_locked_by_another_program_is_reported(
 def test_writers_of_one_program_wait_for_each_other(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Writers wait for another program's lock; waiting too long ends with a clear message."""
+    """Writers take turns; waiting too long ends with a clear message."""
     monkeypatch.setattr(session_module, "BUSY_SECONDS", 0.01)
     inside, done = threading.Event(), threading.Event()
 

@@ -14,7 +14,7 @@ from tests.db.building import add_dataset
 
 
 def filled(folder: Path, size: int) -> tuple[Store, int]:
-    """A dataset in which every third pair has no scores."""
+    """A dataset in which every third pair has no detection."""
     store = open_database(f"sqlite:///{folder}/traced.db")
     dataset_id, ids = add_dataset(store.opened, size)
     with store.writing() as session:
