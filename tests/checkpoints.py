@@ -1,4 +1,4 @@
-"""Small checkpoints in the hub's own format: the real classes, random weights."""
+"""Small checkpoints in the hub's format: the real classes with random weights."""
 
 import json
 import random
@@ -54,8 +54,8 @@ def _made(folder: Path) -> Path:
 
 
 def random_vision_to_text(folder: Path, seed: int = 0, begins: bool = True) -> Path:
-    """Hugging Face's vision-to-text, ViT before GPT-2, with byte pairs; `begins`: whether it says
-    with which token a caption begins."""
+    """A Hugging Face vision encoder-decoder (ViT and GPT-2) with byte-pair tokens; `begins`:
+    whether its generation configuration sets the first token of a caption."""
     from transformers import (
         GPT2Config,
         GPT2TokenizerFast,
@@ -90,7 +90,7 @@ def random_vision_to_text(folder: Path, seed: int = 0, begins: bool = True) -> P
 
 
 def random_language_model(folder: Path, seed: int = 0) -> Path:
-    """A GPT-2 with byte pairs, whose one special token ends a text."""
+    """A GPT-2 with byte-pair tokens, whose only special token ends a text."""
     from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
 
     _byte_pairs().save(str(_made(folder) / "tokenizer.json"))
@@ -123,8 +123,8 @@ def random_clip(folder: Path, seed: int = 0) -> Path:
 
 
 def with_another_tokenizer(model: Path) -> Path:
-    """The directory, its tokenizer replaced by a BERT's of 30,000 pieces, for a few hundred rows
-    of the text tower."""
+    """The directory with its tokenizer replaced by a BERT tokenizer of 30,000 pieces, far more than
+    the few hundred embeddings of the text tower."""
     from transformers import BertTokenizerFast
 
     pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(30_000))]
@@ -135,7 +135,7 @@ def with_another_tokenizer(model: Path) -> Path:
 
 
 def drawn_pairs(count: int, seed: int = 0, size: int = 96) -> list[tuple[Image.Image, str]]:
-    """Pictures with true captions."""
+    """Drawn pictures with correct captions."""
     rng = random.Random(seed)
     scenes = [make_scene(rng) for _ in range(count)]
     return [(render(scene, size), describe(scene, rng).text) for scene in scenes]
@@ -152,7 +152,7 @@ def drawn_folder(path: Path, count: int, seed: int = 0) -> Path:
 
 
 def random_siglip(folder: Path, seed: int = 1, length: int = 20, tokenizer: Any = None) -> Path:
-    """With the scenes' vocabulary, whose [SEP] ends a text, unless a tokenizer is given."""
+    """A SigLIP; its default tokenizer is that of the scenes, where [SEP] ends a text."""
     from transformers import SiglipConfig, SiglipImageProcessor, SiglipModel
 
     if tokenizer is None:
@@ -172,7 +172,7 @@ def random_siglip(folder: Path, seed: int = 1, length: int = 20, tokenizer: Any 
 
 
 def random_open_clip(folder: Path, name: str = "traced-phrases", seed: int = 0) -> str:
-    """A small model of open_clip with CLIP's tokenizer; how `load_scorer` is given it."""
+    """A small open_clip model with CLIP's tokenizer; returns its name for `load_scorer`."""
     import open_clip
 
     vision = {"image_size": 48, "layers": 2, "width": 64, "head_width": 32, "patch_size": 16}
@@ -185,7 +185,8 @@ def random_open_clip(folder: Path, name: str = "traced-phrases", seed: int = 0) 
     return f"open_clip:{name}@{folder / 'weights.pt'}"
 
 
-#: LAVIS's own names for ours: what `backend.engine.scoring.lavis.checkpoint.convert` undoes.
+#: Our parameter names and those of LAVIS: `backend.engine.scoring.lavis.checkpoint.convert` maps
+#: them back.
 _LAVIS_NAMES = (
     ("vision_model.embeddings.class_embedding", "visual_encoder.cls_token"),
     ("vision_model.embeddings.position_embedding", "visual_encoder.pos_embed"),
@@ -210,11 +211,11 @@ def lavis_names(state: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
 
 
 def random_lavis_checkpoint(folder: Path, seed: int = 0) -> Path:
-    """A small BLIP retrieval checkpoint as LAVIS writes it, with the scenes' vocabulary beside."""
+    """A small BLIP retrieval checkpoint as LAVIS writes it, next to the scenes' vocabulary."""
     from transformers import BlipForImageTextRetrieval
 
     configuration = blip_configuration()
-    # LAVIS reads 35 tokens; BERT has places for 512.
+    # LAVIS reads 35 tokens; BERT has positions for 512.
     configuration.text_config.max_position_embeddings = 64  # pyrefly: ignore[missing-attribute]
     torch.manual_seed(seed)
     model = BlipForImageTextRetrieval(configuration)

@@ -1,7 +1,7 @@
-"""The quick lane: `pytest --quick` runs what a contributor can afford at each save.
+"""The quick lane: `pytest --quick` runs the tests that are fast enough to run at each save.
 
-Files outside it are not even imported, because the libraries of models and pages take longer to
-import than all its tests run. A quick run that imports one of them fails, and says which.
+Files outside it are not even imported, because importing the libraries for models and pages takes
+longer than running all its tests. A quick run that imports one of them fails and names it.
 """
 
 import gc
@@ -20,12 +20,12 @@ pytest_plugins = [
     "tests.fixtures.processor_times", "tests.fixtures.shared", "tests.fixtures.stores",
 ]  # fmt: skip
 
-# Nothing that is imported to run the tests becomes garbage: not to look through it again and again,
-# and to collect more rarely, saves a sixth of the tests' processor time.
+# Imported modules never become garbage: not scanning them repeatedly, and collecting less often,
+# saves a sixth of the tests' processor time.
 gc.disable()
 
 TESTS = Path(__file__).resolve().parent
-#: What runs without a browser, PostgreSQL or models, as patterns below this folder.
+#: Tests that need no browser, PostgreSQL or models, as patterns relative to this folder.
 QUICK = (
     "test_architecture.py", "test_errors.py", "test_settings.py",
     "cli/test_output.py",
@@ -42,9 +42,9 @@ QUICK = (
     "jobs/test_export_decision.py", "jobs/test_export_scores.py", "jobs/test_runner.py",
     "review/test_queue_form.py",
 )  # fmt: skip
-#: Folders whose files take longest, in the order in which processes should take them: the last file
-#: that one of them takes is a short one, and they end together. The browser tests take one of them
-#: most of the time (`fixtures/scheduling.py`).
+#: Folders whose files take longest, in the order in which processes should take them: short files
+#: come last, so that all processes end at about the same time. The browser tests occupy one process
+#: for most of the run (`fixtures/scheduling.py`).
 LONGEST_FIRST = (
     "browser",
     "faults",
@@ -56,7 +56,7 @@ LONGEST_FIRST = (
     "cli",
     "engine",
 )
-#: Libraries that no test of the quick lane imports.
+#: Libraries that no test in the quick lane imports.
 SLOW_LIBRARIES = ("torch", "transformers", "gradio", "playwright")
 
 
@@ -69,7 +69,7 @@ def is_quick(path: Path) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Whether to pass a file over; None: as pytest thinks."""
+    """Whether to ignore a file; None leaves the decision to pytest."""
     if config.getoption("--quick") and collection_path == TESTS / "browser":
         return True  # its conftest imports Playwright
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
@@ -90,7 +90,7 @@ def needs_postgresql(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest files first; in the quick lane stores are tested on SQLite alone."""
+    """Run the longest files first; the quick lane tests stores on SQLite only."""
     items.sort(key=lambda item: rank(item.path))
     if not config.getoption("--quick"):
         return
@@ -107,11 +107,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_finish() -> None:
-    garbage.leave_out_what_is_imported()
+    garbage.freeze_imported_modules()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Fail where the quick lane has become slow by an import."""
+    """Fail if a slow library was imported in the quick lane."""
     imported: Sequence[str] = [name for name in SLOW_LIBRARIES if name in sys.modules]
     if session.config.getoption("--quick") and imported:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED

@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md says which way imports run and who may use what: each sentence is checked."""
+"""The rules of ARCHITECTURE.md on imports and on the use of the store and of Gradio."""
 
 from collections import Counter
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from tests.tree import ROOT, imports_of, modules
 
-#: Higher may import lower, never the other way round; folders on one level ignore each other.
+#: Higher levels may import lower ones, never the reverse; folders on one level are independent.
 LEVELS = [
     {"app"},
     {"traced_ui", "backend.cli"},
@@ -20,12 +20,12 @@ LEVELS = [
     {"backend.engine"},
     {"backend.datasets"},
 ]
-#: Modules beside the levels that anybody may import.
+#: Modules outside the levels, which any module may import.
 COMMON = {
     "bound", "bundled", "settings", "store", "errors", "templating", "verdicts", "progress",
     "version",
 }  # fmt: skip
-#: Inside the engine: as above.
+#: The same within the engine.
 ENGINE_LEVELS = [
     {"correction"},
     {"captioning"},
@@ -33,24 +33,24 @@ ENGINE_LEVELS = [
     {"trajectories", "phrases"},
     {"scoring"},
 ]
-#: Who may import `db`.
+#: Modules that may import `db`.
 STORE_USERS = (
     "backend.accounts", "backend.review", "backend.jobs", "backend.workspace", "backend.store",
     "backend.cli.doctor", "backend.lab.bench", "backend.cli.curators",
 )  # fmt: skip
-#: … except what holds no SQL: who is an author, what a verdict says, what process is running.
+#: Modules of `db` without SQL, which any module may import: authors, decisions, processes.
 WITHOUT_SQL = ("db.authors", "db.decisions", "db.processes")
-#: File names that occur in several folders because they are one thing on several levels: its
-#: queries, the operations on it, its page, its commands and its evaluation.
+#: File names that occur in several folders because they cover one subject on several levels: its
+#: queries, operations, page, commands and evaluation.
 ONE_THING_ON_SEVERAL_LEVELS = {
     "bags", "boosting", "classifiers", "curators", "datasets", "errors", "expectations", "icc",
     "jobs", "manage_datasets", "near_duplicates", "picture_map", "picture_quality", "plane",
     "queue", "reasons", "retrain", "review", "selection", "specificity", "suggestions",
     "support", "team", "train_captioner", "verdicts",
 }  # fmt: skip
-#: How many other names may occur twice: a reader who sees one must not have to ask which.
+#: How many other names may occur twice: the name of a file should identify it.
 MOST_NAMES_TWICE = 1
-#: Folders of tests that mirror no folder: they test the whole.
+#: Folders of tests that mirror no source folder: they test the whole program.
 TESTS_OF_THE_WHOLE = {"browser", "docs", "faults", "hostile", "packaging"}
 
 
@@ -85,7 +85,7 @@ def test_imports_run_downwards(module: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize(("module", "path"), modules(ROOT), ids=lambda value: str(value)[-40:])
-def test_store_and_user_interface_are_used_where_they_may_be(module: str, path: Path) -> None:
+def test_only_allowed_modules_use_the_store_and_the_user_interface(module: str, path: Path) -> None:
     for imported in imports_of(path):
         library = imported.split(".")[0]
         if module.startswith("backend") and library == "db" and not is_free(imported):
@@ -107,7 +107,7 @@ def test_every_folder_has_a_level() -> None:
             assert path.stem in COMMON or f"backend.{path.stem}" in levels, path.name
 
 
-def test_few_file_names_mean_two_things() -> None:
+def test_few_file_names_are_used_twice() -> None:
     names = Counter(p.stem for _, p in modules(ROOT) if p.stem not in ("__init__", "env"))
     twice = {name for name, count in names.items() if count > 1}
     assert sorted(ONE_THING_ON_SEVERAL_LEVELS - twice) == []
@@ -115,8 +115,8 @@ def test_few_file_names_mean_two_things() -> None:
     assert len(other) <= MOST_NAMES_TWICE, other
 
 
-def test_one_place_loads_models_and_one_is_their_registry() -> None:
-    """Whoever loads a model goes through `hub`, and nobody asks which scorer it has got."""
+def test_only_the_hub_module_loads_models() -> None:
+    """Models are loaded through `hub` only, and only `scoring` mentions `LemonScorer`."""
     for module, path in modules(ROOT):
         text = path.read_text(encoding="utf-8")
         if module not in ("backend.engine.hub", "backend.engine.torchvision_compat"):

@@ -1,4 +1,4 @@
-"""Every error has a title and an exit status, and is explained in plain words."""
+"""Every error has a title, an exit status and an explanation in plain words."""
 
 import re
 
@@ -18,18 +18,20 @@ def all_errors() -> list[type[TracedError]]:
 
 
 @pytest.mark.parametrize("error", all_errors())
-def test_each_error_is_in_the_drawn_tree_and_explains_itself(error: type[TracedError]) -> None:
+def test_each_error_is_in_the_documented_tree_and_has_an_explanation(
+    error: type[TracedError],
+) -> None:
     assert re.search(rf"\b{error.__name__}\b", errors.__doc__ or "")
     assert explain(error("Row 3 of a.csv is empty.")) == f"{error.title}: Row 3 of a.csv is empty."
     assert explain(error("")) == f"{error.title}."
     assert 1 <= error.exit_status < 126
 
 
-def test_errors_of_the_system_name_the_file() -> None:
+def test_system_errors_name_the_file() -> None:
     assert "/nowhere/x.csv" in explain(FileNotFoundError(2, "No such file", "/nowhere/x.csv"))
 
 
-def test_an_unforeseen_error_shows_no_traceback() -> None:
+def test_an_unexpected_error_shows_no_traceback() -> None:
     text = explain(ZeroDivisionError("division by zero"))
     assert "Traceback" not in text
     assert "ZeroDivisionError" in text

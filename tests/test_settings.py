@@ -1,4 +1,4 @@
-"""Command line over environment over files over default."""
+"""Precedence of settings: command line, environment, files, defaults."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from backend.errors import SettingsError
 from backend.settings import EMBEDDED_CAPTIONER, load_settings, user_file
 
 
-def test_layers() -> None:
+def test_options_override_the_environment_and_the_defaults() -> None:
     environment = {"TRACED_PORT": "9000", "TRACED_HOST": "localhost", "HOME": "/x"}
     settings = load_settings({"port": 9001, "model": None}, environment)
     assert (settings.port, settings.host) == (9001, "localhost")
@@ -29,23 +29,23 @@ def test_layers() -> None:
         ({"TRACED_LEMON": "half"}, "'fix', 'opt' or 'auc'"),
     ],
 )
-def test_nonsense_is_refused_by_name(environment: dict[str, str], message: str) -> None:
+def test_invalid_values_are_refused_by_name(environment: dict[str, str], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         load_settings({}, environment)
 
 
-def test_how_captions_are_edited_comes_as_one() -> None:
+def test_exploration_settings_are_grouped() -> None:
     environment = {"TRACED_EXPLORER": "gcd", "TRACED_SEED": "7", "TRACED_WHOLE_WORDS": "no"}
     exploring = load_settings({"steps": 3}, environment).exploring
     assert exploring == Exploring("gcd", steps=3, seed=7, whole_words=False)
     assert Exploring.recorded(exploring.name, exploring.parameters()) == exploring
 
 
-def test_test_variables_are_not_settings() -> None:
+def test_variables_for_tests_are_not_settings() -> None:
     load_settings({}, {"TRACED_TEST_POSTGRESQL_URL": "x"})
 
 
-def test_the_embedded_captioner_stays_beside_embedded_scorers() -> None:
+def test_the_embedded_captioner_is_the_default_only_with_the_embedded_scorer() -> None:
     assert load_settings({}, {}).captioner_model == str(EMBEDDED_CAPTIONER)
     assert load_settings({"model": "openai/clip-vit-base-patch32"}, {}).captioner_model is None
     assert load_settings({"captioner": "none"}, {}).captioner_model is None
@@ -58,7 +58,7 @@ def test_the_data_directory_is_absolute(tmp_path: Path) -> None:
     assert settings.data_directory == tmp_path
 
 
-def test_a_variable_that_is_not_ours_only_causes_a_warning(
+def test_an_unknown_variable_only_causes_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     settings = load_settings({}, {"TRACED_PROT": "1", "TRACED_PORT": "9000"})
@@ -68,7 +68,7 @@ def test_a_variable_that_is_not_ours_only_causes_a_warning(
     assert "Did you mean TRACED_PORT?" in message
 
 
-def test_files_come_below_environment_and_options(tmp_path: Path) -> None:
+def test_environment_and_options_override_files(tmp_path: Path) -> None:
     user, folder = tmp_path / "user.toml", tmp_path / "traced.toml"
     user.write_text('port = 1\nhost = "a"\nauthor = "Ada"\nmodel = "m"\nallow_host = ["x", "y"]\n')
     folder.write_text('port = 2\nhost = "b"\nauthor = "Ben"\nwhole_words = false\n')
@@ -81,7 +81,9 @@ def test_files_come_below_environment_and_options(tmp_path: Path) -> None:
     assert not settings.whole_words
 
 
-def test_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_user_file_and_the_local_file_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     user_file().parent.mkdir(parents=True)
@@ -101,7 +103,7 @@ def test_files_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         ("port = 'many'", "not a number"),
     ],
 )
-def test_a_file_that_makes_no_sense_is_named(tmp_path: Path, text: str, message: str) -> None:
+def test_an_invalid_file_is_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "traced.toml").write_text(text)
     with pytest.raises(SettingsError, match=message):
         load_settings({}, {}, [tmp_path / "traced.toml"])

@@ -1,4 +1,4 @@
-"""HTML that the program writes into files comes from templates too, and those escape everything."""
+"""HTML that the program writes into files comes from templates too, which escape all values."""
 
 import re
 from pathlib import Path
@@ -14,7 +14,7 @@ TEMPLATES = sorted(BACKEND.rglob("templates/*.html"))
 HTML = re.compile(r"<(!doctype|html|head|body|script|div|p|h[1-6]|table|t[rdh]|img)\b", re.I)
 
 
-def test_values_are_escaped_and_none_may_be_missing(tmp_path: Path) -> None:
+def test_values_are_escaped_and_missing_ones_are_errors(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("<b>{{ text }}</b>")
     template = template_environment(tmp_path).get_template("a.html")
     assert template.render(text="<i>") == "<b>&lt;i&gt;</b>"
@@ -22,7 +22,7 @@ def test_values_are_escaped_and_none_may_be_missing(tmp_path: Path) -> None:
         template.render()
 
 
-def test_no_module_of_the_backend_holds_html() -> None:
+def test_no_backend_module_contains_html() -> None:
     pieces = [
         f"{path.relative_to(BACKEND)}:{line}"
         for path in sorted(BACKEND.rglob("*.py"))
@@ -33,5 +33,5 @@ def test_no_module_of_the_backend_holds_html() -> None:
 
 
 @pytest.mark.parametrize("path", TEMPLATES, ids=lambda path: path.name)
-def test_no_template_turns_the_escaping_off(path: Path) -> None:
+def test_no_template_turns_escaping_off(path: Path) -> None:
     assert not escaping_turned_off(path.read_text(encoding="utf-8"))

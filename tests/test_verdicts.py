@@ -1,4 +1,4 @@
-"""What a verdict says stands in one place, and what pages list is complete."""
+"""The texts of verdicts are defined in one place, and the lists on the pages are complete."""
 
 from backend.verdicts import DECISIONS, ORDERS, REVIEWS, TEXTS
 from traced_ui import review_page
@@ -7,10 +7,10 @@ from traced_ui.figures import VERDICT_LOOKS
 
 def test_every_verdict_has_its_texts() -> None:
     assert tuple(TEXTS) == DECISIONS
-    assert set(review_page.DECISIONS) == set(DECISIONS) - {"correction"}  # that one is typed
+    assert set(review_page.DECISIONS) == set(DECISIONS) - {"correction"}  # a correction is typed
     assert {text.caption for text in TEXTS.values()} < set(VERDICT_LOOKS)
 
 
-def test_every_order_and_every_part_of_a_dataset_can_be_chosen_on_the_page() -> None:
+def test_every_order_and_every_review_state_can_be_chosen_on_the_page() -> None:
     assert set(review_page.ORDERS) == set(ORDERS)
     assert set(review_page.SHOWS) == set(REVIEWS)

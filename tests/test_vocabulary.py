@@ -1,4 +1,4 @@
-"""Names in the code are words of the field, not of a dialect that only its authors speak."""
+"""Names in the code are standard terms of the field, not private jargon."""
 
 import ast
 import re
@@ -10,12 +10,12 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 FOLDERS = ("backend", "db", "traced_ui", "tests")
 
-#: Nothing is called this: a name says what it holds.
+#: Forbidden as whole names: they do not say what the variable holds.
 EMPTY = {
     "found", "here", "nobody", "one", "ones", "own", "somebody", "stands", "telling",
     "tells", "there", "told",
 }  # fmt: skip
-#: No name has these as a part: the field has words of its own for them.
+#: Forbidden as parts of names, with the standard terms to use instead.
 INSTEAD = {
     "told": "message, label, text", "lot": "random, rng", "lots": "random, rng",
     "desk": "review actions", "distil": "distill", "fate": "decision", "finder": "search",
@@ -24,7 +24,7 @@ INSTEAD = {
 
 
 def bound_names(source: str) -> Iterator[tuple[str, int]]:
-    """Every name that a module gives to something, with its line: what it only uses is another's
+    """Every name that a module binds, with its line; names that it only uses belong to others
     (numpy's `ones`, a file's `tell`)."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -62,7 +62,7 @@ def problems_in(source: str) -> list[str]:
 
 
 def modules() -> list[Path]:
-    """All but migrations, which stay as they were released, and this file."""
+    """All modules except migrations, which stay as released."""
     paths = [path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))]
     released = ROOT / "db" / "migrations" / "versions"
     return [ROOT / "app.py", *(path for path in paths if released not in path.parents)]
@@ -90,12 +90,12 @@ def test_names_are_words_of_the_field() -> None:
         ("import a as desk", "1: 'desk' say 'review actions' instead of 'desk'"),
     ],
 )
-def test_a_planted_name_is_seen(source: str, problem: str) -> None:
+def test_a_forbidden_name_is_reported(source: str, problem: str) -> None:
     assert problems_in(source) == [problem]
 
 
 @pytest.mark.parametrize(
     "source", ["np.ones(3)", "file.tell()", "result.one()", "errors_found = 2", "slot = 1"]
 )
-def test_names_of_others_and_whole_words_are_let_be(source: str) -> None:
+def test_names_from_libraries_and_longer_words_are_allowed(source: str) -> None:
     assert problems_in(source) == []

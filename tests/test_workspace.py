@@ -1,4 +1,4 @@
-"""The one door: datasets by name and by path."""
+"""Datasets are opened by name and by path through the workspace."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,7 +29,7 @@ def test_a_path_is_imported_once_and_found_again(workspace: Workspace, tmp_path:
     assert len(workspace.datasets()) == 1
 
 
-def test_another_folder_of_the_same_name_gets_a_name_of_its_own(
+def test_another_folder_of_the_same_name_gets_a_different_name(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     paths = [folder(tmp_path / where / "pairs") for where in ("one", "two", "three")]
@@ -40,7 +40,9 @@ def test_another_folder_of_the_same_name_gets_a_name_of_its_own(
         workspace.jobs.import_dataset(paths[1], name="pairs")
 
 
-def test_neither_name_nor_path_names_what_there_is(workspace: Workspace, tmp_path: Path) -> None:
+def test_an_unknown_name_is_reported_with_the_datasets_that_exist(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     workspace.find_or_import(str(folder(tmp_path / "pairs")))
     with pytest.raises(DatasetNotFound, match="'pairs'"):
         workspace.find_or_import("nothing")

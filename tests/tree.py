@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-#: Those that hold modules, beside `app.py`.
+#: The folders that contain modules, in addition to `app.py`.
 FOLDERS = ("traced_ui", "backend", "db")
 
 
@@ -46,7 +46,7 @@ def modules(root: Path) -> list[tuple[str, Path]]:
 
 
 def counts(root: Path) -> dict[str, int | float]:
-    """What there is to count in the tree at `root`, by name."""
+    """The counts for the tree at `root`, by name."""
     named = modules(root)
     lengths = [len(path.read_text(encoding="utf-8").splitlines()) for _, path in named]
     rooms = {room(name.removesuffix(".__init__")) for name, _ in named} - {"backend"}

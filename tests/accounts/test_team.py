@@ -1,4 +1,4 @@
-"""Passwords, limits, agreement: the parts that need no database."""
+"""Passwords, limits and agreement: the parts that need no database."""
 
 from pathlib import Path
 
@@ -25,17 +25,17 @@ def test_a_password_is_kept_as_a_salted_hash() -> None:
 
 
 @pytest.mark.parametrize("kept", [None, "", "no hash", "$argon2id$broken"])
-def test_without_a_usable_hash_nothing_is_right(kept: str | None) -> None:
+def test_without_a_valid_hash_no_password_is_accepted(kept: str | None) -> None:
     assert not is_right("anything at all", kept)
 
 
 @pytest.mark.parametrize("password", ["", "short", "x" * 300])
-def test_passwords_have_a_length(password: str) -> None:
+def test_the_length_of_passwords_is_limited(password: str) -> None:
     with pytest.raises(SettingsError, match="8 to 200"):
         hashed(password)
 
 
-def test_attempts_are_counted_before_they_are_looked_at() -> None:
+def test_attempts_are_counted_before_they_are_checked() -> None:
     throttle = Throttle(clock=lambda: 0.0)
     waits = [throttle.admit({"Ada": 3, "10.0.0.1": 10}) for _ in range(5)]
     assert waits == [0, 0, 0, 60, 60]
@@ -54,7 +54,7 @@ def test_the_wait_grows_and_ends() -> None:
     assert [throttle.admit({"Ada": 1}), throttle.admit({"Ada": 1})] == [0, 60], "forgotten"
 
 
-def test_success_forgets_its_own_key_and_takes_itself_back_from_shared_ones() -> None:
+def test_success_clears_its_own_key_and_one_attempt_of_shared_keys() -> None:
     throttle = Throttle(clock=lambda: 0.0)
     limits = {"Ada": 2, "10.0.0.1": 2}
     for _ in range(5):
@@ -66,7 +66,7 @@ def test_success_forgets_its_own_key_and_takes_itself_back_from_shared_ones() ->
     assert throttle.admit({"Cid": 9, "10.0.0.1": 2}) == 60, "two failed at this address"
 
 
-def test_of_too_many_keys_the_oldest_go() -> None:
+def test_the_oldest_of_too_many_keys_are_dropped() -> None:
     throttle = Throttle(keys=2, clock=lambda: 0.0)
     for name in ("Ada", "Ben", "Cid"):
         throttle.admit({name: 1})
@@ -74,7 +74,7 @@ def test_of_too_many_keys_the_oldest_go() -> None:
     assert throttle.admit({"Ada": 1}) == 0
 
 
-def test_a_device_is_known_to_its_own_name_and_database_alone() -> None:
+def test_a_device_is_known_only_for_its_account_and_database() -> None:
     cookie = new_device(b"secret", "Ada")
     assert known_device(b"secret", "Ada", cookie) == cookie.partition(".")[0]
     for secret, name, sent in (
@@ -85,7 +85,7 @@ def test_a_device_is_known_to_its_own_name_and_database_alone() -> None:
 
 
 @pytest.mark.parametrize("name", ["rule: p <= 0.1", " Rule:x", "RULE:"])
-def test_nobody_is_called_as_rules_are(name: str, tmp_path: Path) -> None:
+def test_a_person_cannot_have_the_name_of_a_rule(name: str, tmp_path: Path) -> None:
     workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
     with pytest.raises(SettingsError, match="rules"):
         workspace.accounts.add(name, "a long enough password")
@@ -94,7 +94,7 @@ def test_nobody_is_called_as_rules_are(name: str, tmp_path: Path) -> None:
         load_settings({"author": name}, {})
 
 
-def test_kappa_and_alpha_are_those_of_a_worked_example() -> None:
+def test_kappa_and_alpha_match_a_worked_example() -> None:
     # Two people, 4 pairs, 3 the same: p_o = 0.75, p_e = 0.5*0.75 + 0.5*0.25 = 0.5, kappa = 0.5.
     message = [("correct", "correct"), ("drop", "drop"), ("correct", "drop"), ("drop", "drop")]
     result = agreement([{"Ada": a, "Ben": b} for a, b in message])
@@ -106,7 +106,7 @@ def test_kappa_and_alpha_are_those_of_a_worked_example() -> None:
     assert result.alpha == pytest.approx(1 - 0.25 / (30 / 56))
 
 
-def test_what_is_not_defined_is_not_reported() -> None:
+def test_undefined_values_are_not_reported() -> None:
     alike = agreement([{"Ada": "drop", "Ben": "drop"}] * 3)
     assert alike.alpha is None
     assert alike.people[0].kappa is None
@@ -120,7 +120,7 @@ def test_what_is_not_defined_is_not_reported() -> None:
         max_size=12,
     )
 )
-def test_agreement_stays_within_its_bounds(judgements: list[dict[str, str]]) -> None:
+def test_agreement_is_within_its_bounds(judgements: list[dict[str, str]]) -> None:
     result = agreement(judgements)
     assert 0 <= result.same <= result.pairs == sum(len(judgement) > 1 for judgement in judgements)
     assert result.alpha is None or result.alpha <= 1 + 1e-9
@@ -128,6 +128,6 @@ def test_agreement_stays_within_its_bounds(judgements: list[dict[str, str]]) -> 
 
 
 @pytest.mark.parametrize(("share", "people"), [(-0.1, 2), (1.1, 2), (0.5, 1), (0.5, 99)])
-def test_an_overlap_that_makes_no_sense_is_refused(share: float, people: int) -> None:
+def test_an_invalid_overlap_is_refused(share: float, people: int) -> None:
     with pytest.raises(SettingsError, match="share"):
         check_overlap(share, people)

@@ -1,4 +1,4 @@
-"""A real server on a small dataset, a real Chromium."""
+"""A real server with a small dataset, and a real Chromium."""
 
 import json
 import os
@@ -32,14 +32,14 @@ FLAGS = [
     "--disable-sync", "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage",
 ]  # fmt: skip
 
-# As patient as Playwright's other waits: a busy machine is no fault of the page.
+# The timeout of Playwright's other waits: a busy machine is no fault of the page.
 expect.set_options(timeout=30_000)
 
 
 @dataclass(frozen=True)
 class Site:
-    """A running server: its address, its own folder, the dataset that it serves, and how to call
-    the command line beside it."""
+    """A running server: its address, its folder, the dataset that it serves, and methods that call
+    the command line on the same database."""
 
     address: str
     folder: Path
@@ -47,11 +47,11 @@ class Site:
     environment: dict[str, str]
 
     def command(self, *arguments: str) -> Any:
-        """Run `app.py … --json` on the same database; its JSON."""
+        """Run `app.py … --json` on the same database and return its JSON."""
         return json.loads(self.run(*arguments, "--json"))
 
     def run(self, *arguments: str) -> str:
-        """Run `app.py …` on the same database; what it prints."""
+        """Run `app.py …` on the same database and return its output."""
         status, printed, reported = programs.run(["app.py", *arguments], self.environment)
         assert status == 0, reported[-2000:]
         return printed
@@ -82,7 +82,7 @@ def environment_of(folder: Path) -> dict[str, str]:
 
 
 def draw_and_score(folder: Path) -> None:
-    """Drawn pairs in `pairs`, scored into `state` by the command line, suggestions included."""
+    """Write drawn pairs to `pairs` and score them into `state`, with suggestions."""
     demo.write(folder / "pairs", PAIRS, 4, 192, seed=77)
     made = Site("", folder, folder / "pairs", environment_of(folder))
     assert made.command("score", str(made.pairs))["scored"] == PAIRS
@@ -90,7 +90,7 @@ def draw_and_score(folder: Path) -> None:
 
 @contextmanager
 def served(folder: Path, scored: Path, people: Mapping[str, str] | None = None) -> Iterator[Site]:
-    """A server on a copy of what is `scored`. `people`: accounts and their roles."""
+    """A server on a copy of the state in `scored`. `people`: accounts and their roles."""
     shutil.copytree(scored / "state", folder / "state")
     port = free_port()
     address = f"http://127.0.0.1:{port}"
@@ -130,8 +130,8 @@ def site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.fixture(scope="module")
 def separate_site(scored_pairs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    """The same pairs for one file alone, whose jobs would change what other tests see. It is what
-    `page` opens where the file says that it is its `site`."""
+    """The same pairs for a single file, whose jobs would change what other tests see. `page` opens
+    it in files that return it as their `site`."""
     with served(tmp_path_factory.mktemp("separate"), scored_pairs) as made:
         yield made
 
@@ -169,7 +169,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="package")
 def profile(browser: Browser) -> Iterator[BrowserContext]:
     """The browser profile that all pages share, because a new one loads and compiles Gradio's
-    scripts again for each page: three seconds. What a page keeps is removed after it."""
+    scripts again for each page, which takes three seconds. Data that a page stores is removed."""
     shared = browser.new_context(viewport={"width": SIZE[0], "height": SIZE[1]})
     yield shared
     shared.close()
@@ -177,9 +177,10 @@ def profile(browser: Browser) -> Iterator[BrowserContext]:
 
 @contextmanager
 def new_page(profile: BrowserContext, size: tuple[int, int] = SIZE) -> Iterator[Page]:
-    """An empty page in the shared profile, which knows no cookie and no stored setting.
+    """An empty page in the shared profile, without cookies or stored settings.
 
-    It is left empty after it, and all others are closed."""
+    Afterwards the page is emptied and all others are closed.
+    """
     opened = tab_of(profile)
     opened.set_viewport_size({"width": size[0], "height": size[1]})
     try:
@@ -189,23 +190,23 @@ def new_page(profile: BrowserContext, size: tuple[int, int] = SIZE) -> Iterator[
 
 
 def tab_of(profile: BrowserContext) -> Page:
-    """An empty page: a new one for each test would take a process of its own, two seconds."""
+    """An empty page, reused: a new one for each test would need a process and two seconds."""
     return profile.pages[0] if profile.pages else profile.new_page()
 
 
 def clean(profile: BrowserContext) -> None:
-    """Leave one page, an empty one, and remove what all of them stored."""
+    """Leave a single empty page, and remove what all pages stored."""
     for page in profile.pages[1:]:
         page.close()
     first = tab_of(profile)
     first.unroute_all(behavior="ignoreErrors")
     try:
-        # Away from the program's page first: it may store something when it is left.
+        # First leave the program's page, which may store something when it is left.
         first.goto(urljoin(first.url, "/healthy"))
         first.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
         first.goto("about:blank")
         first.mouse.move(0, 0)
-    except PlaywrightError:  # it is still at its start, or its server has ended
+    except PlaywrightError:  # the page is still loading, or its server has stopped
         first.close()
     profile.clear_cookies()
     profile.clear_permissions()
@@ -213,7 +214,7 @@ def clean(profile: BrowserContext) -> None:
 
 @contextmanager
 def watched(page: Page, site: Site) -> Iterator[None]:
-    """Errors of scripts fail the test; so do calls elsewhere."""
+    """Fail the test on script errors and on requests to other servers."""
     wrong: list[str] = []
 
     def remember(error: PlaywrightError) -> None:
@@ -229,14 +230,14 @@ def watched(page: Page, site: Site) -> Iterator[None]:
         yield
     finally:
         with suppress(PlaywrightError):
-            page.evaluate("0")  # what was reported until now comes before its answer
+            page.evaluate("0")  # earlier errors are reported before it returns
         page.remove_listener("request", check)
         page.remove_listener("pageerror", remember)
     assert wrong == []
 
 
 def load(page: Page, site: Site, query: str = "") -> None:
-    """Open the review page, until it is drawn."""
+    """Open the review page and wait until it is drawn."""
     page.goto(f"{site.address}/{query}")
     page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
 
@@ -245,7 +246,7 @@ def load(page: Page, site: Site, query: str = "") -> None:
 def opened_page(
     profile: BrowserContext, site: Site, query: str = "", size: tuple[int, int] = SIZE
 ) -> Iterator[Page]:
-    """The review page, open and drawn, and watched."""
+    """The review page, drawn and watched for errors."""
     with new_page(profile, size) as opened, watched(opened, site):
         load(opened, site, query)
         yield opened
@@ -258,8 +259,8 @@ def page(profile: BrowserContext, site: Site) -> Iterator[Page]:
         yield opened
 
 
-#: Goes to the first pair of the queue that a bare address opens, as Back does; what is open is
-#: closed, and a message that a test might take for its own is removed.
+#: Goes to the first pair of the queue that a bare address opens, as Back does; closes what is open
+#: and removes a message that a test might mistake for its own.
 TO_THE_START = """() => {
   document.body.tabIndex = -1;  // Tab begins from here
   document.body.focus();
@@ -275,7 +276,7 @@ TO_THE_START = """() => {
 
 
 class KeptPage:
-    """One review page for all tests of a file. It is loaded again after a test that failed."""
+    """One review page for all tests of a file. It is reloaded after a test that failed."""
 
     def __init__(self, profile: BrowserContext, site: Site) -> None:
         self._profile, self._site = profile, site
@@ -284,7 +285,7 @@ class KeptPage:
 
     @contextmanager
     def at_the_start(self, failures: int) -> Iterator[Page]:
-        """The page as a bare address shows it. `failures`: the tests that have failed until now."""
+        """The page as a bare address shows it. `failures`: the number of failed tests so far."""
         page = self._page
         if page is not None and not page.is_closed() and failures == self._failures:
             with watched(page, self._site):
@@ -305,7 +306,7 @@ class KeptPage:
         page.mouse.move(0, 0)
         page.keyboard.press("Escape")
         page.evaluate(TO_THE_START)
-        page.wait_for_url("**/?*pair=*")  # named when the pair has been drawn
+        page.wait_for_url("**/?*pair=*")  # set when the pair has been drawn
 
 
 @pytest.fixture(scope="module")
@@ -316,8 +317,8 @@ def kept(profile: BrowserContext, site: Site) -> Iterator[KeptPage]:
 
 @pytest.fixture
 def kept_page(kept: KeptPage, request: pytest.FixtureRequest) -> Iterator[Page]:
-    """The page of the test before, back at its start, which costs a quarter of another load. It is
-    the `page` of files whose tests look at nothing that another one leaves behind: drafts, fields
-    of other pages, steps of undo."""
+    """The page of the previous test, reset to its start, at a quarter of the cost of a reload. It
+    is the `page` of files whose tests do not depend on what others leave behind: drafts, fields of
+    other pages, undo steps."""
     with kept.at_the_start(request.session.testsfailed) as page:
         yield page

@@ -1,10 +1,11 @@
 """How long a curator waits, in a real browser: `python -m tests.browser.latency [--pairs 100000]`
 
-Makes a store of that size, opens it in Chromium, and measures from the key to the page that shows
-its effect: a verdict (which shows the next pair at once, and is committed behind), next, previous,
-and a step. Medians and 95th percentiles in milliseconds. With --soak afterwards that many verdicts
-in one page: how the memory of server and page grows, and whether each verdict is in the database
-once. With --job while the same server scores that many drawn pairs of another dataset.
+Generates a store of that size, opens it in Chromium, and measures the time from a key to its effect
+on the page: a verdict (which shows the next pair at once and is committed in the background), next,
+previous, and a step. Medians and 95th percentiles in milliseconds. --soak then gives that many
+verdicts in one page, and reports the memory growth of server and page and whether each verdict is
+in the database exactly once. --job measures while the same server scores that many drawn pairs of
+another dataset.
 """
 
 import argparse
@@ -29,7 +30,7 @@ from backend.store import open_database
 from db.models import Verdict
 from tests.browser.conftest import FLAGS, ROOT, chromium, free_port, wait_for
 
-#: From the key to the first frame after the page shows another pair or step.
+#: The time from the key to the first frame after the page shows another pair or step.
 _MEASURE = """([key, what]) => new Promise((done) => {
   const now = () => what === 'step'
     ? document.querySelector('#traced-steps [aria-current=step] .t')?.textContent
@@ -48,9 +49,9 @@ _MEASURE = """([key, what]) => new Promise((done) => {
   setTimeout(() => { watch.disconnect(); done(-1); }, 5000);
 })"""
 _PAIR = "() => document.querySelector('#traced-stage [data-pair]').dataset.pair"
-#: Parts of a soak, each reported by itself.
+#: Parts of a soak, which are reported separately.
 SHARES = 8
-#: Whether the picture of the pair on the page has been there when the pair came.
+#: Whether the picture was already loaded when its pair was shown.
 _PICTURE = "() => document.querySelector('#traced-stage .picture img')?.complete"
 
 
@@ -71,8 +72,8 @@ def report(name: str, times: list[float]) -> None:
 
 
 def soak(page: Page, server: int, verdicts: int, database_url: str) -> bool:
-    """Verdicts as fast as the page takes them; memory after each eighth. Whether each is in the
-    database once, and nothing else."""
+    """Give verdicts as fast as the page accepts them and print the memory after each eighth.
+    Returns whether the database contains each verdict exactly once and no others."""
     given: Counter[int] = Counter()
     refused = 0
     before = stored(database_url)
@@ -104,7 +105,7 @@ def soak(page: Page, server: int, verdicts: int, database_url: str) -> bool:
 
 
 def stored(database_url: str) -> Counter[int]:
-    """How many verdicts each pair has."""
+    """The number of verdicts of each pair."""
     store = open_database(database_url)
     try:
         with store.reading() as session:
@@ -159,7 +160,7 @@ def generated(pairs: int, data: Path | None) -> Iterator[tuple[Path, str]]:
 
 
 def score_meanwhile(page: Page, folder: Path, pairs: int) -> Page:
-    """Let the server score so many drawn pairs, started by a curator on another page."""
+    """Let the server score that many drawn pairs, started by a curator on another page."""
     demo.write(folder / "drawn", pairs, pairs // 10, 192, seed=11)
     other = page.context.new_page()
     other.goto(page.url)
@@ -190,7 +191,7 @@ def main() -> int:
     given = parser.parse_args()
     with generated(given.pairs, given.data) as (folder, url), served_page(folder) as (page, server):
         job = score_meanwhile(page, folder, given.job) if given.job else None
-        measure(page, "j", "pair", 5)  # the first ones fill caches
+        measure(page, "j", "pair", 5)  # warm-up
         report("next pair", measure(page, "j", "pair", given.times))
         report("previous pair", measure(page, "k", "pair", given.times // 2))
         report("verdict and next pair", measure(page, "a", "pair", given.times))

@@ -1,8 +1,8 @@
 """How long a curator waits on the Map page: `python -m tests.browser.map_latency [--pairs 100000]`
 
 Draws a map of that many pairs at generated places, and measures in Chromium: opening the page,
-other colours, the card under the mouse, and the region that a lasso selects; and the time between
-frames meanwhile. Headless Chromium draws WebGL on the processor: with a graphics card it is faster.
+changing colours, the card under the mouse, the region that a lasso selects, and the time between
+frames during all this. Headless Chromium renders WebGL on the CPU: a graphics card is faster.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from db.queries import pairs, picture_map, runs
 from tests.browser.latency import generated, report, served_page
 
 _CHART = "document.querySelector('#map-chart .js-plotly-plot')"
-#: From a click on the Map tab, or on one of its colours, to the frame that shows the new chart.
+#: The time from a click on the Map tab, or on a colour, to the frame that shows the new chart.
 _DRAWN = (
     "([selector, text]) => new Promise((done) => {"
     f"const chart = () => {_CHART}, before = chart()?._fullData, began = performance.now();"
@@ -32,7 +32,7 @@ _DRAWN = (
   look();
 })"""
 )
-#: Keeps the milliseconds between frames from now on.
+#: Records the milliseconds between frames from now on.
 _FRAMES = """() => {
   window.framesSeen = [];
   let last = performance.now();
@@ -43,7 +43,7 @@ _FRAMES = """() => {
   };
   requestAnimationFrame(next);
 }"""
-#: Where a point of the map is on the screen.
+#: The position of a map point on the screen.
 _POINT = (
     f"(n) => {{ const chart = {_CHART}, box = chart.getBoundingClientRect();"
     """
@@ -61,7 +61,7 @@ _AROUND = ((40, -40), (40, 40), (-40, 40), (-40, -38))
 
 
 def draw_places(database_url: str, dataset: int) -> None:
-    """Give each pair a place on a map, in clusters as pictures are."""
+    """Give each pair a place on a map, in clusters like those of real pictures."""
     rng = np.random.default_rng(0)
     store = open_database(database_url)
     try:
@@ -94,7 +94,7 @@ def milliseconds_until(page: Page, condition: str, argument: object = None) -> f
 
 
 def cards(page: Page, times: int) -> list[float]:
-    """From the mouse's arrival at a point to the card with its picture."""
+    """Milliseconds from moving the mouse to a point until the card with its picture appears."""
     waited = []
     for n in range(times):
         page.mouse.move(5, 5)
@@ -107,7 +107,7 @@ def cards(page: Page, times: int) -> list[float]:
 
 
 def regions(page: Page, times: int) -> list[float]:
-    """From the end of a lasso to the region's queue and first pictures."""
+    """Milliseconds from the end of a lasso to the region's queue and first pictures."""
     waited = []
     for n in range(times):
         (x, y), before = page.evaluate(_POINT, n), page.locator("#map-region").inner_html()

@@ -1,7 +1,7 @@
-"""Pictures of every page, for people to look at: `python -m tests.browser.screenshots [FOLDER]`
+"""Screenshots of every page for visual inspection: `python -m tests.browser.screenshots [FOLDER]`
 
-Serves the demo from nothing in a temporary folder, waits until it is scored, and takes each page at
-1440 × 900 and 820 × 1180, light and dark. The README's picture is one of them.
+Serves the demo in a new temporary folder, waits until it is scored, and captures each page at
+1440 × 900 and 820 × 1180, light and dark. The README uses one of these screenshots.
 """
 
 import os
@@ -23,7 +23,7 @@ PAGES = (
     "Review", "Playground", "Datasets", "Progress", "Plane", "Map", "Duplicates", "Team", "Models",
     "Retrain", "Export",
 )  # fmt: skip
-#: Verdicts given before the pictures are taken: from the top of the queue, and at random.
+#: Verdicts given before the screenshots are taken: at the top of the queue, and at random.
 TOP, DRAWN = 60, 60
 
 
@@ -42,7 +42,7 @@ def take(page: Page, folder: Path, name: str) -> None:
 
 
 def review_some(folder: str) -> None:
-    """Decide pairs as one would who knows the truth: Progress has something to show then."""
+    """Decide pairs according to the ground truth, so that Progress has something to show."""
     workspace = Workspace(load_settings({"data_directory": folder}, {}))
     (dataset,) = workspace.datasets()
     truth = read_truth()

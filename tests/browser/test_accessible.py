@@ -10,16 +10,17 @@ from tests.browser.screenshots import PAGES, SIZES
 pytestmark = pytest.mark.browser
 
 LOOKS = ("light", "dark")
-#: Every page as it looked in this run, for people to look at.
+#: Screenshots of every page in this run, for visual inspection.
 SCREENSHOTS = ROOT / "data" / "test-screenshots"
-#: Pages that always have a chart here; Gradio shows an empty frame until its library is loaded.
+#: Pages that always have a chart in these tests; Gradio shows an empty frame until the chart
+#: library is loaded.
 CHARTS = {"Plane": "#plane-chart"}
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]
-#: What can differ in the dark: everything else is the same page as in the light.
+#: Rules whose result can differ in dark mode; for all others both modes are the same page.
 COLOURS = ["color-contrast", "link-in-text-block"]
 
 
-#: What axe looks at: the document, or what is below the header, which is the same on every page.
+#: What axe examines: the document, or what is below the header, which is the same on every page.
 RUN = """([isWhole, options]) => {
   const panels = [...document.querySelectorAll("[role=tabpanel]")];
   const shown = panels.find((panel) => panel.checkVisibility());
@@ -28,7 +29,7 @@ RUN = """([isWhole, options]) => {
 
 
 def violations(page: Page, look: str, is_whole: bool) -> list[str]:
-    """One line a finding: the rule, how bad, what it says, where."""
+    """One line per violation: the rule, its impact, its message and the element."""
     options = {"runOnly": COLOURS if look == "dark" else RULES, "resultTypes": ["violations"]}
     return [
         f"{rule['id']} ({rule['impact']}): {rule['help']} at {node['target']} {node['html'][:160]}"
@@ -38,23 +39,23 @@ def violations(page: Page, look: str, is_whole: bool) -> list[str]:
 
 
 def wait_until_drawn(page: Page) -> None:
-    """Wait for what a page draws after it has come up: its charts load the chart library first."""
-    page.wait_for_timeout(800)  # the page's own answer, which shows or hides its charts
+    """Wait for what a page draws after it has opened: charts load the chart library first."""
+    page.wait_for_timeout(800)  # the server's response, which shows or hides charts
     page.wait_for_function(
         "[...document.querySelectorAll('.empty[aria-label]')].every(e => !e.checkVisibility())"
     )
 
 
 def show(page: Page, look: str) -> None:
-    """As the toolbar's button does; until colours that fade are there."""
+    """Switch as the toolbar's button does, and wait until fading colours have changed."""
     page.evaluate("dark => document.body.classList.toggle('dark', dark)", look == "dark")
     page.wait_for_timeout(300)
 
 
 @pytest.fixture(scope="module")
 def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[str]]:
-    """What axe finds in each size and look: each page is opened once and looked at four times."""
-    violations: dict[tuple[str, str], list[str]] = {
+    """The violations in each size and look: each page is opened once and examined four times."""
+    listed: dict[tuple[str, str], list[str]] = {
         (size, look): [] for size in SIZES for look in LOOKS
     }
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
@@ -62,14 +63,14 @@ def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[
         page.evaluate(Axe().axe_script)
 
         def look_at(title: str, is_whole: bool = False) -> None:
-            page.mouse.move(0, 0)  # in another size, something else would be under it
+            page.mouse.move(0, 0)  # in another size it would hover over something else
             for size, (width, height) in SIZES.items():
                 page.set_viewport_size({"width": width, "height": height})
                 for look in LOOKS:
                     show(page, look)
                     page.screenshot(path=SCREENSHOTS / f"{title.lower()}-{size}-{look}.png")
                     lines = violations(page, look, is_whole)
-                    violations[size, look] += [f"{title}: {line}" for line in lines]
+                    listed[size, look] += [f"{title}: {line}" for line in lines]
             page.set_viewport_size({"width": SIZE[0], "height": SIZE[1]})
 
         for title in PAGES:
@@ -87,12 +88,12 @@ def findings(profile: BrowserContext, site: Site) -> dict[tuple[str, str], list[
         page.keyboard.press("?")
         page.wait_for_selector("#traced-help:not([hidden])")
         look_at("Help", is_whole=True)  # with all pages in the document
-    return violations
+    return listed
 
 
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("look", LOOKS)
-def test_no_page_shuts_anybody_out(
+def test_every_page_is_accessible(
     findings: dict[tuple[str, str], list[str]], size: str, look: str
 ) -> None:
     assert not findings[size, look], "\n".join(findings[size, look])

@@ -1,4 +1,4 @@
-"""Pages and pairs are addresses with history; a search is left without being sent."""
+"""Pages and pairs have addresses with history; Escape leaves a search without sending it."""
 
 import re
 
@@ -28,13 +28,13 @@ def test_escape_leaves_a_search_and_keeps_the_queue(page: Page) -> None:
     expect(field).not_to_be_focused()
     expect(field).to_have_value("a")
     page.keyboard.press("/")
-    page.keyboard.press("Escape")  # nothing typed: an empty search would be all pairs
-    press(page, "j")  # a key again, and an answer that came after whatever Escape had sent
+    page.keyboard.press("Escape")  # nothing typed: an empty search would list all pairs
+    press(page, "j")  # keys work again; any request sent by Escape has ended
     assert "text=a" in page.url
     assert pair_of(page) != pair
 
 
-def test_a_search_without_hits_leaves_nothing_to_decide(page: Page) -> None:
+def test_a_search_without_hits_shows_no_pair_to_decide(page: Page) -> None:
     before = reviewed(page)
     page.locator(SEARCH).fill("no caption says zyzzyva")
     page.keyboard.press("Enter")
@@ -59,7 +59,7 @@ def test_back_and_forward_go_from_pair_to_pair(page: Page) -> None:
     page.wait_for_url(re.compile(f"pair={first}"))
     page.go_forward()
     expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
-    # A queue is part of the way back, too.
+    # Queues are part of the history, too.
     page.locator(SEARCH).fill("a")
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("text=a"))
@@ -68,9 +68,9 @@ def test_back_and_forward_go_from_pair_to_pair(page: Page) -> None:
     expect(page.locator(STAGE)).to_have_attribute("data-pair", second)
 
 
-def test_a_redraw_before_the_answer_leaves_the_way_back_as_it_is(page: Page) -> None:
-    """On a slow server, a part of the page may be drawn anew while the pair that one has gone back
-    to is still on its way. That must not count as a step forward."""
+def test_a_redraw_before_the_response_keeps_the_history(page: Page) -> None:
+    """On a slow server, part of the page may be redrawn while the previous pair is still loading
+    after Back. That must not count as a step forward."""
     first = pair_of(page)
     page.wait_for_url(re.compile(f"pair={first}"))
     press(page, "j")
@@ -108,7 +108,7 @@ def test_pages_are_addresses(page: Page) -> None:
     expect(page.locator(STAGE)).to_be_visible()
 
 
-def test_redo_goes_on_and_a_second_verdict_is_asked_for(page: Page) -> None:
+def test_redo_moves_on_and_a_second_verdict_needs_confirmation(page: Page) -> None:
     first = pair_of(page)
     page.wait_for_url(re.compile(f"pair={first}"))
     address = page.url

@@ -1,4 +1,4 @@
-"""Near duplicates and the map, as a curator uses them: by keys, by the mouse, by an address."""
+"""Near duplicates and the map, used by keyboard, by mouse and by address."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tests.jobs.copied_pictures import PAIRS, score_copies
 
 pytestmark = pytest.mark.browser
 
-#: Where a point of the map is on the screen.
+#: The position of a map point on the screen.
 POINT = """(place) => {
   const chart = document.querySelector("#map-chart .js-plotly-plot");
   const { xaxis, yaxis } = chart._fullLayout, box = chart.getBoundingClientRect();
@@ -33,7 +33,7 @@ def site(shared_folder: SharedFolder, tmp_path_factory: pytest.TempPathFactory) 
         yield made
 
 
-def test_one_is_kept_by_key_and_by_click_and_one_undo_brings_the_others_back(page: Page) -> None:
+def test_a_duplicate_is_kept_by_key_or_click_and_one_undo_restores_the_others(page: Page) -> None:
     page.get_by_role("tab", name="Duplicates").click()
     expect(page.locator("#duplicates-page .empty")).to_contain_text("have not been searched for")
     page.locator("#duplicates-threshold input").fill("0.995")
@@ -45,7 +45,7 @@ def test_one_is_kept_by_key_and_by_click_and_one_undo_brings_the_others_back(pag
     copies = page.locator("#duplicates-page .group", has_text="<b>A copy</b> ${7*6}")
     expect(copies.locator(".copy")).to_have_count(3)
     expect(copies.locator("b")).to_have_count(0)
-    # By the mouse: the second picture stays, two pairs go.
+    # By mouse: the second picture is kept, two pairs are dropped.
     copies.locator("[data-keep]").nth(1).click()
     expect(toast).to_contain_text("Kept. 2 pairs dropped. Press Z to undo.")
     expect(copies).to_have_count(0)
@@ -53,7 +53,7 @@ def test_one_is_kept_by_key_and_by_click_and_one_undo_brings_the_others_back(pag
     page.keyboard.press("z")
     expect(toast).to_contain_text("Undone: 2 pairs")
     expect(groups).to_have_count(before)
-    # By keys: to the group, then its third picture.
+    # By keyboard: to the group, then its third picture.
     place = next(n for n in range(before) if "<b>A copy" in groups.nth(n).inner_text())
     page.locator("#duplicates-page").get_by_text("undecided groups of").click()
     for _ in range(place + 1):
@@ -66,7 +66,7 @@ def test_one_is_kept_by_key_and_by_click_and_one_undo_brings_the_others_back(pag
     expect(groups).to_have_count(before)
     expect(copies.locator(".leaving")).to_have_count(2)
     expect(copies.locator("[data-keep]:disabled")).to_have_count(2)
-    # Copies that were dropped are no errors that were found.
+    # Dropped duplicates do not count as errors.
     page.get_by_role("tab", name="Review").click()
     counts = page.locator("#traced-queue .progress").first
     page.reload()
@@ -74,7 +74,7 @@ def test_one_is_kept_by_key_and_by_click_and_one_undo_brings_the_others_back(pag
     expect(counts).to_contain_text("0 were errors")
 
 
-def test_a_line_around_points_is_a_queue_that_outlives_a_reload(page: Page, site: Site) -> None:
+def test_a_lasso_on_the_map_makes_a_queue_that_survives_a_reload(page: Page, site: Site) -> None:
     page.get_by_role("tab", name="Map").click()
     expect(page.locator("#map-empty")).to_contain_text("No map yet")
     page.locator("#map-start").click()

@@ -1,4 +1,4 @@
-"""What a curator has half done outlives a redraw that comes in between."""
+"""Unfinished input survives a redraw."""
 
 import re
 from collections.abc import Callable
@@ -18,24 +18,24 @@ def page(kept_page: Page) -> Page:
 
 
 def step(page: Page, number: int) -> None:
-    """As a job's progress does: without a hand on the mouse, so that the focus stays."""
+    """Change the step as a job's progress does: without the mouse, so that the focus stays."""
     page.evaluate(f"() => document.querySelectorAll('#traced-steps li button')[{number}].click()")
 
 
 def redraw(page: Page, part: str, by: Callable[[], object]) -> None:
-    """Let it happen and wait until the part of the page is another one."""
+    """Call `by` and wait until the part of the page has been replaced."""
     page.evaluate(f"() => {{ document.querySelector('{part}').dataset.old = '1'; }}")
     by()
     expect(page.locator(f"{part}[data-old]")).to_have_count(0)
     expect(page.locator(part)).to_have_count(1)
 
 
-def test_a_correction_that_is_being_written(page: Page) -> None:
+def test_a_redraw_keeps_a_correction_being_typed(page: Page) -> None:
     pair = pair_of(page)
     page.keyboard.press("e")
     area = page.locator("#traced-stage details.correction textarea")
     expect(area).to_be_focused()
-    # Nothing written yet: the letters that come next must not be keys.
+    # Nothing typed yet: the next letters must not act as shortcuts.
     redraw(page, STAGE, lambda: step(page, 1))
     expect(area).to_be_focused()
     area.fill("")
@@ -47,7 +47,7 @@ def test_a_correction_that_is_being_written(page: Page) -> None:
     expect(area).to_have_value("add a duub")
     assert pair_of(page) == pair
 
-    # To another pair and back; then saved, and it is no draft any more.
+    # To another pair and back; then it is saved and no longer a draft.
     page.keyboard.press("Escape")
     press(page, "j")
     expect(area).to_be_hidden()
@@ -68,13 +68,13 @@ def test_a_correction_that_is_being_written(page: Page) -> None:
     expect(area).not_to_have_value(re.compile("duub"))
 
 
-def test_a_field_that_is_being_filled_in(page: Page) -> None:
+def test_a_redraw_keeps_a_field_being_filled_in(page: Page) -> None:
     def field(name: str) -> str:
         return f"#traced-queue [data-filter={name}]"
 
     page.locator(field("p_error_from")).focus()
     page.keyboard.type("0.01")
-    page.keyboard.press("Tab")  # the first is sent; the queue is drawn anew while one types on
+    page.keyboard.press("Tab")  # sends the first; the queue is redrawn during typing
     page.keyboard.type("0.9")
     page.wait_for_url(re.compile(r"p_error_from=0\.01"))
     expect(page.locator(field("p_error_to"))).to_be_focused()
@@ -85,7 +85,7 @@ def test_a_field_that_is_being_filled_in(page: Page) -> None:
     page.wait_for_url(re.compile(r"p_error_from=0\.01.*p_error_to=0\.99"))
 
 
-def test_a_selection_in_the_grid(page: Page) -> None:
+def test_a_redraw_keeps_a_selection_in_the_grid(page: Page) -> None:
     def cards(which: str) -> set[str | None]:
         picked = page.locator(f"#traced-stage .pick{which}").all()
         return {card.get_attribute("data-pick") for card in picked}
@@ -104,7 +104,7 @@ def test_a_selection_in_the_grid(page: Page) -> None:
 
 
 def test_fields_show_what_the_queue_is(page: Page) -> None:
-    """Also those that somebody has changed before: the browser itself would keep that."""
+    """Even fields that a person has changed before, whose values the browser itself would keep."""
     show = page.locator("#traced-queue [data-filter=review]")
     for chosen in ("all", "decided", "all", "unreviewed"):
         show.select_option(chosen)
@@ -113,7 +113,7 @@ def test_fields_show_what_the_queue_is(page: Page) -> None:
             if chosen != "unreviewed"
             else re.compile(r"^(?!.*review=)")
         )
-    page.keyboard.press("p")  # pictures like this one: among all pairs
+    page.keyboard.press("p")  # similar pictures, among all pairs
     expect(page.locator("#traced-queue .alike")).to_be_visible()
     expect(show).to_have_value("all")
     page.keyboard.press("p")
@@ -121,8 +121,8 @@ def test_fields_show_what_the_queue_is(page: Page) -> None:
     expect(show).to_have_value("unreviewed")
 
 
-def test_a_verdict_that_comes_too_late(page: Page) -> None:
-    """Nobody is left with a button that looks chosen, nor without what they wrote."""
+def test_a_verdict_that_comes_too_late_is_returned_with_its_text(page: Page) -> None:
+    """No button still looks selected, and the typed text is not lost."""
     stage = page.locator(STAGE)
     pair, version = pair_of(page), int(stage.get_attribute("data-version") or 0)
     page.keyboard.press("e")
@@ -143,7 +143,7 @@ def test_a_verdict_that_comes_too_late(page: Page) -> None:
     assert pair_of(page) == pair
     expect(area).to_have_value("what I wrote")
     page.keyboard.press("Escape")
-    # A refusal without a redraw: for another pair than the one that the server has in mind.
+    # A refusal without a redraw: for another pair than the server expects.
     page.evaluate(
         "() => { document.querySelector('#traced-stage [data-pair]').dataset.pair = '999'; }"
     )
@@ -154,7 +154,7 @@ def test_a_verdict_that_comes_too_late(page: Page) -> None:
     expect(page.locator("#traced-toast")).to_contain_text("Undone")
 
 
-def test_a_picture_is_looked_at_closely_and_so_is_the_next(page: Page) -> None:
+def test_zooming_into_a_picture_also_applies_to_the_next(page: Page) -> None:
     picture = page.locator("#traced-stage .picture")
     image = picture.locator("img")
 
@@ -175,7 +175,7 @@ def test_a_picture_is_looked_at_closely_and_so_is_the_next(page: Page) -> None:
     page.keyboard.press("x")
     expect(picture).not_to_have_class(re.compile("large"))
 
-    # By mouse: what is pointed at stays there, a drag moves it, and one goes back by double click.
+    # By mouse: the wheel zooms at the pointer, a drag pans, and a double click resets.
     box = picture.bounding_box()
     assert box is not None
     middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
@@ -199,7 +199,7 @@ def test_a_picture_is_looked_at_closely_and_so_is_the_next(page: Page) -> None:
     assert width() == pytest.approx(whole)
 
 
-def test_more_filters_stay_open_when_a_redraw_comes_with_the_click(page: Page) -> None:
+def test_more_filters_stay_open_if_a_redraw_coincides_with_the_click(page: Page) -> None:
     redraw = """() => {
       const queue = document.querySelector("#traced-queue [data-link]");
       queue.querySelector("details.more > summary").click();
@@ -209,6 +209,6 @@ def test_more_filters_stay_open_when_a_redraw_comes_with_the_click(page: Page) -
     more = page.locator("#traced-queue details.more")
     page.evaluate(redraw)
     expect(more).to_have_attribute("open", "")
-    page.evaluate(redraw)  # closed, which is kept in the same way
+    page.evaluate(redraw)  # closed, which also survives a redraw
     page.wait_for_timeout(300)
     expect(more).not_to_have_attribute("open", "")

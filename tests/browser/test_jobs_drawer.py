@@ -1,4 +1,4 @@
-"""The drawer of jobs: what runs, cancel and retry, by mouse and by keyboard."""
+"""The drawer of jobs: running jobs, cancel and retry, by mouse and by keyboard."""
 
 from PIL import Image
 from playwright.sync_api import Page, expect
@@ -21,7 +21,7 @@ def begin_import(page: Page, path: str) -> None:
     page.locator("#import-start").click()
 
 
-def test_a_finished_import_stands_in_the_drawer_and_the_page_stays_where_it_is(
+def test_a_finished_import_is_listed_in_the_drawer_and_the_page_stays(
     page: Page, site: Site
 ) -> None:
     folder = malformed(site.folder / "for-the-drawer")
@@ -35,7 +35,7 @@ def test_a_finished_import_stands_in_the_drawer_and_the_page_stays_where_it_is(
     expect(page.locator("#traced-jobs-button")).to_be_visible()
 
 
-def test_an_archive_is_uploaded_and_its_refused_rows_are_taken_along(page: Page) -> None:
+def test_an_archive_is_uploaded_and_its_refused_rows_can_be_downloaded(page: Page) -> None:
     page.get_by_role("tab", name="Datasets").click()
     page.locator("#upload [data-files]").first.set_input_files(
         {"name": "from-a-browser.zip", "mimeType": "application/zip", "buffer": zipped_pairs()}
@@ -46,8 +46,8 @@ def test_an_archive_is_uploaded_and_its_refused_rows_are_taken_along(page: Page)
     assert "2.png" in download.value.path().read_text(encoding="utf-8")
 
 
-def test_an_unusual_table_is_uploaded_with_what_the_form_says(page: Page, site: Site) -> None:
-    """In a group that is closed again: what was entered there still counts."""
+def test_an_unusual_table_is_uploaded_with_the_options_of_the_form(page: Page, site: Site) -> None:
+    """Options entered in a group that is closed again still apply."""
     page.get_by_role("tab", name="Datasets").click()
     folder = site.folder / "windows"
     folder.mkdir()

@@ -1,4 +1,4 @@
-"""On a slow way, what is sent and answered later may arrive earlier. The page shows the newest."""
+"""On a slow connection responses may arrive out of order. The page shows the newest."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def chosen(page: Page, filter: str) -> str:
 
 
 def wait_for(page: Page, kept: Sequence[object]) -> None:
-    """Until a request or an answer has been kept back."""
+    """Wait until a request or a response has been held back."""
     for _ in range(600):
         page.wait_for_timeout(50)
         if kept:
@@ -37,11 +37,11 @@ def wait_for(page: Page, kept: Sequence[object]) -> None:
     pytest.fail("Nothing came.")
 
 
-def test_the_redraw_at_a_jobs_end_does_not_take_a_newer_filter_away(page: Page) -> None:
+def test_the_redraw_at_the_end_of_a_job_keeps_a_newer_filter(page: Page) -> None:
     late: list[tuple[Route, APIResponse]] = []
 
     def hold(route: Route) -> None:
-        """Keep back the first redraw of the queue that does not answer a key."""
+        """Hold back the first redraw of the queue that is not a response to a key."""
         answer = route.fetch()
         if not late and "data-link" in answer.text():
             late.append((route, answer))
@@ -60,7 +60,7 @@ def test_the_redraw_at_a_jobs_end_does_not_take_a_newer_filter_away(page: Page) 
     newest = pair_of(page)
     assert newest != before
     route.fulfill(response=answer)
-    page.wait_for_timeout(500)  # until the address would have changed back
+    page.wait_for_timeout(500)  # long enough for the address to change back
     expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", newest)
     assert chosen(page, "order") == "s_0"
     expect(page).to_have_url(re.compile("order=s_0"))
@@ -79,13 +79,13 @@ def test_a_second_filter_does_not_overtake_the_first(page: Page) -> None:
     choose(page, "review", "all")
     choose(page, "order", "s_0")
     expect(page).to_have_url(re.compile("order=s_0"))
-    page.wait_for_timeout(500)  # until a later answer about the first would have been drawn
+    page.wait_for_timeout(500)  # long enough for a late response to be drawn
     assert (chosen(page, "review"), chosen(page, "order")) == ("all", "s_0")
     assert "order=s_0" in page.url
 
 
-def test_a_redraw_leaves_a_filter_that_is_on_its_way(page: Page) -> None:
-    """Whatever is chosen next is sent together with it."""
+def test_a_redraw_keeps_a_filter_whose_request_is_pending(page: Page) -> None:
+    """The next choice is sent together with it."""
     held: list[Route] = []
     page.route("**/gradio_api/run/predict*", lambda route: held.append(route))
     choose(page, "review", "all")
@@ -103,7 +103,7 @@ def test_a_redraw_leaves_a_filter_that_is_on_its_way(page: Page) -> None:
 def test_another_dataset_that_is_not_shown_yet_does_not_reload_the_page(
     page: Page, tmp_path: Path
 ) -> None:
-    """What has been typed on the other pages would be gone."""
+    """A reload would lose what has been typed on other pages."""
     page.get_by_role("tab", name="Datasets").click()
     page.locator("#import-path").locator("input, textarea").fill(str(pictures(tmp_path / "photos")))
     page.locator("#import-start").click()
@@ -125,7 +125,7 @@ def test_another_dataset_that_is_not_shown_yet_does_not_reload_the_page(
     wait_for(page, late)
     with page.expect_response("**/review/acts"):
         page.get_by_role("tab", name="Review").click()
-    page.wait_for_timeout(500)  # until the page would have been loaded again
+    page.wait_for_timeout(500)  # long enough for the page to reload
     ((route, answer),) = late
     route.fulfill(response=answer)
     expect(page.locator("#traced-queue [data-dataset='1']")).to_be_attached()

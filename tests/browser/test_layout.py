@@ -1,4 +1,4 @@
-"""What fits at the sizes that people have: nothing overlaps, is cut off or runs out of the page."""
+"""Layout at common screen sizes: nothing overlaps, is cut off or overflows the page."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ from tests.browser.conftest import Site, opened_page
 
 pytestmark = pytest.mark.browser
 PHONE = (390, 844)
-#: Chosen entries of selects that are wider than their box, and headings that lie over each other.
+#: Selected options that are wider than their box, and headings that overlap.
 CUT = """() => {
   const cut = [...document.querySelectorAll("#traced-queue select")].filter((select) => {
     const ruler = document.createElement("span"), style = getComputedStyle(select);
@@ -30,7 +30,7 @@ CUT = """() => {
 }"""
 
 
-def test_a_phone_shows_what_a_verdict_needs_and_keeps_the_queue_in_a_drawer(
+def test_a_phone_shows_what_a_verdict_needs_and_the_queue_in_a_drawer(
     profile: BrowserContext, site: Site
 ) -> None:
     with opened_page(profile, site, size=PHONE) as page:
@@ -55,7 +55,7 @@ def test_a_phone_shows_what_a_verdict_needs_and_keeps_the_queue_in_a_drawer(
         chosen.click()
         expect(queue).to_be_hidden()
         expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", str(pair))
-        # On a screen with room for it, the queue is always there and needs no button.
+        # On a wide screen the queue is always visible and needs no button.
         page.set_viewport_size({"width": 1280, "height": 720})
         expect(queue).to_be_visible()
         expect(button).to_be_hidden()

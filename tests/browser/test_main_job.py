@@ -1,4 +1,4 @@
-"""The main job: review by keyboard, undo, retrain, export, and find what was decided."""
+"""The main workflow: review by keyboard, undo, retrain, export, check the exported decisions."""
 
 import json
 from pathlib import Path
@@ -21,7 +21,7 @@ def pair_of(page: Page) -> str:
 
 
 def identity_of(page: Page) -> str:
-    """The dataset's own id, as it is shown."""
+    """The id of the pair in its dataset, as shown."""
     return page.locator("#traced-stage .facts span").last.inner_text()
 
 
@@ -37,7 +37,7 @@ def press(page: Page, key: str) -> None:
 
 
 def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_path: Path) -> None:
-    decided: dict[str, tuple[str, str]] = {}  # id -> (decision, caption that should come out)
+    decided: dict[str, tuple[str, str]] = {}  # id -> (decision, expected exported caption)
     counts = page.locator("#traced-queue .progress").first.inner_text()
     before_all = int(counts.split()[0])  # other tests use the same server
 
@@ -49,7 +49,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
         decided[identity_of(page)] = (meant[key], caption())
         press(page, key)
 
-    # The ninth: the first suggestion. All of the ranking's head have one.
+    # The ninth: the first suggestion. All pairs at the top of the ranking have one.
     if page.locator(".suggestions li").count() == 0:
         page.keyboard.press("s")
     page.wait_for_selector(".suggestions li")
@@ -57,11 +57,11 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
         "() => { const s = document.querySelector('.suggestions li span').cloneNode(true);"
         "s.querySelectorAll('del').forEach(d => d.remove()); return s.textContent; }"
     )
-    # Between a deleted word and its replacement stands a space for the eye.
+    # A deleted word and its replacement are separated by a visual space.
     decided[identity_of(page)] = ("correction", " ".join(offered.split()))
     press(page, "1")
 
-    # The tenth: an own correction. Keys must not fire while it is typed.
+    # The tenth: a typed correction. Shortcuts must not fire during typing.
     mine = "A bad dauber drew this: abdu 123 <b>&amp;</b> ${7*6}"
     decided[identity_of(page)] = ("correction", mine)
     before = pair_of(page)
@@ -75,7 +75,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     press(page, "Control+Enter")
     expect(page.locator("#traced-queue")).to_contain_text(f"{before_all + 10} of {PAIRS} reviewed")
 
-    # Undo the last, decide it otherwise.
+    # Undo the last and decide it differently.
     last = list(decided)[-1]
     page.keyboard.press("z")
     expect(page.locator("#traced-toast")).to_contain_text("Undone")
@@ -127,7 +127,7 @@ def test_ten_pairs_by_keyboard_undo_retrain_export(page: Page, site: Site, tmp_p
     assert "Retrained 1" in (out / "README.md").read_text()
 
 
-def test_a_verdict_outlives_a_reload(page: Page) -> None:
+def test_a_verdict_survives_a_reload(page: Page) -> None:
     identity = identity_of(page)
     press(page, "u")
     page.reload()
@@ -170,7 +170,7 @@ def test_filters_search_and_a_link_to_a_pair(page: Page, site: Site) -> None:
     other.wait_for_selector(f"#traced-stage [data-pair='{pair}']")
 
 
-def test_nonsense_is_reported_and_nothing_breaks(page: Page) -> None:
+def test_an_invalid_filter_is_reported_and_the_page_still_works(page: Page) -> None:
     page.locator("[data-filter=p_error_from]").fill("7")
     page.locator("[data-filter=p_error_from]").press("Enter")
     expect(page.locator("#traced-toast")).to_contain_text("not between 0 and 1")
@@ -182,10 +182,10 @@ def test_nonsense_is_reported_and_nothing_breaks(page: Page) -> None:
     expect(page.locator("#traced-help")).to_be_hidden()
 
 
-def test_the_playground_tells_everything_about_an_example(page: Page) -> None:
+def test_the_playground_shows_probability_warning_and_words_of_an_example(page: Page) -> None:
     page.get_by_role("tab", name="Playground").click()
     page.locator(".gallery-item:visible, tbody tr:visible").first.click()
-    # The example is there when both its fields are.
+    # The example is loaded when both its fields are filled.
     field = page.locator("#playground-caption textarea, #playground-caption input")
     expect(field).not_to_have_value("")
     page.wait_for_selector(".image-frame img, [data-testid=image] img, .image-container img")
@@ -195,7 +195,9 @@ def test_the_playground_tells_everything_about_an_example(page: Page) -> None:
     expect(page.locator("#playground-result .word").first).to_be_visible()
 
 
-def test_a_malformed_dataset_goes_in_and_the_rest_is_listed(page: Page, tmp_path: Path) -> None:
+def test_a_malformed_dataset_is_imported_and_its_problems_are_listed(
+    page: Page, tmp_path: Path
+) -> None:
     from tests.datasets.folders import GOOD, malformed
 
     page.get_by_role("tab", name="Datasets").click()

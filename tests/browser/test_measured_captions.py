@@ -1,5 +1,5 @@
-"""Support, specificity and picture quality: measured by a click, then used to find pairs. And one
-edit for many captions."""
+"""Support, specificity and picture quality: measured by a click, then used to find pairs. Also one
+edit of many captions."""
 
 import re
 
@@ -17,7 +17,7 @@ def page(kept_page: Page) -> Page:
     return kept_page
 
 
-#: Of a job that may have to wait for the one that looks after the dataset at the start.
+#: The timeout of a job that may have to wait for the job started with the server.
 JOB = 200_000
 
 
@@ -33,7 +33,7 @@ def order(page: Page, name: str) -> None:
     expect(page).to_have_url(re.compile(f"order={name}"))
 
 
-def test_phrases_are_measured_and_hollow_captions_come_first(page: Page) -> None:
+def test_phrases_are_measured_and_captions_with_little_support_come_first(page: Page) -> None:
     page.get_by_role("tab", name="Datasets").click()
     page.locator("#support-start").click()
     phrases = page.locator("#traced-steps [data-phrases]")
@@ -43,7 +43,7 @@ def test_phrases_are_measured_and_hollow_captions_come_first(page: Page) -> None
     expect(phrases).to_have_attribute("open", "")
     expect(phrases.locator("summary")).to_contain_text(re.compile(r"support [-−]?\d"))
     expect(phrases.locator(".chip, .phrase").first).to_be_visible()
-    # Ranges are for everybody who looks for them: the hollow half is a queue.
+    # A range filter makes a queue of the captions with the least support.
     shown = float(re.search(r"support ([-−]?[\d.]+)", phrases.inner_text())[1].replace("−", "-"))  # pyrefly: ignore[unsupported-operation]
     page.locator("#traced-queue details.more summary").click()
     upper = page.locator("#traced-queue [data-filter=support_to]")
@@ -76,7 +76,7 @@ def test_generic_captions_come_first_and_show_the_pictures_they_fit_better(page:
     expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", str(target))
 
 
-def test_pictures_are_checked_and_filtered(page: Page) -> None:
+def test_pictures_are_checked_and_can_be_filtered(page: Page) -> None:
     page.get_by_role("tab", name="Datasets").click()
     page.locator("#quality-start").click()
     page.get_by_role("tab", name="Review").click()

@@ -1,4 +1,4 @@
-"""The Models page by mouse, and the models that the playground offers for a photograph."""
+"""The Models page used by mouse, and the models that the playground offers for a photograph."""
 
 import shutil
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ def choose(page: Page, model: str) -> None:
 
 @pytest.fixture
 def model(site: Site, tmp_path: Path) -> Iterator[str]:
-    """A small CLIP as the hub's client leaves it on this machine."""
+    """A small CLIP in the cache of the hub's client."""
     folder = site.folder / "hub" / f"models--{NAME.replace('/', '--')}"
     for part in ("refs", "snapshots"):
         (folder / part).mkdir(parents=True)

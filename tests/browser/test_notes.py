@@ -1,4 +1,4 @@
-"""Notes, guidelines, and a dataset as a whole: as a person uses them."""
+"""Notes, guidelines, and renaming and deleting a dataset in the browser."""
 
 import re
 
@@ -17,7 +17,7 @@ def page(kept_page: Page) -> Page:
     return kept_page
 
 
-def test_a_note_is_written_by_keys_and_found_again(page: Page) -> None:
+def test_a_note_is_written_by_keyboard_and_can_be_searched(page: Page) -> None:
     pair = pair_of(page)
     page.keyboard.press("n")
     box = page.locator("#traced-stage details.note textarea")
@@ -25,7 +25,7 @@ def test_a_note_is_written_by_keys_and_found_again(page: Page) -> None:
     page.keyboard.type("two dogs? ask Ben")
     page.keyboard.press("Escape")
     expect(box).not_to_be_focused()
-    page.keyboard.press("ArrowRight")  # a redraw keeps what is half done
+    page.keyboard.press("ArrowRight")  # a redraw keeps unfinished input
     expect(page.locator("#traced-steps [aria-current=step] .t")).to_have_text("1")
     expect(box).to_have_value("two dogs? ask Ben")
     press(page, "u")
@@ -51,7 +51,7 @@ def test_a_note_is_written_by_keys_and_found_again(page: Page) -> None:
         page.wait_for_load_state()
 
 
-def test_guidelines_are_written_and_stand_beside_the_pair(page: Page) -> None:
+def test_guidelines_are_written_and_shown_next_to_the_pair(page: Page) -> None:
     page.get_by_role("tab", name="Datasets").click()
     page.locator("#guidelines button").first.click()
     page.locator("#guidelines-text textarea").fill("# Colours\n\n*Name* them <b>all</b>")
@@ -66,7 +66,7 @@ def test_guidelines_are_written_and_stand_beside_the_pair(page: Page) -> None:
     expect(box.locator("em")).to_have_text("Name")
     expect(box).to_contain_text("<b>all</b>")
     press(page, "j")
-    expect(box.locator("h3")).to_be_visible()  # open on the next pair as on this one
+    expect(box.locator("h3")).to_be_visible()  # still open on the next pair
 
 
 def test_a_dataset_is_renamed_and_deleted_on_the_page(page: Page, site: Site) -> None:

@@ -1,4 +1,4 @@
-"""From a folder of one's own pictures to the first verdict: six clicks, three minutes at most."""
+"""From a folder of a user's pictures to the first verdict: six clicks, three minutes at most."""
 
 import json
 import time
@@ -24,7 +24,7 @@ def page(profile: BrowserContext, scored_pairs: Path, tmp_path: Path) -> Iterato
 
 
 def pictures(folder: Path) -> Path:
-    """Blurred noise: nothing that the embedded model has ever seen."""
+    """Blurred noise, unlike anything in the training data of the embedded model."""
     folder.mkdir()
     rng = np.random.default_rng(5)
     with (folder / "metadata.jsonl").open("w", encoding="utf-8") as file:
@@ -50,7 +50,7 @@ def test_six_clicks_and_three_minutes_to_the_first_verdict(page: Page, tmp_path:
     click(path)
     path.fill(str(photos))
     click(page.locator("#import-start"))
-    # The model that is here has not seen such pictures, and the page asks for another one.
+    # The installed model was not trained on such pictures, and the page asks for another one.
     expect(page.locator("#import-status")).to_contain_text("Choose another", timeout=60_000)
     chosen = page.locator("#score-model input")
     click(chosen)

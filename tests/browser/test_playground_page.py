@@ -1,4 +1,4 @@
-"""What the playground shows belongs to the picture and the caption beside it."""
+"""The results in the playground belong to the picture and caption shown with them."""
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -6,7 +6,7 @@ from playwright.sync_api import Page, expect
 pytestmark = pytest.mark.browser
 
 
-def test_results_of_another_pair_are_distinguished(page: Page) -> None:
+def test_results_of_an_earlier_caption_are_marked_as_stale(page: Page) -> None:
     page.get_by_role("tab", name="Playground").click()
     page.locator("tbody tr:visible, .gallery-item:visible").first.click()
     caption = page.locator("#playground-caption textarea")
@@ -32,4 +32,4 @@ def test_results_of_another_pair_are_distinguished(page: Page) -> None:
     expect(stop).to_be_visible()
     stop.dispatch_event("click")
     expect(stop).to_be_hidden()
-    expect(stale).to_be_visible()  # nothing came for the new caption
+    expect(stale).to_be_visible()  # no result for the new caption

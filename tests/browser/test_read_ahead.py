@@ -1,5 +1,5 @@
-"""The next pair is shown at once and the verdict saved behind: none is lost, and none is given to a
-pair that was not on the screen."""
+"""The next pair is shown at once and the verdict is saved in the background: none is lost, and none
+is given to a pair that was not on the screen."""
 
 import re
 import shutil
@@ -15,15 +15,15 @@ from tests.browser.test_main_job import pair_of, press
 
 pytestmark = pytest.mark.browser
 STAGE = "#traced-stage [data-pair]"
-#: Posts of verdicts go out so many milliseconds later; None: never.
+#: Delays posts of verdicts by a number of milliseconds; None: never sent.
 SLOW = """(delay) => {
   const send = window.sentAtOnce ??= window.fetch;
   window.fetch = (to, options) => !String(to).includes("/review/acts") ? send(to, options)
     : delay === null ? new Promise(() => {})
     : new Promise((go) => setTimeout(go, delay)).then(() => send(to, options));
 }"""
-#: Presses keys so many milliseconds apart, and what became of each: the pair that was on the stage,
-#: whether its verdict was taken, and what the page said.
+#: Presses keys at an interval in milliseconds, and returns for each the pair that was on the stage,
+#: whether its verdict was accepted, and the message of the page.
 TYPE = """([keys, apart]) => new Promise((done) => {
   const stage = () => document.querySelector("#traced-stage [data-pair]").dataset.pair;
   const pressed = [];
@@ -44,7 +44,7 @@ DECISION = {"a": "correct", "d": "drop", "b": "abstract", "u": "unsure"}
 
 
 def decisions(site: Site) -> dict[str, str]:
-    """What is in the database, by pair."""
+    """The decisions in the database, by pair."""
     (file,) = (site.folder / "state").glob("*.db")
     with sqlite3.connect(file) as database:
         rows = database.execute("SELECT id, decision FROM pairs WHERE decision IS NOT NULL")
@@ -52,7 +52,7 @@ def decisions(site: Site) -> dict[str, str]:
 
 
 def wait_until_ready(page: Page) -> None:
-    """The pairs that follow are in the page, with their pictures."""
+    """Wait until the following pairs are in the page, with their pictures."""
     page.wait_for_function("Number(document.querySelector('[data-ready]')?.dataset.ready) >= 3")
 
 
@@ -61,7 +61,7 @@ def wait_until_saved(page: Page) -> None:
 
 
 def take_back(page: Page, site: Site, before: dict[str, str]) -> None:
-    """Undo until the database is as it was."""
+    """Undo until the database has its earlier decisions."""
     for left in range(len(decisions(site)) - len(before), 0, -1):
         page.keyboard.press("z")
         for _ in range(100):
@@ -78,7 +78,7 @@ def test_a_verdict_shows_the_next_pair_before_the_server_answers(page: Page, sit
     pair = pair_of(page)
     (pressed,) = page.evaluate(TYPE, [["u"], 0])
     assert pressed["isTaken"]
-    assert pressed["after"] != pair  # in the same task: nothing has been waited for
+    assert pressed["after"] != pair  # in the same task, without waiting
     shown = page.locator(STAGE)
     expect(shown.locator(".picture img")).to_have_js_property("complete", True)
     expect(page.locator("#traced-chart svg")).to_be_visible()
@@ -86,7 +86,7 @@ def test_a_verdict_shows_the_next_pair_before_the_server_answers(page: Page, sit
         "data-target", pressed["after"]
     )
     assert decisions(site) == before
-    # Whatever becomes of that request, the page loaded again sends the verdict.
+    # Even if that request fails, the reloaded page sends the verdict.
     page.reload()
     page.wait_for_selector(STAGE)
     wait_until_saved(page)
@@ -95,7 +95,9 @@ def test_a_verdict_shows_the_next_pair_before_the_server_answers(page: Page, sit
 
 
 @pytest.mark.parametrize("delay", [0, 500])
-def test_thirty_keys_a_second(page: Page, site: Site, delay: int) -> None:
+def test_verdicts_at_thirty_keys_a_second_go_to_the_pairs_shown(
+    page: Page, site: Site, delay: int
+) -> None:
     before = decisions(site)
     wait_until_ready(page)
     page.evaluate(SLOW, delay)
@@ -109,9 +111,7 @@ def test_thirty_keys_a_second(page: Page, site: Site, delay: int) -> None:
     take_back(page, site, before)
 
 
-def test_a_verdict_that_a_colleague_forestalled_comes_back_with_its_pair(
-    page: Page, site: Site
-) -> None:
+def test_a_verdict_after_a_colleagues_is_returned_with_its_pair(page: Page, site: Site) -> None:
     before = decisions(site)
     wait_until_ready(page)
     colleague = page.context.new_page()
@@ -123,7 +123,9 @@ def test_a_verdict_that_a_colleague_forestalled_comes_back_with_its_pair(
     colleague.wait_for_timeout(300)
     first = pair_of(page)
     press(page, "b")
-    assert pair_of(page) == second  # it was here already, as it was before the colleague
+    assert (
+        pair_of(page) == second
+    )  # it was already loaded, in its state before the colleague's verdict
     press(page, "d")
     returned = page.locator("#traced-returned .returned")
     expect(returned).to_contain_text("decided in the meantime")
@@ -150,11 +152,11 @@ def test_a_typed_correction_shows_the_next_pair_at_once_and_is_kept_until_it_is_
     area.fill("Two lighthouses at dusk.")
     area.press("Control+Enter")
     second = pair_of(page)
-    assert second != first  # before the server has heard of it
+    assert second != first  # before the server has received it
     assert decisions(site) == before
     wait_until_saved(page)
     assert decisions(site) == {**before, first: "correction"}
-    # A colleague is first with the next one: the text comes back, and is in its box again.
+    # A colleague decides the next one first: the text is returned to its box.
     page.evaluate(SLOW, 0)
     colleague = page.context.new_page()
     colleague.goto(page.url)
@@ -176,8 +178,10 @@ def test_a_typed_correction_shows_the_next_pair_at_once_and_is_kept_until_it_is_
     take_back(page, site, before)
 
 
-def test_a_server_that_refuses_is_not_said_to_be_silent(page: Page, site: Site) -> None:
-    """Waiting does not help then; another load of the page does, and loses nothing."""
+def test_a_server_that_rejects_requests_is_not_reported_as_unresponsive(
+    page: Page, site: Site
+) -> None:
+    """Waiting does not help then; reloading the page does, and loses nothing."""
     before = decisions(site)
     wait_until_ready(page)
     page.route("**/review/acts", lambda route: route.fulfill(status=403, body="No."))
@@ -221,9 +225,7 @@ def test_a_server_that_dies_loses_no_verdict(
             page.wait_for_selector(STAGE)
 
 
-def test_a_trajectory_of_which_only_the_first_step_is_known_becomes_whole(
-    page: Page, site: Site
-) -> None:
+def test_a_trajectory_with_only_its_first_step_is_completed(page: Page, site: Site) -> None:
     pair = pair_of(page)
     (file,) = (site.folder / "state").glob("*.db")
     with sqlite3.connect(file) as database:
@@ -237,7 +239,7 @@ def test_a_trajectory_of_which_only_the_first_step_is_known_becomes_whole(
         assert database.execute(query, (pair,)).fetchone() == (1,)
 
 
-def test_corrections_are_judged_while_one_looks_at_their_pair(page: Page, site: Site) -> None:
+def test_corrections_are_judged_while_their_pair_is_shown(page: Page, site: Site) -> None:
     (file,) = (site.folder / "state").glob("*.db")
     with sqlite3.connect(file) as database:
         query = "SELECT pair_id FROM suggestions WHERE kind = 'correction'"

@@ -1,4 +1,4 @@
-"""Words called wrong, views kept and sent to others, progress: as a person uses them."""
+"""Words marked as wrong, saved and shared views, and progress in the browser."""
 
 import re
 
@@ -16,7 +16,7 @@ def page(kept_page: Page) -> Page:
     return kept_page
 
 
-def test_a_word_is_called_wrong_by_keys_and_by_click(page: Page) -> None:
+def test_a_word_is_marked_as_wrong_by_keyboard_and_by_click(page: Page) -> None:
     page.keyboard.press("w")
     first = page.locator("#traced-stage .word:focus")
     expect(first).to_have_count(1)
@@ -28,7 +28,7 @@ def test_a_word_is_called_wrong_by_keys_and_by_click(page: Page) -> None:
     expect(page.locator("#traced-toast")).to_contain_text("is marked as wrong")
     word = page.locator(f'#traced-stage .word[data-word="{other}"]')
     expect(word).to_have_attribute("aria-pressed", "true")
-    expect(word).to_be_focused()  # over the redraw
+    expect(word).to_be_focused()  # across the redraw
     before = pair_of(page)
     page.keyboard.press("Escape")
     expect(page.locator("#traced-stage .word:focus")).to_have_count(0)
@@ -39,7 +39,7 @@ def test_a_word_is_called_wrong_by_keys_and_by_click(page: Page) -> None:
     press(page, "j")
 
 
-def test_two_keys_lead_to_the_verdicts_and_a_link_explains_the_numbers(page: Page) -> None:
+def test_a_skip_link_leads_to_the_verdicts_and_a_button_explains_the_numbers(page: Page) -> None:
     page.keyboard.press("Tab")
     expect(page.locator(".skip-link")).to_be_focused()
     page.keyboard.press("Enter")
@@ -50,7 +50,7 @@ def test_two_keys_lead_to_the_verdicts_and_a_link_explains_the_numbers(page: Pag
     expect(page.locator("#traced-numbers")).to_be_hidden()
 
 
-def test_a_message_leaves_by_itself(page: Page) -> None:
+def test_a_message_disappears_by_itself(page: Page) -> None:
     page.keyboard.press("w")
     page.keyboard.press("Enter")
     toast = page.locator("#traced-toast .traced-note")
@@ -60,12 +60,12 @@ def test_a_message_leaves_by_itself(page: Page) -> None:
     expect(toast).to_contain_text("no longer marked")
 
 
-def test_a_key_of_ones_own_is_printed_on_its_button(page: Page) -> None:
+def test_a_custom_key_is_shown_on_its_button(page: Page) -> None:
     page.keyboard.press("?")
     change = page.get_by_role("button", name="Change the key: unsure")
     status = page.locator("[data-keys-say]")
     change.click()
-    page.keyboard.press("d")  # taken
+    page.keyboard.press("d")  # already in use
     expect(status).to_contain_text("Change that one first")
     change.click()
     page.keyboard.press("v")
@@ -74,7 +74,7 @@ def test_a_key_of_ones_own_is_printed_on_its_button(page: Page) -> None:
     button = page.locator("#traced-stage [data-action=unsure] kbd")
     expect(button).to_have_text("V")
     pair = pair_of(page)
-    page.keyboard.press("u")  # nobody's now
+    page.keyboard.press("u")  # unassigned now
     press(page, "v")
     expect(page.locator("#traced-toast")).to_contain_text("Unsure. Saved")
     expect(button).to_have_text("V")
@@ -86,7 +86,7 @@ def test_a_key_of_ones_own_is_printed_on_its_button(page: Page) -> None:
     expect(button).to_have_text("U")
 
 
-def test_a_view_is_kept_and_a_link_brings_it_back(page: Page, site: Site) -> None:
+def test_a_view_is_saved_and_a_link_restores_it(page: Page, site: Site) -> None:
     queue = page.locator("#traced-queue")
     queue.locator("[data-filter=review]").select_option("all")
     expect(page).to_have_url(re.compile("review=all"))  # the queue is drawn anew
@@ -96,15 +96,15 @@ def test_a_view_is_kept_and_a_link_brings_it_back(page: Page, site: Site) -> Non
     queue.locator("[data-filter=s_0_to]").fill("0.9")
     queue.locator("[data-filter=s_0_to]").press("Tab")
     expect(page).to_have_url(re.compile("s_0_to=0.9"))
-    # The drawer that was open stays open when the page is drawn anew.
+    # An open drawer stays open when the page is redrawn.
     expect(queue.locator("[data-filter=icc_from]")).to_be_visible()
-    page.keyboard.press("Escape")  # keys rest while a field has the focus
+    page.keyboard.press("Escape")  # shortcuts are off while a field has the focus
     press(page, "j")
     queue.locator("[data-view-name]").fill("my audit")
     queue.locator("[data-action=save-view]").click()
     expect(page.locator("#traced-toast")).to_contain_text("my audit")
     pair = pair_of(page)
-    expect(page).to_have_url(re.compile(rf"pair={pair}\b"))  # follows the stage a moment later
+    expect(page).to_have_url(re.compile(rf"pair={pair}\b"))  # updated a moment after the stage
     link = page.url
     colleague = page.context.new_page()
     colleague.goto(link)
@@ -127,7 +127,7 @@ def test_a_view_is_kept_and_a_link_brings_it_back(page: Page, site: Site) -> Non
     colleague.close()
 
 
-def test_progress_estimates_what_remains_from_pairs_in_random_order(page: Page) -> None:
+def test_progress_estimates_the_remaining_errors_from_a_random_sample(page: Page) -> None:
     reviewed = page.locator("#traced-queue .progress").first
     before = reviewed.text_content() or ""
     page.locator("#traced-queue [data-filter=order]").select_option("random")
@@ -149,14 +149,14 @@ def test_progress_estimates_what_remains_from_pairs_in_random_order(page: Page) 
     expect(reviewed).to_have_text(before)
 
 
-def test_a_grid_takes_one_verdict_for_many(page: Page) -> None:
+def test_one_verdict_in_the_grid_applies_to_many_pairs(page: Page) -> None:
     queue = page.locator("#traced-queue")
     before = queue.locator(".progress").first.text_content() or ""
     page.keyboard.press("g")
     cards = page.locator("#traced-stage .pick")
     expect(cards.first).to_be_visible()
     expect(cards.locator(".word.suspect").first).to_be_visible()
-    expect(queue.locator(".pairs")).to_be_hidden()  # the cards are the same pairs
+    expect(queue.locator(".pairs")).to_be_hidden()  # the cards show the same pairs
     before_size = cards.first.bounding_box()
     page.locator("[data-card-size]").fill("400")
     after_size = cards.first.bounding_box()
@@ -187,7 +187,7 @@ def test_a_grid_takes_one_verdict_for_many(page: Page) -> None:
     expect(page.locator("#traced-stage [data-pair]")).to_be_visible()
 
 
-def test_more_like_this_and_back(page: Page) -> None:
+def test_similar_pairs_are_listed_and_the_queue_is_restored(page: Page) -> None:
     queue, before = page.locator("#traced-queue"), pair_of(page)
     word = page.locator("#traced-steps [data-action=same-word]")
     expect(word).to_be_visible()
@@ -202,7 +202,7 @@ def test_more_like_this_and_back(page: Page) -> None:
     assert pair_of(page) == before, "one is back where one was"
     page.keyboard.press("p")
     expect(queue.locator(".alike")).to_contain_text("pictures like")
-    # Nothing is more like a picture than itself.
+    # The most similar picture is the picture itself.
     expect(queue.locator(".pairs [data-action=open]").first).to_have_attribute(
         "data-target", before
     )
@@ -210,7 +210,7 @@ def test_more_like_this_and_back(page: Page) -> None:
     expect(queue.locator(".alike")).to_have_count(0)
 
 
-def test_captions_are_found_by_what_they_mean(page: Page) -> None:
+def test_captions_are_searched_by_meaning(page: Page) -> None:
     page.locator("#traced-queue [data-filter=review]").select_option("all")
     expect(page).to_have_url(re.compile("review=all"))
     meaning = page.locator("#traced-queue [data-filter=meaning]")
@@ -226,7 +226,7 @@ def test_captions_are_found_by_what_they_mean(page: Page) -> None:
     assert sum(near[:8]) > sum(near[-8:]), "people first"
 
 
-def test_an_edit_is_scored_and_shaded_while_it_is_written(page: Page) -> None:
+def test_an_edit_is_scored_and_shaded_while_it_is_typed(page: Page) -> None:
     page.keyboard.press("e")
     page.keyboard.type("a purple elephant under seven umbrellas")
     checked = page.locator("#traced-check .checked")
@@ -265,7 +265,7 @@ def test_a_region_of_the_plane_is_a_queue(page: Page) -> None:
     )
 
 
-def test_an_abstract_caption_says_which_words_make_it_so(page: Page) -> None:
+def test_the_words_that_make_a_caption_abstract_are_shown(page: Page) -> None:
     page.locator("#traced-queue [data-filter=review]").select_option("all")
     expect(page).to_have_url(re.compile("review=all"))  # the queue is drawn anew
     page.locator("#traced-queue [data-filter=order]").select_option("icc")

@@ -1,4 +1,4 @@
-"""Several curators at once, each in a browser of their own."""
+"""Several curators at once, each in a separate browser."""
 
 import re
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ NAMES = ("Ada", "Ben", "Eve")
 
 
 class People(dict[str, Page]):
-    """The page of each person by name: whoever is asked for is logged in first."""
+    """The page of each person by name; a person is logged in on first access."""
 
     def __init__(self, profiles: dict[str, BrowserContext], browser: Browser, site: Site) -> None:
         super().__init__()
@@ -31,7 +31,7 @@ class People(dict[str, Page]):
 
 @pytest.fixture(scope="module")
 def profiles() -> Iterator[dict[str, BrowserContext]]:
-    """Each person's browser, which keeps the scripts that it has loaded from test to test."""
+    """Each person's browser context, which keeps loaded scripts between tests."""
     opened: dict[str, BrowserContext] = {}
     yield opened
     for profile in opened.values():
@@ -57,7 +57,7 @@ def log_in(page: Page, site: Site, name: str) -> None:
     page.wait_for_selector("#traced-stage [data-pair]", timeout=60_000)
 
 
-def test_a_wrong_password_is_reported_and_a_logout_ends_it(
+def test_a_wrong_password_is_reported_and_a_logout_ends_the_session(
     profile: BrowserContext, team_site: Site
 ) -> None:
     with new_page(profile) as page:
@@ -75,11 +75,11 @@ def test_a_wrong_password_is_reported_and_a_logout_ends_it(
 
 
 def test_a_verdict_shows_the_next_pair_before_the_server_answers(people: People) -> None:
-    """With login as without; and nobody else has the pairs that are ready."""
+    """With login as without; and no one else gets the pairs that are prefetched."""
     for name in NAMES:
         wait_until_ready(people[name])
     ada = people["Ada"]
-    ada.route("**/review/acts", lambda route: None)  # no answer
+    ada.route("**/review/acts", lambda route: None)  # no response
     shown = []
     for _ in range(3):
         shown.append(pair_of(ada))
@@ -93,7 +93,7 @@ def test_a_verdict_shows_the_next_pair_before_the_server_answers(people: People)
         expect(ada.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", pair)
 
 
-def test_nobody_is_handed_what_lies_on_anothers_screen(people: People) -> None:
+def test_no_pair_is_shown_to_two_people(people: People) -> None:
     seen = {name: pair_of(people[name]) for name in NAMES}
     assert len(set(seen.values())) == 3
     press(people["Ada"], "j")
@@ -101,7 +101,7 @@ def test_nobody_is_handed_what_lies_on_anothers_screen(people: People) -> None:
     assert len({pair_of(page) for page in people.values()}) == 3
 
 
-def test_two_people_judge_the_same_pair_unseen_and_a_third_settles_it(
+def test_two_people_judge_a_pair_independently_and_a_third_settles_it(
     people: People, team_site: Site
 ) -> None:
     ada, ben, eve = people["Ada"], people["Ben"], people["Eve"]

@@ -1,4 +1,4 @@
-"""Commands in this process, on a copy of a scored dataset."""
+"""Runs commands in this process, on a copy of a scored dataset."""
 
 import json
 import shutil
@@ -11,7 +11,7 @@ import app as program
 
 
 def environment_of(scored: Path, folder: Path) -> dict[str, str]:
-    """For commands on a copy of what `scored` holds, so that they may change it."""
+    """Variables for commands that work on a copy of the state in `scored` and may change it."""
     shutil.copytree(scored / "state", folder / "state")
     return {"TRACED_DATA_DIRECTORY": str(folder / "state"), "COLUMNS": "200"}
 

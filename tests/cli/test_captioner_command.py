@@ -1,4 +1,4 @@
-"""`captioner` says what is wrong before it computes anything."""
+"""`captioner` reports bad input before it computes anything."""
 
 from pathlib import Path
 

@@ -30,7 +30,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     return {
         **os.environ,
         "TRACED_DATA_DIRECTORY": str(tmp_path / "state"),
-        "TRACED_DETECTOR": "logistic",  # which is best is not what these tests ask
+        "TRACED_DETECTOR": "logistic",  # these tests do not depend on the best detector
         "HF_HUB_OFFLINE": "1",
     }
 
@@ -40,7 +40,7 @@ def command(environment: dict[str, str], *arguments: str) -> tuple[int, str, str
 
 
 def invoked(environment: dict[str, str], *arguments: str) -> tuple[int, str, str]:
-    """As `command`, in this process: for what is parsed and said, where no process matters."""
+    """Like `command`, but in this process: for parsing and messages."""
     done = CliRunner().invoke(program.app, list(arguments), env={**environment, "COLUMNS": "200"})
     return done.exit_code, done.stdout, done.stderr
 
@@ -55,14 +55,14 @@ def as_json(environment: dict[str, str], *arguments: str) -> Any:
     "name",
     ["", "serve", "import", "score", "train", "export", "bench", "correct", "distill", "icc"],
 )
-def test_every_command_explains_itself(environment: dict[str, str], name: str) -> None:
+def test_every_command_has_a_help_text(environment: dict[str, str], name: str) -> None:
     status, out, _ = invoked(environment, *([name] if name else []), "--help")
     assert status == 0
     assert "Usage" in out
     assert "--help" in out
 
 
-#: As a user does: install it once, open another shell, press Tab after each of the lines.
+#: As a user would: install it once, open another shell, press Tab after each of the lines.
 _TAB = """
 traced-curator --install-completion || exit
 source ~/.bashrc
@@ -101,7 +101,7 @@ def test_bash_completes_commands_and_options(environment: dict[str, str], tmp_pa
 
 
 def test_from_photographs_to_an_export(environment: dict[str, str], tmp_path: Path) -> None:
-    """Pictures that are no scenes: noise, gradients and shapes stand for a user's photographs."""
+    """Images other than drawn scenes, such as noise, stand in for a user's photographs."""
     folder = tmp_path / "photographs"
     folder.mkdir()
     rng = np.random.default_rng(0)
@@ -197,7 +197,7 @@ def test_training_without_verdicts_says_what_is_missing(
     assert "Decide 5 more pairs" in " ".join(err.split())
 
 
-#: Scores pairs in small batches, so that a kill finds more than one moment between them.
+#: Scores pairs in small batches, so that a kill can happen between batches.
 _SMALL_BATCHES = """
 import sys
 from backend.jobs import score_dataset
@@ -209,7 +209,9 @@ app.app()
 PAIRS = 16
 
 
-def test_a_killed_scoring_goes_on_where_it_was(environment: dict[str, str], tmp_path: Path) -> None:
+def test_killed_scoring_resumes_where_it_stopped(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
     demo.write(tmp_path / "pairs", PAIRS, 5, 96, seed=4)
     started = programs.start(
         ["-c", _SMALL_BATCHES, "score", str(tmp_path / "pairs"), "--no-suggestions"], environment
@@ -252,7 +254,7 @@ def _scored(path: Path) -> int:
         (("evaluate", "luck"), "detection"),
     ],
 )
-def test_what_makes_no_sense_is_reported_before_anything_is_done(
+def test_invalid_arguments_are_reported_before_anything_is_done(
     environment: dict[str, str], arguments: tuple[str, ...], message: str
 ) -> None:
     status, _, err = invoked(environment, *arguments)
@@ -260,7 +262,7 @@ def test_what_makes_no_sense_is_reported_before_anything_is_done(
     assert message in " ".join(err.split())
 
 
-def test_concreteness_is_held_against_ratings(environment: dict[str, str], tmp_path: Path) -> None:
+def test_concreteness_is_compared_with_ratings(environment: dict[str, str], tmp_path: Path) -> None:
     ratings = tmp_path / "ratings.csv"
     ratings.write_text(
         "caption,rating\nA brown dog on a red sofa,3\nHope springs eternal,0\nPumpkin pie,2\n"

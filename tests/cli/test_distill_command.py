@@ -1,4 +1,4 @@
-"""`distill` examines its corrector with the model that the dataset was scored with."""
+"""`distill` evaluates its corrector with the model that scored the dataset."""
 
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from backend.workspace import Workspace
 from tests.checkpoints import random_clip
 
 
-def test_the_dataset_s_own_model_is_used(tmp_path: Path) -> None:
+def test_the_model_of_the_dataset_is_used(tmp_path: Path) -> None:
     state = tmp_path / "state"
     demo.write(tmp_path / "pairs", 4, 0, 96, seed=5)
     clip = random_clip(tmp_path / "models")
@@ -27,4 +27,4 @@ def test_the_dataset_s_own_model_is_used(tmp_path: Path) -> None:
     )
     said = " ".join(done.stderr.split())
     assert "0 corrections were accepted by people" in said
-    assert done.exit_code == 5  # nothing to learn from, and not another model's trajectories
+    assert done.exit_code == 5  # no training data; another model would have no trajectories

@@ -1,4 +1,4 @@
-"""What the doctor finds."""
+"""The findings of `doctor`."""
 
 import shutil
 from pathlib import Path
@@ -29,7 +29,7 @@ def states(report: DoctorReport) -> dict[str, str]:
     return {finding.what: finding.state for finding in report.findings}
 
 
-def test_a_new_database_is_well_but_not_scored(settings: Settings) -> None:
+def test_a_new_database_is_healthy_but_not_scored(settings: Settings) -> None:
     report = examine(settings)
     assert report.is_well
     by_check = states(report)
@@ -62,12 +62,12 @@ def test_models_are_loaded_on_request(settings: Settings) -> None:
 
 @pytest.fixture(scope="module")
 def another_tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A CLIP beside the tokenizer of another model."""
+    """A CLIP with the tokenizer of another model."""
     return with_another_tokenizer(random_clip(tmp_path_factory.mktemp("models")))
 
 
 def with_models_of(settings: Settings, remembered: str, **options: str) -> Settings:
-    """The dataset remembers this model; the doctor is asked with these options."""
+    """Settings with these options, after the dataset has been scored with `remembered`."""
     store = open_database(settings.database_url)
     with store.writing() as session:
         dataset_queries.remember_models(session, 1, {"model": remembered, "captioner": "none"})
@@ -86,7 +86,7 @@ def test_a_tokenizer_that_does_not_fit_is_a_problem(
 
 
 @pytest.mark.parametrize("options", [{}, {"model": "embedded"}])
-def test_models_that_datasets_remember_are_loaded_as_well(
+def test_remembered_models_of_datasets_are_loaded_as_well(
     settings: Settings, another_tokenizer: Path, options: dict[str, str]
 ) -> None:
     asked = with_models_of(settings, str(another_tokenizer), **options)
@@ -121,9 +121,7 @@ def test_a_model_that_datasets_share_is_loaded_once(
     assert loaded.count(str(model)) == 1
 
 
-def test_without_loading_models_that_are_gone_are_noticed(
-    settings: Settings, tmp_path: Path
-) -> None:
+def test_missing_models_are_reported_without_loading(settings: Settings, tmp_path: Path) -> None:
     model = random_clip(tmp_path / "models")
     asked = with_models_of(settings, str(model), model=str(model))
     report = examine(asked)

@@ -32,7 +32,7 @@ def hub() -> Iterator[Hub]:
 
 @contextmanager
 def terminal(typed: str) -> Iterator[int]:
-    """The program's end of a terminal at which somebody has typed ahead."""
+    """The program's side of a terminal at which a person has typed ahead."""
     person, program = pty.openpty()
     try:
         os.write(person, typed.encode())
@@ -70,8 +70,8 @@ def environment(imported: Path, tmp_path: Path, hub: Hub) -> dict[str, str]:
 
 @pytest.fixture
 def run(environment: dict[str, str], tmp_path: Path, hub: Hub) -> Iterator[Run]:
-    """The command in this process, without a terminal. What the hub's library has read from the
-    environment while it was imported is set as that library names it."""
+    """The command in this process, without a terminal. The hub's library reads the environment when
+    it is imported, so its constants are patched."""
     url = hub.url + "/{repo_id}/resolve/{revision}/{filename}"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(constants, "ENDPOINT", hub.url)
@@ -90,7 +90,7 @@ def run(environment: dict[str, str], tmp_path: Path, hub: Hub) -> Iterator[Run]:
 
 @pytest.fixture
 def answered(environment: dict[str, str]) -> Run:
-    """The command in a process of its own at a terminal, at which somebody types `answer`."""
+    """The command in a separate process at a terminal where a person types `answer`."""
 
     def command(*arguments: str, answer: str) -> tuple[int, str, str]:
         with terminal(answer) as typed:
@@ -103,7 +103,7 @@ def answered(environment: dict[str, str]) -> Run:
     return command
 
 
-def test_some_pairs(run: Run, tmp_path: Path) -> None:
+def test_an_export_is_limited_to_selected_pairs(run: Run, tmp_path: Path) -> None:
     (tmp_path / "ids.txt").write_text("p0\np1\n")
     out = tmp_path / "out"
     status, printed, message = run(
@@ -118,7 +118,9 @@ def test_some_pairs(run: Run, tmp_path: Path) -> None:
     assert "Traceback" not in message
 
 
-def test_a_push_is_private_asked_for_and_loaded_again(run: Run, tmp_path: Path, hub: Hub) -> None:
+def test_a_push_needs_consent_is_private_and_can_be_loaded(
+    run: Run, tmp_path: Path, hub: Hub
+) -> None:
     arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs")
     status, _, message = run(*arguments)
     assert (status, hub.repositories) == (2, {}), "nobody was there to say yes"
@@ -132,7 +134,7 @@ def test_a_push_is_private_asked_for_and_loaded_again(run: Run, tmp_path: Path, 
     written = {p.relative_to(tmp_path / "out").as_posix(): p.read_bytes()
                for p in (tmp_path / "out").rglob("*") if p.is_file()}  # fmt: skip
     assert repository.files == written
-    # Down again by the hub's own library, and read by the other one.
+    # Downloaded with `huggingface_hub` and read with `datasets`.
     code = (
         "import datasets, huggingface_hub as h, json; "
         "path = h.snapshot_download('ada/pairs', repo_type='dataset'); "
@@ -151,7 +153,7 @@ def test_a_push_is_private_asked_for_and_loaded_again(run: Run, tmp_path: Path, 
 
 
 @pytest.mark.parametrize("answer", ["n\n", "\n"], ids=["no", "enter alone"])
-def test_who_does_not_agree_uploads_nothing(
+def test_nothing_is_uploaded_without_consent(
     answered: Run, tmp_path: Path, hub: Hub, answer: str
 ) -> None:
     hub.repositories["ada/pairs"] = before = Repository(False, {"LICENSE": b"mine"})
@@ -165,7 +167,7 @@ def test_who_does_not_agree_uploads_nothing(
     assert not any(name.startswith("POST") for name in hub.requests)
 
 
-def test_who_agrees_uploads(answered: Run, tmp_path: Path, hub: Hub) -> None:
+def test_consent_uploads_the_export(answered: Run, tmp_path: Path, hub: Hub) -> None:
     arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs")
     status, result, message = answered(*arguments, answer="y\n")
     assert status == 0, message
@@ -174,9 +176,7 @@ def test_who_agrees_uploads(answered: Run, tmp_path: Path, hub: Hub) -> None:
     assert hub.repositories["ada/pairs"].files["SHA256SUMS"]
 
 
-def test_a_second_push_removes_what_the_first_had_and_nothing_else(
-    run: Run, tmp_path: Path, hub: Hub
-) -> None:
+def test_a_second_push_removes_only_files_of_the_first(run: Run, tmp_path: Path, hub: Hub) -> None:
     to_hub = ("--push-to-hub", "ada/pairs", "--yes")
     assert run("export", "pairs", str(tmp_path / "1"), *to_hub)[0] == 0
     repository = hub.repositories["ada/pairs"]
@@ -202,7 +202,7 @@ def test_a_second_push_removes_what_the_first_had_and_nothing_else(
         (("--push-to-hub", "ada/private", "--public"), 2, "leave out --public"),
     ],
 )
-def test_what_cannot_be_pushed_is_refused_before_anything_is_written(
+def test_an_invalid_push_is_refused_before_anything_is_written(
     run: Run, tmp_path: Path, hub: Hub, more: tuple[str, ...], status: int, message: str
 ) -> None:
     hub.repositories |= {"ada/public": Repository(False), "ada/private": Repository(True)}
@@ -213,7 +213,7 @@ def test_what_cannot_be_pushed_is_refused_before_anything_is_written(
     assert not any(name.startswith("POST") for name in hub.requests)
 
 
-def test_a_hub_that_refuses_leaves_the_export(run: Run, tmp_path: Path, hub: Hub) -> None:
+def test_a_push_refused_by_the_hub_keeps_the_export(run: Run, tmp_path: Path, hub: Hub) -> None:
     hub.fail_with = 403
     arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs", "--yes")
     status, _, message = run(*arguments)
@@ -225,7 +225,7 @@ def test_a_hub_that_refuses_leaves_the_export(run: Run, tmp_path: Path, hub: Hub
     assert "cannot be looked up" in message
 
 
-def test_not_logged_in(run: Run, tmp_path: Path) -> None:
+def test_a_push_without_a_login_says_how_to_log_in(run: Run, tmp_path: Path) -> None:
     arguments = ("export", "pairs", str(tmp_path / "out"), "--push-to-hub", "ada/pairs", "--yes")
     status, _, message = run(*arguments, HF_TOKEN="")
     assert status == 2

@@ -18,17 +18,17 @@ from tests.jobs.copied_pictures import PAIRS, score_copies
 from tests.jobs.test_two_stage_selection import COUNT
 from tests.jobs.test_two_stage_selection import score as save_made_scores
 
-#: Drawn pictures and copies with a caption each, and a second caption.
+#: Drawn pictures and their copies with a caption each, and one second caption.
 CAPTIONS = PAIRS + 4
 
 
 @pytest.fixture
 def environment(shared_folder: SharedFolder, tmp_path: Path) -> dict[str, str]:
-    """With the dataset *pairs*, scored by the embedded CLIP."""
+    """Variables for the dataset *pairs*, scored by the embedded CLIP."""
     return environment_of(shared_folder("scored-copies", score_copies), tmp_path)
 
 
-def test_what_is_measured_as_well_is_part_of_the_result(
+def test_additional_measures_are_part_of_the_result(
     environment: dict[str, str], tmp_path: Path
 ) -> None:
     out = tmp_path / "scores.jsonl"
@@ -77,8 +77,8 @@ def test_bags_are_written_and_counted(environment: dict[str, str], tmp_path: Pat
 
 @pytest.fixture
 def made(tmp_path: Path) -> dict[str, str]:
-    """With the dataset *pairs* and made scores: s falls with a pair's number, support rises. Pair 3
-    has an enriched caption on offer."""
+    """Variables for the dataset *pairs* with made-up scores: s decreases with the number of a pair,
+    support increases. Pair 3 has a suggested enrichment."""
     workspace = Workspace(load_settings({"data_directory": str(tmp_path / "made")}, {}))
     rows = [
         {"id": str(i), "file_name": "a.png", "caption": f"a dog beside word{i:03d}"}
@@ -157,7 +157,7 @@ def test_an_export_is_thinned_in_two_stages(made: dict[str, str], tmp_path: Path
         (("--captions", "longer"), "decided"),
     ],
 )
-def test_what_cannot_be_exported_is_said(
+def test_an_impossible_export_is_refused_with_the_reason(
     made: dict[str, str], tmp_path: Path, options: tuple[str, ...], message: str
 ) -> None:
     status, printed, err = invoked(made, "export", "pairs", str(tmp_path / "out"), *options)
@@ -182,9 +182,7 @@ def test_enriched_captions_are_exported_on_request(made: dict[str, str], tmp_pat
     assert not (tmp_path / "3").exists()
 
 
-def test_a_table_says_of_each_caption_where_it_comes_from(
-    made: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_table_gives_the_kind_of_each_caption(made: dict[str, str], tmp_path: Path) -> None:
     workspace = Workspace(
         load_settings({"data_directory": made["TRACED_DATA_DIRECTORY"], "author": "Ada"}, {})
     )

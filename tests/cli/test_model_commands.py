@@ -72,7 +72,7 @@ def test_a_model_is_downloaded_measured_made_the_default_and_removed(hub: Hub) -
     assert "not on this machine" in " ".join(gone.stderr.split())
 
 
-def test_what_cannot_be_downloaded_is_reported(hub: Hub) -> None:
+def test_impossible_downloads_and_removals_are_refused(hub: Hub) -> None:
     refused = run("models", "download", "nobody/nothing", "--json")
     assert (refused.exit_code, json.loads(refused.stdout)["exit_status"]) == (4, 4)
     assert run("models", "download", "embedded").exit_code == 8

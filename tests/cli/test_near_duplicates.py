@@ -19,7 +19,7 @@ def environment(scored: Path, tmp_path: Path) -> dict[str, str]:
     return environment_of(scored, tmp_path)
 
 
-def test_groups_are_listed_and_one_of_each_is_kept(environment: dict[str, str]) -> None:
+def test_groups_are_listed_and_one_image_of_each_is_kept(environment: dict[str, str]) -> None:
     listed = as_json(environment, "duplicates", "pairs", "--threshold", "0.995")
     assert (listed["pictures"], listed["kept"]) == (PAIRS + 3, None)
     (group,) = (g for g in listed["groups"] if g[0]["image"] == "2.png")
@@ -51,7 +51,7 @@ def test_groups_are_listed_and_one_of_each_is_kept(environment: dict[str, str]) 
         (("--keep", "sharpest"), "quality NAME"),
     ],
 )
-def test_what_cannot_be_done_is_said(
+def test_invalid_arguments_are_refused_with_the_reason(
     environment: dict[str, str], arguments: tuple[str, ...], message: str
 ) -> None:
     status, out, err = invoked(environment, "duplicates", "pairs", *arguments)
@@ -60,7 +60,7 @@ def test_what_cannot_be_done_is_said(
     assert out == ""
 
 
-def test_the_map_is_drawn(environment: dict[str, str]) -> None:
+def test_the_map_command_reports_counts_and_an_unknown_dataset(environment: dict[str, str]) -> None:
     report = as_json(environment, "map", "pairs")
     assert (report["pictures"], report["pairs"], report["without"]) == (PAIRS + 3, PAIRS + 4, 0)
     status, out, _ = invoked(environment, "map", "pairs")

@@ -1,4 +1,4 @@
-"""What goes where on the command line: results, messages, errors, progress."""
+"""Where results, messages, errors and progress go on the command line."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,7 +21,7 @@ runner = CliRunner()
 def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TRACED_DATA_DIRECTORY", str(tmp_path / "state"))
     monkeypatch.setattr(output.console, "quiet", False)
-    # Whether the model knows the pictures is not asked here: it would have to be loaded.
+    # Whether the model recognises the pictures is not checked here: it would have to be loaded.
     monkeypatch.setattr("backend.jobs.jobs.Jobs.needs_model", lambda self, dataset_id: "")
     return tmp_path / "state"
 
@@ -30,7 +30,7 @@ def run(*arguments: str, typed: str = "") -> Any:
     return runner.invoke(program.app, list(arguments), input=typed, env={"COLUMNS": "200"})
 
 
-def test_results_and_messages_are_apart(tmp_path: Path) -> None:
+def test_results_and_messages_go_to_different_streams(tmp_path: Path) -> None:
     folder = str(malformed(tmp_path / "pairs"))
     done = run("import", folder)
     assert "pairs added" in done.stdout
@@ -42,7 +42,7 @@ def test_results_and_messages_are_apart(tmp_path: Path) -> None:
     assert quiet.stderr == ""
 
 
-def test_what_was_changed_is_a_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changes_are_printed_as_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run("import", str(malformed(tmp_path / "pairs")))
     (tmp_path / "guide.md").write_text("Say what is seen.")
     removal = SimpleNamespace(freed=2_000_000_000, was_default=True)
@@ -62,7 +62,9 @@ def test_what_was_changed_is_a_result(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("options", [(), ("--quiet",)], ids=["plain", "quiet"])
-def test_a_deletion_says_what_goes_before_it_asks(tmp_path: Path, options: tuple[str, ...]) -> None:
+def test_a_deletion_lists_what_is_removed_before_it_asks(
+    tmp_path: Path, options: tuple[str, ...]
+) -> None:
     run("import", str(malformed(tmp_path / "pairs")))
     done = run(*options, "datasets", "delete", "pairs", typed="n\n")
     assert done.exit_code == 2
@@ -74,7 +76,7 @@ def test_a_deletion_says_what_goes_before_it_asks(tmp_path: Path, options: tuple
     assert (done.exit_code, "is deleted" in done.stdout) == (0, True)
 
 
-def test_a_question_that_nobody_answers_changes_nothing(
+def test_an_unanswered_question_changes_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "logs"))
@@ -87,14 +89,14 @@ def test_a_question_that_nobody_answers_changes_nothing(
     assert "pairs" in run("datasets", "list").stdout
 
 
-def test_errors_are_reported_even_so() -> None:
+def test_errors_are_reported_with_quiet() -> None:
     done = run("--quiet", "progress", "nothing")
     assert done.exit_code == 3
     assert "Error" in done.stderr
     assert done.stdout == ""
 
 
-def test_progress_in_a_log_is_a_line_a_stage_and_one_now_and_then(
+def test_progress_in_a_log_is_a_line_per_stage_and_every_thirty_seconds(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     time = [0.0]
@@ -113,7 +115,7 @@ def test_progress_in_a_log_is_a_line_a_stage_and_one_now_and_then(
     ]
 
 
-def test_progress_in_a_log_says_how_long_the_whole_job_takes(
+def test_progress_in_a_log_gives_the_time_left_of_the_whole_job(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     lines = output.Lines("Scoring", lambda: 5.0)
@@ -126,13 +128,13 @@ def test_progress_in_a_log_says_how_long_the_whole_job_takes(
 
 
 @pytest.mark.parametrize("arguments", [["-h"], ["score", "-h"], ["curators", "add", "-h"]])
-def test_help_is_short_to_ask_for(arguments: list[str]) -> None:
+def test_help_has_a_short_option(arguments: list[str]) -> None:
     done = run(*arguments)
     assert done.exit_code == 0
     assert "Usage" in done.stdout
 
 
-def test_the_shell_can_complete() -> None:
+def test_shell_completion_can_be_installed() -> None:
     assert "--install-completion" in run("--help").stdout
 
 
@@ -149,7 +151,7 @@ def test_every_exit_status_is_in_the_help() -> None:
 
 
 @pytest.mark.parametrize("given", ["typo.db", "no/folder/typo.db"])
-def test_doctor_makes_nothing(tmp_path: Path, state: Path, given: str) -> None:
+def test_doctor_creates_nothing(tmp_path: Path, state: Path, given: str) -> None:
     done = run("doctor", "--db", f"sqlite:///{tmp_path}/{given}")
     assert done.exit_code == 1
     assert "no database at" in done.stdout
@@ -197,7 +199,7 @@ def test_a_rule_is_never_dropped(
         (["--queue", "split=a", "--view", "mine"], "not both"),
     ],
 )
-def test_a_queue_that_does_not_exist_corrects_nothing(
+def test_an_unknown_queue_corrects_nothing(
     tmp_path: Path, options: list[str], message: str
 ) -> None:
     run("import", str(malformed(tmp_path / "pairs")))
@@ -206,7 +208,7 @@ def test_a_queue_that_does_not_exist_corrects_nothing(
     assert message in done.stderr
 
 
-def test_an_evaluation_that_does_not_exist_is_answered_with_all_that_do() -> None:
+def test_an_unknown_evaluation_is_answered_with_all_that_exist() -> None:
     from backend.cli import measure
 
     done = run("evaluate", "NONSENSE")

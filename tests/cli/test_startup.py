@@ -1,4 +1,4 @@
-"""How little is imported before a command has something to do."""
+"""Commands import heavy libraries only when they need them."""
 
 import os
 import re
@@ -13,15 +13,15 @@ from backend.workspace import Workspace
 from tests.datasets.folders import malformed
 
 ROOT = Path(__file__).resolve().parents[2]
-#: Each takes a tenth of a second to several seconds of processor time to import.
+#: Importing each takes a tenth of a second to several seconds of processor time.
 HEAVY = {
     "torch", "transformers", "scipy", "sklearn", "pandas", "gradio", "sqlalchemy", "alembic",
     "xgboost", "plotly", "PIL", "pyarrow", "numpy", "faiss", "argon2", "uvicorn", "fastapi",
 }  # fmt: skip
-#: What no page needs before a model is used.
+#: Libraries that no page needs before a model is used.
 MODELS = {"torch", "transformers", "scipy", "sklearn", "xgboost", "faiss"}
-#: Runs the program once for each line of arguments, and says what it has imported, whichever way it
-#: ends. What all of them import is imported before they fork.
+#: Runs the program once for each line of arguments and prints what it has imported, however it
+#: ends. The modules that all of them import are imported before they fork.
 PROGRAM = """
 import os, sys
 import app
@@ -56,7 +56,7 @@ def imported_by(program: str, *arguments: str) -> set[str]:
 
 @pytest.fixture(scope="module")
 def imported_for_help() -> dict[str, set[str]]:
-    """What each command imports to explain itself, by the command."""
+    """The modules that each command imports to print its help, by command."""
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], input="\n".join(map(_help, HELP_OF)),
         cwd=ROOT, capture_output=True, text=True, check=True, timeout=120,
@@ -78,7 +78,7 @@ def test_help_imports_nothing_heavy(
     assert sorted(imported & HEAVY) == []
 
 
-def test_pages_are_opened_without_a_library_of_models() -> None:
+def test_pages_are_opened_without_importing_model_libraries() -> None:
     workspace = "import backend.workspace, sys\nprint('IMPORTED', *sys.modules)"
     assert sorted(imported_by(workspace) & MODELS) == []
     server = "import traced_ui.server, sys\nprint('IMPORTED', *sys.modules)"

@@ -1,4 +1,4 @@
-"""Datasets to test with."""
+"""Datasets for tests."""
 
 from collections.abc import Sequence
 

@@ -1,7 +1,7 @@
-"""The rules of verdicts, undo and redo, written a second time as plainly as can be.
+"""A second, plain implementation of the rules of verdicts, undo and redo.
 
-No database, no versions compared: each pair has a stack of verdicts that stand on each other, each
-author a list of what they took back. `test_verdicts.py` lets both do the same and compares.
+It has no database and no version checks: each pair has a stack of verdicts, each author a list of
+verdicts that they took back. `test_verdicts.py` applies the same acts to both and compares.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,8 @@ class ReferenceVerdicts:
     standing: dict[int, list[Decided]] = field(default_factory=dict)
     taken_back: dict[str, list[Decided]] = field(default_factory=dict)
     acts: dict[int, int] = field(default_factory=dict)
-    #: For each verdict taken back, how many acts its pair had then: more now, and it is too late.
+    #: For each verdict taken back, how many acts its pair had then; with more acts redo is too
+    #: late.
     acts_then: dict[int, int] = field(default_factory=dict)
     given: int = 0
 
@@ -32,7 +33,7 @@ class ReferenceVerdicts:
         self.given += 1
         self.standing.setdefault(pair, []).append(Decided(self.given, pair, author, decision))
         self.acts[pair] = self.acts.get(pair, 0) + 1
-        self.taken_back[author] = []  # a new decision ends what could be redone
+        self.taken_back[author] = []  # a new decision clears what could be redone
 
     def undo(self, author: str) -> int | None:
         """The pair that changed."""

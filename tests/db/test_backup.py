@@ -1,4 +1,4 @@
-"""Copies of a database that is being worked on."""
+"""Backups of a database that is in use."""
 
 import shutil
 import sqlite3
@@ -16,7 +16,7 @@ from db.queries import pairs, verdicts
 from tests.db.building import add_dataset
 
 
-def test_a_copy_holds_what_was_confirmed(store: Store, tmp_path: Path) -> None:
+def test_a_backup_contains_what_was_committed(store: Store, tmp_path: Path) -> None:
     dataset, ids = add_dataset(store, 5)
     with store.writing() as session:
         verdicts.add_verdict(session, ids[2], 0, "drop", author="Ada")
@@ -36,16 +36,14 @@ def test_a_copy_holds_what_was_confirmed(store: Store, tmp_path: Path) -> None:
     assert [p.name for p in target.parent.iterdir() if "part" in p.name] == []
 
 
-def test_an_existing_file_is_not_touched(sqlite_store: Store, tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten(sqlite_store: Store, tmp_path: Path) -> None:
     (tmp_path / "mine").write_text("mine")
     with pytest.raises(StoreProblem, match="exists already"):
         backup(sqlite_store, tmp_path / "mine")
     assert (tmp_path / "mine").read_text() == "mine"
 
 
-def test_copies_while_verdicts_are_written_are_each_consistent(
-    sqlite_store: Store, tmp_path: Path
-) -> None:
+def test_backups_during_writes_are_consistent(sqlite_store: Store, tmp_path: Path) -> None:
     dataset, ids = add_dataset(sqlite_store, 300)
     stop = threading.Event()
     written: list[int] = []
@@ -99,7 +97,7 @@ def test_a_damaged_database_is_reported(tmp_path: Path) -> None:
 def test_the_password_is_in_no_process_list(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pg_dump of our own notes what any other user of the machine could see, and the file."""
+    """A fake pg_dump records what any other user of the machine could see, and the file."""
     program = tmp_path / "bin" / "pg_dump"
     program.parent.mkdir()
     program.write_text(

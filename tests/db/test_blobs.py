@@ -14,18 +14,18 @@ from db.blobs import (
 
 
 @given(st.lists(st.floats(width=32, allow_nan=False)))
-def test_floats_come_back_exactly(values: list[float]) -> None:
+def test_floats_round_trip_exactly(values: list[float]) -> None:
     blob = encode_floats(values)
     assert len(blob) == 4 * len(values)
     assert decode_floats(blob).tolist() == values
 
 
-def test_floats_are_little_endian_whatever_they_were() -> None:
+def test_floats_are_stored_as_little_endian() -> None:
     assert encode_floats(np.array([1.0], dtype=">f8")) == b"\x00\x00\x80\x3f"
 
 
 @given(st.lists(st.integers(0, 2**32 - 1)))
-def test_integers_come_back_exactly(values: list[int]) -> None:
+def test_integers_round_trip_exactly(values: list[int]) -> None:
     assert decode_integers(encode_integers(values)) == tuple(values)
 
 
@@ -45,7 +45,9 @@ def test_integers_out_of_range_are_refused(value: int) -> None:
         st.tuples(st.integers(0, 2_000_000), st.integers(0, 2_000_000), st.floats(0, 1)), max_size=9
     )
 )
-def test_suspects_come_back_within_a_step(suspects: list[tuple[int, int, float]]) -> None:
+def test_suspects_round_trip_within_a_quantisation_step(
+    suspects: list[tuple[int, int, float]],
+) -> None:
     decoded = decode_suspects(encode_suspects(suspects))
     assert [(start, end) for start, end, _ in decoded] == [(s, e) for s, e, _ in suspects]
     for (_, _, score), (_, _, original) in zip(decoded, suspects, strict=True):

@@ -1,4 +1,4 @@
-"""A bulk edit is one action: no verdict changes its meaning, and one undo reverts all of it."""
+"""A bulk edit is one action: no verdict changes its meaning, and one undo reverts the edit."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def rows(store: Store, ids: list[int]) -> list[PairRow]:
         return [pairs.get_pair(session, pair_id) for pair_id in ids]
 
 
-def test_an_edit_says_nothing_of_the_picture(store: Store, edited: tuple[int, list[int]]) -> None:
+def test_an_edit_is_no_verdict_on_the_picture(store: Store, edited: tuple[int, list[int]]) -> None:
     dataset, ids = edited
     undecided, right, wrong, dropped, unsure = rows(store, ids)
     assert (undecided.decision, undecided.corrected_caption) == (None, f"0 {HOSTILE}")
@@ -57,7 +57,7 @@ def test_an_edit_says_nothing_of_the_picture(store: Store, edited: tuple[int, li
 
 
 def test_an_accepted_edit_may_be_sent_twice(store: Store, edited: tuple[int, list[int]]) -> None:
-    """The answer to the first may be lost on the way to the page."""
+    """The response to the first request may be lost on the way to the page."""
     pair = edited[1][0]
     acts = []
     for _ in range(2):
@@ -71,7 +71,7 @@ def test_an_accepted_edit_may_be_sent_twice(store: Store, edited: tuple[int, lis
         verdicts.add_verdict(session, pair, 1, "correct", author="Ben")
 
 
-def test_one_undo_takes_it_all_back_and_redo_gives_it_again(
+def test_undo_reverts_a_whole_edit_and_redo_restores_it(
     store: Store, edited: tuple[int, list[int]]
 ) -> None:
     dataset, ids = edited
@@ -95,9 +95,7 @@ def test_one_undo_takes_it_all_back_and_redo_gives_it_again(
     ]
 
 
-def test_edits_lie_upon_edits_and_the_decider_stays(
-    store: Store, edited: tuple[int, list[int]]
-) -> None:
+def test_an_edit_of_an_edit_keeps_the_decider(store: Store, edited: tuple[int, list[int]]) -> None:
     dataset, ids = edited
     with store.writing() as session:
         verdicts.rewrite(session, [Rewrite(ids[1], 2, "second")], author="Bo")
@@ -108,7 +106,7 @@ def test_edits_lie_upon_edits_and_the_decider_stays(
     with store.writing() as session:
         verdicts.add_verdict(session, ids[1], pair.verdict_version, "drop", author="Bo")
     with store.writing() as session:
-        # The verdict over it stays: the rest of the edit goes, by whatever came later.
+        # A later verdict on top of the edit stays; the rest of the edit is undone.
         taken = verdicts.undo_last(session, dataset, "Bo", only_edits=True)
     assert taken is not None
     assert [p.decision for p in rows(store, ids)] == [None, "drop", "correction", "drop", "unsure"]
@@ -118,19 +116,21 @@ def test_edits_lie_upon_edits_and_the_decider_stays(
     assert (pair.judgement, pair.decided_by) == ("enriched", "Ada")
 
 
-def test_back_to_the_caption_as_it_was(store: Store, edited: tuple[int, list[int]]) -> None:
+def test_an_edit_back_to_the_original_caption_removes_the_edit(
+    store: Store, edited: tuple[int, list[int]]
+) -> None:
     _, ids = edited
     captions = [pair.caption for pair in rows(store, ids)]
     with store.writing() as session:
         versions = [pair.verdict_version for pair in rows(store, ids)]
         edits = [Rewrite(i, v, c) for i, v, c in zip(ids, versions, captions, strict=True)]
         done = verdicts.rewrite(session, edits, author="Bo")
-    assert done.written == tuple(ids[:2])  # what was called wrong does not come back
+    assert done.written == tuple(ids[:2])  # a caption called wrong is not restored
     now = rows(store, ids)
     assert [(p.decision, p.corrected_caption) for p in now[:2]] == [(None, None), ("correct", None)]
 
 
-def test_nothing_is_written_of_an_edit_that_makes_no_sense(
+def test_nothing_is_written_if_part_of_an_edit_is_invalid(
     store: Store, edited: tuple[int, list[int]]
 ) -> None:
     _, ids = edited

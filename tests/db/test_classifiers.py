@@ -21,7 +21,7 @@ def add(store: Store, dataset_id: int, name: str) -> int:
         ).id
 
 
-def test_a_classifier_is_kept_and_not_used_before_it_is_adopted(store: Store) -> None:
+def test_a_classifier_is_stored_and_not_active_before_it_is_adopted(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
     first, second = add(store, dataset_id, "first"), add(store, dataset_id, "second")
     with store.reading() as session:
@@ -31,7 +31,7 @@ def test_a_classifier_is_kept_and_not_used_before_it_is_adopted(store: Store) ->
         assert classifiers.get_classifier(session, first).report == {"auc": 0.9, "folds": [1, 2]}
 
 
-def test_one_is_active_and_earlier_ones_come_back(store: Store) -> None:
+def test_one_classifier_is_active_and_earlier_ones_can_be_activated_again(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
     other_dataset, _ = add_dataset(store, 0, "other")
     first, second = add(store, dataset_id, "first"), add(store, dataset_id, "second")
@@ -46,7 +46,7 @@ def test_one_is_active_and_earlier_ones_come_back(store: Store) -> None:
             assert active.id == expected
 
 
-def test_two_who_adopt_at_once_leave_one_active(store: Store) -> None:
+def test_concurrent_adoption_leaves_one_classifier_active(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
     ids = [add(store, dataset_id, f"classifier {i}") for i in range(6)]
     problems: list[Exception] = []

@@ -15,7 +15,7 @@ from tests.db.building import add_dataset
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[timedelta]:
-    """Its only entry is how far the clock is off."""
+    """Its only entry is the offset of the clock."""
     off = [timedelta()]
 
     def now() -> datetime:
@@ -44,7 +44,7 @@ def test_verdicts_keep_their_order(store: Store, clock: list[timedelta]) -> None
         assert pairs.get_pair(session, ids[0]).decision == "correct"
 
 
-def test_a_claim_of_the_future_does_not_lock_its_owner_out(
+def test_a_claim_from_the_future_does_not_lock_its_owner_out(
     store: Store, clock: list[timedelta]
 ) -> None:
     _, ids = add_dataset(store, 1)
@@ -54,6 +54,6 @@ def test_a_claim_of_the_future_does_not_lock_its_owner_out(
     with store.writing() as session:
         assert claims.claim(session, ids[0], "Ada")
         assert not claims.claim(session, ids[0], "Ben")
-    clock[0] += timedelta(minutes=11)  # claimed again, by the present clock, not the earlier one
+    clock[0] += timedelta(minutes=11)  # the second claim was timed by the present clock
     with store.writing() as session:
         assert claims.claim(session, ids[0], "Ben")

@@ -31,7 +31,7 @@ def test_a_dataset_is_found_by_name_and_by_id(store: Store) -> None:
     assert made.created_at.utcoffset() is not None
 
 
-def test_a_name_is_given_once(store: Store) -> None:
+def test_dataset_names_are_unique(store: Store) -> None:
     add_dataset(store, 2)
     with pytest.raises(AlreadyExists, match="'photos'"), store.writing() as session:
         datasets.create_dataset(session, "photos", "", "")
@@ -39,7 +39,7 @@ def test_a_name_is_given_once(store: Store) -> None:
         assert len(datasets.list_datasets(session)) == 1
 
 
-def test_an_unknown_dataset_is_reported_with_those_that_exist(store: Store) -> None:
+def test_an_unknown_dataset_is_reported_with_the_existing_ones(store: Store) -> None:
     with store.reading() as session, pytest.raises(MissingRow, match="none yet"):
         datasets.get_dataset(session, "photos")
     add_dataset(store, 0, "drawings")
@@ -80,7 +80,7 @@ def fill(store: Store, name: str) -> int:
     return dataset_id
 
 
-def test_deleting_a_dataset_takes_all_that_is_its_and_nothing_else(store: Store) -> None:
+def test_deleting_a_dataset_removes_its_rows_and_no_others(store: Store) -> None:
     doomed, kept = fill(store, "doomed"), fill(store, "kept")
     with store.writing() as session:
         datasets.delete_dataset(session, doomed)
@@ -97,7 +97,7 @@ def test_deleting_a_dataset_takes_all_that_is_its_and_nothing_else(store: Store)
         assert classifiers.active(session, kept) is not None
 
 
-def test_ids_of_a_deleted_dataset_are_not_given_again(store: Store) -> None:
+def test_ids_of_a_deleted_dataset_are_not_reused(store: Store) -> None:
     doomed, old_ids = add_dataset(store, 3)
     with store.writing() as session:
         datasets.delete_dataset(session, doomed)
@@ -125,7 +125,7 @@ def test_problems_are_listed_in_order_and_page_by_page(store: Store) -> None:
         assert datasets.count_problems(session, dataset_id) == 0
 
 
-def test_a_problem_with_characters_that_cannot_be_stored_is_reported_all_the_same(
+def test_a_problem_with_unstorable_characters_is_still_reported(
     store: Store,
 ) -> None:
     dataset_id, _ = add_dataset(store, 0)

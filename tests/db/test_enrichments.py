@@ -1,4 +1,4 @@
-"""An accepted boost is no error: what a verdict means for a caption is decided in one place."""
+"""An accepted enrichment is no error: one place defines what a verdict means for a caption."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from tests.db.building import add_dataset, set_probabilities
 
 @pytest.fixture
 def boosted(store: Store) -> tuple[int, list[int], int, int]:
-    """A dataset of three pairs; the first has a boost and a correction on offer."""
+    """A dataset of three pairs; the first has a suggested enrichment and a suggested correction."""
     dataset, ids = add_dataset(store, 3)
     set_probabilities(store, ids, [0.2, 0.3, 0.4])
     with store.writing() as session:
@@ -30,7 +30,7 @@ def boosted(store: Store) -> tuple[int, list[int], int, int]:
 
 
 def errors(store: Store, dataset: int) -> tuple[int, int, int, int]:
-    """Errors as each figure counts them."""
+    """The number of errors as each statistic counts them."""
     with store.reading() as session:
         return (
             pairs.counts(session, dataset).errors_found,
@@ -40,7 +40,7 @@ def errors(store: Store, dataset: int) -> tuple[int, int, int, int]:
         )
 
 
-def test_a_boost_is_no_error_and_a_correction_is(
+def test_an_accepted_correction_is_an_error_and_an_enrichment_is_not(
     store: Store, boosted: tuple[int, list[int], int, int]
 ) -> None:
     dataset, ids, boost, correction = boosted
@@ -59,7 +59,7 @@ def test_a_boost_is_no_error_and_a_correction_is(
         )
     assert errors(store, dataset)[0] == 1
     with store.writing() as session:
-        verdicts.undo_last(session, dataset, "Ada")  # the boost holds again
+        verdicts.undo_last(session, dataset, "Ada")  # the enrichment is the verdict again
     assert errors(store, dataset)[0] == 0
     with store.reading() as session:
         assert pairs.get_pair(session, ids[0]).judgement == ENRICHED
@@ -71,7 +71,7 @@ def test_a_boost_is_no_error_and_a_correction_is(
         assert pairs.get_pair(session, ids[0]).judgement == "correction"
 
 
-def test_the_persons_own_text_is_a_correction(
+def test_a_typed_text_is_a_correction(
     store: Store, boosted: tuple[int, list[int], int, int]
 ) -> None:
     dataset, ids, _, _ = boosted

@@ -1,4 +1,4 @@
-"""Expectations: kept beside trajectories and copies, read with them."""
+"""Expectations: stored with trajectories and noisy copies and read together with them."""
 
 import numpy as np
 import pytest
@@ -28,13 +28,13 @@ def same(stored: ExpectationRow | None, other: ExpectationRow) -> bool:
 
 @pytest.mark.parametrize("words", [0, 1, 12, 3000])
 @pytest.mark.parametrize("alternatives", [True, False])
-def test_what_is_packed_comes_back(words: int, alternatives: bool) -> None:
+def test_packed_expectations_round_trip(words: int, alternatives: bool) -> None:
     original = row(words, alternatives=alternatives and words > 1)
     assert same(unpack(pack(original), "one"), original)
     assert unpack(None, "one") is None
 
 
-def test_they_come_with_the_trajectory_and_can_be_made_again(store: Store) -> None:
+def test_expectations_are_read_with_trajectories_and_can_be_replaced(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     run_id = start_run(store, dataset_id)
     with store.writing() as session:
@@ -53,7 +53,7 @@ def test_they_come_with_the_trajectory_and_can_be_made_again(store: Store) -> No
         assert expectations.unexpected(session, run_id, "another", ids[1], 2) == ids[2:]
         counted = [expectations.count_unexpected(session, run_id, by) for by in ("one", "another")]
         assert counted == [1, len(ids)]
-    with store.writing() as session:  # the trajectory is written again: what was said of it stays
+    with store.writing() as session:  # rewriting a trajectory keeps its expectation
         trajectories.save_trajectories(session, run_id, [trajectory(ids[0], seed=2)])
         expectations.save_expectations(session, run_id, {ids[1]: row(3, "another")})
     with store.reading() as session:
@@ -62,7 +62,7 @@ def test_they_come_with_the_trajectory_and_can_be_made_again(store: Store) -> No
         assert same(stored[ids[1]].expectation, row(3, "another"))
 
 
-def test_copies_have_theirs(store: Store) -> None:
+def test_noisy_copies_have_expectations(store: Store) -> None:
     dataset_id, (pair_id,) = add_dataset(store, 1)
     run_id = start_run(store, dataset_id)
     texts = ["a copy", "another copy"]
@@ -77,7 +77,7 @@ def test_copies_have_theirs(store: Store) -> None:
     assert same(kept[pair_id, texts[1]].expectation, row(2, alternatives=False))
 
 
-def test_what_is_no_number_is_not_kept(store: Store) -> None:
+def test_values_that_are_not_finite_are_not_stored(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 2)
     run_id = start_run(store, dataset_id)
     with store.writing() as session:

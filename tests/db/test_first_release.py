@@ -1,7 +1,7 @@
 """A database of the first release, with its data, opened by this one.
 
-`first_release.sql` is what the first release itself made: 16 pairs imported (one row left out),
-scored, six of them decided, with an undo, a redo and a second thought.
+`first_release.sql` was written by the first release itself: 16 pairs imported (one row left out)
+and scored, six of them decided, with an undo, a redo and a changed verdict.
 """
 
 import sqlite3
@@ -61,7 +61,7 @@ def copy(source: str, target: str) -> None:
     remote.dispose()
 
 
-def test_everything_is_there_and_goes_on(first_release: str) -> None:
+def test_all_data_is_kept_and_work_continues(first_release: str) -> None:
     opened = open_store(first_release)
     assert opened.upgraded_from == "0001"
     opened.close()
@@ -89,7 +89,7 @@ def test_everything_is_there_and_goes_on(first_release: str) -> None:
 
     again = workspace.review.decide(listed[5].id, 4, "correct", author="Ben")
     assert (again.decision, again.version) == ("correct", 5)
-    undone = workspace.review.undo(dataset, "Ada")  # the last of her own
+    undone = workspace.review.undo(dataset, "Ada")  # her last verdict
     assert undone is not None
     assert (undone.pair_id, undone.decision) == (listed[2].id, "correct")
     store.close()
@@ -106,7 +106,7 @@ def revisions() -> list[str]:
 
 
 def decide_at_this_revision(connection: Connection, pair_id: int) -> bool:
-    """Accept a caption as the program of this schema did; whether it says that it enriches."""
+    """Accept a caption as the program of this schema did; returns whether it is an enrichment."""
     tables = MetaData()
     tables.reflect(connection, only=["pairs", "verdicts"])
     when = datetime(2026, 11, 23, tzinfo=UTC)
@@ -125,8 +125,8 @@ def decide_at_this_revision(connection: Connection, pair_id: int) -> bool:
 
 
 @pytest.mark.parametrize("revision", revisions())
-def test_a_store_of_every_revision_keeps_its_verdicts(revision: str, tmp_path: Path) -> None:
-    """The first release's data, brought to that revision, where another verdict is given."""
+def test_a_store_of_any_revision_keeps_its_verdicts(revision: str, tmp_path: Path) -> None:
+    """The first release's data, upgraded to that revision, with another verdict given there."""
     with sqlite3.connect(tmp_path / "old.db") as raw:
         raw.executescript(DUMP.read_text(encoding="utf-8"))
     raw.close()
@@ -149,7 +149,7 @@ def test_a_store_of_every_revision_keeps_its_verdicts(revision: str, tmp_path: P
     assert [pair.enriches for pair in listed[:7]] == [False] * 6 + [is_richer]
     assert [len(of_pair) for of_pair in acts.values()] == [1, 1, 2, 1, 1, 4, 1]
     assert [(act.author, act.enriches) for act in acts[7]] == [("Ben", is_richer)]
-    with store.writing() as session:  # and it goes on from there
+    with store.writing() as session:  # and work continues from there
         verdicts.add_verdict(session, 7, 1, "drop", author="Ada")
         undone = verdicts.undo_last(session, 1, "Ada")
     assert undone is not None

@@ -16,7 +16,7 @@ from tests.db.building import add_dataset
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_a_job_tells_how_far_it_is(store: Store) -> None:
+def test_a_job_reports_its_progress(store: Store) -> None:
     with store.writing() as session:
         job = jobs.create_job(session, "score", message="waiting")
         assert (job.status, job.done, job.total, job.arguments) == ("queued", 0, 0, {})
@@ -33,7 +33,7 @@ def test_a_job_tells_how_far_it_is(store: Store) -> None:
             jobs.get_job(session, 99)
 
 
-def test_the_newest_job_of_a_dataset(store: Store) -> None:
+def test_the_latest_job_is_that_of_the_kind_and_dataset(store: Store) -> None:
     (first, _), (second, _) = (add_dataset(store, 1, name) for name in ("first", "second"))
     with store.writing() as session:
         assert jobs.latest_job(session, "score", first) is None
@@ -43,8 +43,8 @@ def test_the_newest_job_of_a_dataset(store: Store) -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-def test_a_forked_process_is_another_one() -> None:
-    """Its jobs are not those of the process that it was forked from."""
+def test_a_forked_process_has_a_different_identity() -> None:
+    """Its jobs are not those of its parent process."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -84,12 +84,12 @@ os.kill(os.getpid(), signal.SIGKILL)
 @pytest.mark.parametrize(
     ("owner", "silent", "alive"),
     [
-        ("elsewhere:1:ab", False, True),  # another machine, heard of just now
-        ("elsewhere:1:ab", True, False),  # another machine, silent for long
+        ("elsewhere:1:ab", False, True),  # another machine, active just now
+        ("elsewhere:1:ab", True, False),  # another machine, inactive for long
         ("", True, False),
     ],
 )
-def test_jobs_of_other_machines_count_as_dead_after_a_silence(
+def test_jobs_of_other_machines_are_dead_after_long_inactivity(
     store: Store, owner: str, silent: bool, alive: bool
 ) -> None:
     with store.writing() as session:

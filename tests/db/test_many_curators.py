@@ -14,7 +14,7 @@ from tests.db.building import add_dataset
 from tests.fixtures import programs
 from tests.fixtures.programs import Program
 
-#: Four for each curator: with fewer, some would have done before others begin.
+#: Four for each curator: with fewer, some would finish before others begin.
 VERDICTS = 24
 
 
@@ -33,7 +33,7 @@ def test_no_verdict_is_lost_and_no_pair_is_judged_twice(
     assert {latency.question for latency in report.latencies} == {"next pair", "verdict"}
 
 
-def test_of_many_who_ask_at_once_each_gets_another_pair(store: Store) -> None:
+def test_concurrent_curators_get_different_pairs(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 40)
     curators = [f"curator {number}" for number in range(12)]
     ready = Barrier(len(curators))
@@ -53,7 +53,7 @@ def test_of_many_who_ask_at_once_each_gets_another_pair(store: Store) -> None:
     assert set(taken) == {row.pair_id for row in head.rows}, "nobody was handed a later pair"
 
 
-def test_who_asks_again_keeps_the_pair(store: Store) -> None:
+def test_a_curator_who_asks_again_keeps_the_pair(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 3)
     filter = QueueFilter(dataset_id, "unreviewed", reader="Ada")
     with store.writing() as session:

@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 def test_migrations_lead_exactly_to_the_models(url: str) -> None:
     store = open_store(url)
     with store.engine.connect() as connection:
-        # The caption search has objects of its own on either database.
+        # The caption search has additional objects on either database.
         other = {"sqlite": {*TABLES, "ix_pairs_caption_trigrams"}}.get(store.dialect, set())
         opts = {"compare_type": True, "include_object": lambda _, name, *__: name not in other}
         context = MigrationContext.configure(connection, opts=opts)
@@ -38,7 +38,7 @@ def test_migrations_lead_exactly_to_the_models(url: str) -> None:
 
 
 def schema_of(path: Path) -> dict[str, list[str]]:
-    """Every table and index as SQLite wrote it down: clause by clause, their order aside."""
+    """Every table and index in SQLite's schema as clauses, regardless of their order."""
     with sqlite3.connect(path) as connection:
         rows = connection.execute(
             "SELECT name, sql FROM sqlite_master WHERE type IN ('table', 'index') "
@@ -48,7 +48,7 @@ def schema_of(path: Path) -> dict[str, list[str]]:
 
 
 def clauses(sql: str) -> list[str]:
-    """What the commas of a statement's outer parentheses separate, however it is laid out."""
+    """The items that commas separate in a statement's outer parentheses, whatever its layout."""
     parts, depth = [""], 0
     for character in sql:
         depth += (character == "(") - (character == ")")
@@ -59,7 +59,7 @@ def clauses(sql: str) -> list[str]:
     return [" ".join(clause.split()) for clause in parts]
 
 
-def test_migrations_give_the_very_statements_of_the_models(tmp_path: Path) -> None:
+def test_migrations_give_the_same_statements_as_the_models(tmp_path: Path) -> None:
     # Alembic's comparison does not look at CHECK constraints and partial indexes; this does.
     open_store(f"sqlite:///{tmp_path}/migrated.db").close()
     engine = create_engine(f"sqlite:///{tmp_path}/models.db")
@@ -79,13 +79,13 @@ def test_opening_again_changes_nothing(url: str) -> None:
     second.close()
 
 
-def test_the_folder_is_made(tmp_path: Path) -> None:
+def test_the_folder_is_created(tmp_path: Path) -> None:
     open_store(f"sqlite:///{tmp_path}/a/b/c.db").close()
     assert (tmp_path / "a/b/c.db").exists()
 
 
 def with_second_migration(folder: Path, body: str) -> Path:
-    """A copy of the migrations with one more behind the newest."""
+    """A copy of the migrations with one more after the newest."""
     copy = folder / "migrations"
     shutil.copytree(upgrade.MIGRATIONS, copy, ignore=shutil.ignore_patterns("__pycache__"))
     (copy / "versions" / "v9999_later.py").write_text(
@@ -151,7 +151,7 @@ def test_a_migration_that_fails_leaves_the_database_as_it_was(
     store.close()
 
 
-def test_a_newer_database_is_refused_and_not_touched(
+def test_a_newer_database_is_refused_and_not_changed(
     url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fill(url)
@@ -178,7 +178,7 @@ def test_a_database_of_another_program_is_refused(tmp_path: Path) -> None:
         assert connection.execute("SELECT name FROM sqlite_master").fetchall() == [("runs",)]
 
 
-def test_programs_that_start_at_once_make_one_database(url: str) -> None:
+def test_concurrent_starts_create_one_database(url: str) -> None:
     program = "import sys; from db import open_store; open_store(sys.argv[1]).close()"
     starting = [
         programs.start(["-c", program, url], os.environ, stderr=subprocess.PIPE) for _ in range(3)

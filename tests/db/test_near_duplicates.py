@@ -24,7 +24,7 @@ def grouped(store: Store, *groups: list[int]) -> list[DuplicateRow]:
 
 @pytest.fixture
 def dataset(store: Store) -> tuple[int, list[int]]:
-    """Seven pictures: 0, 2 and 4 show the same, and so do 1 and 5."""
+    """Seven pictures: 0, 2 and 4 are duplicates, and so are 1 and 5."""
     made, ids = add_dataset(store, 7)
     _, others = add_dataset(store, 3, "other")
     with store.writing() as session:
@@ -56,7 +56,7 @@ def test_groups_are_replaced_as_a_whole(store: Store, dataset: tuple[int, list[i
         datasets.delete_dataset(session, made)
 
 
-def test_the_queue_filters_by_it(store: Store, dataset: tuple[int, list[int]]) -> None:
+def test_the_queue_filters_by_duplicates(store: Store, dataset: tuple[int, list[int]]) -> None:
     made, ids = dataset
     for wanted, places in ((True, [0, 1, 2, 4, 5]), (False, [3, 6])):
         filter = QueueFilter(made, duplicates=wanted, order="position", descending=False)
@@ -66,7 +66,7 @@ def test_the_queue_filters_by_it(store: Store, dataset: tuple[int, list[int]]) -
             assert queue.count(session, filter) == len(places)
 
 
-def test_copies_that_are_dropped_say_nothing_about_captions(
+def test_dropped_duplicates_say_nothing_about_captions(
     store: Store, dataset: tuple[int, list[int]]
 ) -> None:
     made, ids = dataset
@@ -102,7 +102,7 @@ def test_copies_that_are_dropped_say_nothing_about_captions(
         assert verdicts.undo_last(session, made, "Ben") is None
 
 
-def test_a_group_is_open_while_something_in_it_is_to_be_chosen(
+def test_a_group_is_open_while_a_choice_remains(
     store: Store, dataset: tuple[int, list[int]]
 ) -> None:
     made, ids = dataset
@@ -116,14 +116,14 @@ def test_a_group_is_open_while_something_in_it_is_to_be_chosen(
     assert open_groups() == [ids[0], ids[1]]  # the other is undecided
     with store.writing() as session:
         verdicts.add_verdict(session, ids[5], 0, "correct", author="Ada")
-    assert open_groups() == [ids[0]]  # both are meant to stay
+    assert open_groups() == [ids[0]]  # both are to be kept
     with store.writing() as session:
         verdicts.add_verdict(session, ids[0], 0, "drop", author="Ada")
         verdicts.add_verdict(session, ids[4], 0, "abstract", author="Ada")
     assert open_groups() == []  # one is left
 
 
-def test_captions_of_one_picture_are_no_duplicates_and_pixels_are_compared(store: Store) -> None:
+def test_captions_of_one_picture_are_not_duplicates_and_pixels_are_compared(store: Store) -> None:
     with store.writing() as session:
         made = datasets.create_dataset(session, "captions", "/data/c", "/data/c").id
         rows = [NewPair(str(n), f"{n // 2}.jpg", f"caption {n}", source_row=n) for n in range(4)]

@@ -1,4 +1,4 @@
-"""Notes go with verdicts: kept, taken back and found again; guidelines belong to a dataset."""
+"""Notes are stored, undone and searched with verdicts; guidelines belong to a dataset."""
 
 import pytest
 
@@ -16,12 +16,12 @@ def note_of(store: Store, pair_id: int) -> str:
         return pairs.get_pair(session, pair_id).note
 
 
-def test_a_note_goes_with_its_verdict(store: Store) -> None:
+def test_a_note_follows_its_verdict_through_undo_and_redo(store: Store) -> None:
     dataset, ids = add_dataset(store, 3)
     with store.writing() as session:
         first = verdicts.add_verdict(session, ids[0], 0, "drop", author="Ada", note=HOSTILE)
         assert first.note == HOSTILE
-        # The same request once more is the same act; with another note it comes too late.
+        # Repeating the request returns the same act.
         again = verdicts.add_verdict(session, ids[0], 0, "drop", author="Ada", note=HOSTILE)
         assert again.id == first.id
     with store.writing() as session:
@@ -42,7 +42,7 @@ def test_a_note_goes_with_its_verdict(store: Store) -> None:
         assert kept == [HOSTILE, "second thought", HOSTILE, "", HOSTILE]
 
 
-def test_one_note_for_many_goes_back_with_one_undo(store: Store) -> None:
+def test_one_undo_removes_the_note_of_many_verdicts(store: Store) -> None:
     dataset, ids = add_dataset(store, 3)
     with store.writing() as session:
         seen = [(pair_id, 0) for pair_id in ids]
@@ -53,7 +53,7 @@ def test_one_note_for_many_goes_back_with_one_undo(store: Store) -> None:
     assert {note_of(store, pair_id) for pair_id in ids} == {""}
 
 
-def test_notes_are_found(store: Store) -> None:
+def test_notes_can_be_searched(store: Store) -> None:
     dataset, ids = add_dataset(store, 4)
     with store.writing() as session:
         verdicts.add_verdict(session, ids[0], 0, "drop", author="Ada", note=HOSTILE)

@@ -19,7 +19,7 @@ CAPTIONS = [
 ]
 
 
-def test_a_pair_comes_back_byte_for_byte(store: Store) -> None:
+def test_a_pair_round_trips_byte_for_byte(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
     rows = [
         NewPair(f"id-{i}", f"images/{i}.jpg", caption, "train", "m.jsonl", i, {"n": i, "é": [None]})
@@ -39,7 +39,7 @@ def test_a_pair_comes_back_byte_for_byte(store: Store) -> None:
             assert (result.verdict_version, result.truncated) == (0, False)
 
 
-def test_adding_again_adds_only_what_is_new(store: Store) -> None:
+def test_adding_again_adds_only_new_pairs(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     rows = [NewPair(f"photo-{i}", "other.jpg", "other") for i in range(1, 5)]
     with store.writing() as session:
@@ -49,7 +49,7 @@ def test_adding_again_adds_only_what_is_new(store: Store) -> None:
         assert pairs.add_pairs(session, dataset_id, []) == AddedPairs(0, 0)
 
 
-def test_the_same_id_twice_in_one_call_goes_in_once(store: Store) -> None:
+def test_an_id_given_twice_in_one_call_is_added_once(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
     with store.writing() as session:
         rows = [NewPair("a", "a.jpg", "first"), NewPair("a", "b.jpg", "second")]
@@ -73,7 +73,7 @@ def test_two_datasets_may_use_the_same_ids(store: Store) -> None:
         (NewPair("a", "a.jpg", "a", split="s" * 256), "256 characters"),
     ],
 )
-def test_what_cannot_be_kept_is_refused_before_anything_is_written(
+def test_unstorable_text_is_refused_before_anything_is_written(
     store: Store, row: NewPair, message: str
 ) -> None:
     dataset_id, _ = add_dataset(store, 0)
@@ -83,13 +83,13 @@ def test_what_cannot_be_kept_is_refused_before_anything_is_written(
         assert pairs.counts(session, dataset_id).total == 0
 
 
-def test_a_pair_that_is_not_there_is_reported(store: Store) -> None:
+def test_a_missing_pair_is_reported(store: Store) -> None:
     add_dataset(store, 1)
     with store.reading() as session, pytest.raises(MissingRow, match="no pair 99"):
         pairs.get_pair(session, 99)
 
 
-def test_walking_gives_every_pair_once_in_order(store: Store) -> None:
+def test_iteration_returns_every_pair_once_in_order(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 25)
     add_dataset(store, 5, "another")
     with store.reading() as session:
@@ -99,7 +99,7 @@ def test_walking_gives_every_pair_once_in_order(store: Store) -> None:
         assert [pair.id for pair in pairs.pairs_after(session, dataset_id, ids[9], 3)] == ids[10:13]
 
 
-def test_counts_tell_what_curators_found(store: Store) -> None:
+def test_counts_include_what_curators_decided(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 10)
     given = ["correct", "correct", "drop", "correction", "abstract", "unsure"]
     with store.writing() as session:
@@ -118,7 +118,7 @@ def test_counts_tell_what_curators_found(store: Store) -> None:
     }
 
 
-def test_many_pairs_go_in_by_few_statements(sqlite_store: Store) -> None:
+def test_many_pairs_are_added_with_few_statements(sqlite_store: Store) -> None:
     dataset_id, _ = add_dataset(sqlite_store, 0)
     rows = [NewPair(f"photo-{i}", f"images/{i}.jpg", f"photo number {i}") for i in range(5000)]
     statements: list[str] = []

@@ -1,4 +1,4 @@
-"""Phrases of pairs in the store, on SQLite and on PostgreSQL: kept once, read again, in order."""
+"""Phrases of pairs in the store, on SQLite and on PostgreSQL: stored once and read in order."""
 
 import numpy as np
 
@@ -13,7 +13,7 @@ ROW = PhraseRow(2, 9, 5, 9, 1, 0.25, 0.125, -0.5)
 UNTESTED = PhraseRow(0, 1, 0, 1, 0, None, None, None)
 
 
-def test_what_is_saved_is_read_again_and_twice_is_once(store: Store) -> None:
+def test_saving_phrases_twice_stores_them_once(store: Store) -> None:
     dataset, ids = add_dataset(store, 3)
     run = start_run(store, dataset)
     for _ in range(2):
@@ -30,7 +30,7 @@ def test_what_is_saved_is_read_again_and_twice_is_once(store: Store) -> None:
     assert stored[0][1].tolist() == [1]
 
 
-def test_columns_of_a_selection(store: Store) -> None:
+def test_selection_columns_contain_every_pair_of_the_dataset(store: Store) -> None:
     dataset, ids = add_dataset(store, 5)
     with store.writing() as session:
         phrase_scores.save_support(
@@ -49,7 +49,7 @@ def test_columns_of_a_selection(store: Store) -> None:
         assert (len(nothing.ids), nothing.split_names) == (0, ())
 
 
-def test_hollow_first_with_a_range(store: Store) -> None:
+def test_the_queue_orders_by_support_and_filters_a_range(store: Store) -> None:
     dataset, ids = add_dataset(store, 4)
     with store.writing() as session:
         phrase_scores.save_support(
@@ -66,7 +66,7 @@ def test_hollow_first_with_a_range(store: Store) -> None:
         assert order("support", Range("support", -1.0, 0.4)) == [ids[3]]
 
 
-def test_the_latest_runs_in_one_statement_are_those_asked_for_one_by_one(store: Store) -> None:
+def test_latest_runs_in_one_statement_equal_those_queried_separately(store: Store) -> None:
     dataset, _ = add_dataset(store, 1)
     for revision in ("1", "2"):
         start_run(store, dataset, revision)
@@ -78,7 +78,7 @@ def test_the_latest_runs_in_one_statement_are_those_asked_for_one_by_one(store: 
     assert latest
 
 
-def test_a_dataset_goes_with_its_phrases(store: Store) -> None:
+def test_deleting_a_dataset_deletes_its_phrases(store: Store) -> None:
     dataset, ids = add_dataset(store, 2)
     run = start_run(store, dataset)
     with store.writing() as session:

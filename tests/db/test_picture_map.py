@@ -23,7 +23,7 @@ REGIONS: tuple[Corners, ...] = (
 
 
 def is_inside(x: float, y: float, corners: Corners) -> bool:
-    """As W. R. Franklin's pnpoly has it."""
+    """W. R. Franklin's pnpoly."""
     inside, before = False, corners[-1]
     for corner in corners:
         (x1, y1), (x2, y2) = corner, before
@@ -35,7 +35,7 @@ def is_inside(x: float, y: float, corners: Corners) -> bool:
 
 @pytest.fixture
 def placed(store: Store) -> tuple[int, list[PlaceRow]]:
-    """Sixty pairs at random places, and a dataset beside them at the same."""
+    """Sixty pairs at random places, and a second dataset at the same places."""
     rng = random.Random(5)
     made, ids = add_dataset(store, 61)
     other, others = add_dataset(store, 5, "other")
@@ -50,7 +50,7 @@ def placed(store: Store) -> tuple[int, list[PlaceRow]]:
 
 
 @pytest.mark.parametrize("corners", REGIONS)
-def test_a_region_holds_what_a_plain_loop_finds_in_it(
+def test_a_region_contains_the_same_pairs_as_a_plain_loop(
     store: Store, placed: tuple[int, list[PlaceRow]], corners: Corners
 ) -> None:
     made, rows = placed
@@ -61,10 +61,10 @@ def test_a_region_holds_what_a_plain_loop_finds_in_it(
         listed = [row.pair_id for row in queue.page(session, filter, limit=100).rows]
         assert queue.count(session, filter) == len(wanted)
     assert set(listed) == wanted
-    assert listed == sorted(listed, reverse=True)  # by probability, as every queue
+    assert listed == sorted(listed, reverse=True)  # by probability, like every queue
 
 
-def test_points_carry_what_they_are_coloured_by(
+def test_points_include_the_values_that_colour_them(
     store: Store, placed: tuple[int, list[PlaceRow]]
 ) -> None:
     made, rows = placed
@@ -82,6 +82,6 @@ def test_points_carry_what_they_are_coloured_by(
         assert left == 5, "those of the other dataset"
 
 
-def test_a_line_is_no_region() -> None:
+def test_a_line_is_not_a_region() -> None:
     with pytest.raises(ValueError, match="no inside"):
         picture_map.is_inside(((0.1, 0.5), (0.5, 0.5), (0.9, 0.5)))

@@ -1,4 +1,4 @@
-"""Signals of pictures and what follows, on both databases."""
+"""Signals of pictures and the issues derived from them, on both databases."""
 
 import pytest
 
@@ -13,7 +13,7 @@ def signals(pair_id: int) -> SignalsRow:
     return SignalsRow(pair_id, 0.1, 0.9, 1.0, 7.5, 30.0, 12.0, 96.0, "ab" * 16, "cd" * 8)
 
 
-def test_signals_are_kept_and_issues_replaced(store: Store) -> None:
+def test_signals_are_stored_and_issues_replaced(store: Store) -> None:
     dataset, ids = add_dataset(store, 4)
     _, others = add_dataset(store, 1, "other")
     with store.writing() as session:

@@ -11,7 +11,7 @@ from db.queries.specificity import RetrievalRow
 from tests.db.building import add_dataset, set_probabilities, start_run
 
 
-def test_cells_hold_every_scored_pair_once(store: Store) -> None:
+def test_cells_contain_every_scored_pair_once(store: Store) -> None:
     dataset, ids = add_dataset(store, 6)
     places = [(0.0, 0.0), (0.99, 1.0), (1.0, 1.0), (0.25, 0.5), (0.2499, 0.74), (None, 0.5)]
     set_probabilities(store, ids, [p for p, _ in places])
@@ -32,7 +32,7 @@ def test_cells_hold_every_scored_pair_once(store: Store) -> None:
     assert decided == [(pytest.approx(0.25), pytest.approx(0.5), None, "drop")]
 
 
-def test_upwards_may_be_the_share_that_specificity_stands_for(store: Store) -> None:
+def test_the_vertical_axis_may_be_the_share_given_by_specificity(store: Store) -> None:
     dataset, ids = add_dataset(store, 5)
     run = start_run(store, dataset)
     set_probabilities(store, ids, [0.1] * 5)

@@ -1,4 +1,4 @@
-"""Who decided how much, and up to which point queue and audit are decided without a gap."""
+"""How much each curator decided, and up to which point queue and audit have no undecided pair."""
 
 from db import Store
 from db.queries import pairs, progress, verdicts
@@ -17,12 +17,12 @@ def reached(store: Store, dataset_id: int) -> progress.Reached:
         return progress.reached(session, dataset_id)
 
 
-def test_the_point_and_the_sample(store: Store) -> None:
+def test_the_reached_point_and_the_random_sample_follow_the_decisions(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 20)
     set_probabilities(store, ids, [i / 20 for i in range(19)] + [None])
     order = sorted(range(20), key=lambda i: random_key(dataset_id, f"photo-{i}"))
     assert reached(store, dataset_id) == progress.Reached(0.9, 20, 0, 0, 0)
-    for i in (18, 17, 16):  # the head of the queue
+    for i in (18, 17, 16):  # the top of the queue
         decide(store, ids[i], "drop")
     now = reached(store, dataset_id)
     assert (now.point, now.below, now.errors_found) == (0.75, 17, 0)
@@ -30,7 +30,7 @@ def test_the_point_and_the_sample(store: Store) -> None:
     for number, i in enumerate(first):
         decide(store, ids[i], ("drop", "correct", "unsure", "abstract")[number])
     now = reached(store, dataset_id)
-    # Of the pairs without a gap in the random order, those below the point that say something.
+    # Decided pairs before the first gap in the random order, below the point and not unsure.
     gap = next(i for i in order if i not in (16, 17, 18, *first))
     open_point = max(i / 20 for i in range(19) if i not in (16, 17, 18, *first))
     below = [i for i in range(20) if i == 19 or i / 20 <= open_point]
@@ -60,7 +60,7 @@ def test_the_pace_counts_decisions_by_curator_and_day(store: Store) -> None:
     decide(store, ids[3], "drop", "Ben")
     decide(store, other, "drop", "Ben")
     with store.writing() as session:
-        verdicts.undo_last(session, dataset_id, "Ada")  # an undo is no decision
+        verdicts.undo_last(session, dataset_id, "Ada")  # an undo is not a decision
     with store.writing() as session:
         verdicts.redo_last(session, dataset_id, "Ada")
     with store.reading() as session:
@@ -76,7 +76,7 @@ def test_the_pace_counts_decisions_by_curator_and_day(store: Store) -> None:
     assert sorted(decisions) == ["correct", "correct", "correct", "drop"]
 
 
-def test_everything_decided(store: Store) -> None:
+def test_no_point_remains_when_everything_is_decided(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     for i in ids:
         decide(store, i, "correct")

@@ -1,4 +1,4 @@
-"""The queue: the right pairs, in the right order, each exactly once, by the index."""
+"""The queue: the right pairs, in the right order, each exactly once, read from an index."""
 
 import random
 from collections.abc import Callable
@@ -37,7 +37,7 @@ def dataset_id(module_store: Store) -> int:
 
 def reviewed_pairs(store: Store) -> int:
     """Pairs with many equal and many unknown values, some decided, in two splits; and a second
-    dataset that must never show."""
+    dataset that must never appear."""
     choose = random.Random(5)
     made, _ = add_dataset(store, 0)
     with store.writing() as session:
@@ -105,7 +105,7 @@ def all_pairs(store: Store, dataset_id: int) -> list[PairRow]:
 
 
 def walk(store: Store, filter: QueueFilter, limit: int) -> list[QueueRow]:
-    """All pages one after the other."""
+    """The rows of all pages in order."""
     rows: list[QueueRow] = []
     cursor: Cursor | None = None
     while True:
@@ -140,7 +140,7 @@ def test_pages_are_complete_sorted_and_without_duplicates(
     ]
     values = [sort_value(row, order) for row in walked]
     known = [value for value in values if value is not None]
-    # The most uncertain first, whichever way it is asked for.
+    # The most uncertain come first, in whichever direction.
     assert known == sorted(known, reverse=descending and order != "uncertainty")
     assert values[len(known) :] == [None] * (SIZE - len(known)), "unknown values come last"
     if order not in ("position", "random"):
@@ -207,7 +207,7 @@ FILTERS: list[tuple[str, QueueFilter, Callable[[PairRow], bool]]] = [
 
 
 @pytest.mark.parametrize(("filter", "keeps"), [f[1:] for f in FILTERS], ids=[f[0] for f in FILTERS])
-def test_a_filter_keeps_what_it_says(
+def test_a_filter_returns_exactly_the_matching_pairs(
     module_store: Store, dataset_id: int, filter: QueueFilter, keeps: Callable[[PairRow], bool]
 ) -> None:
     expected = {pair.id for pair in all_pairs(module_store, dataset_id) if keeps(pair)}
@@ -220,7 +220,7 @@ def test_a_filter_keeps_what_it_says(
             assert queue.count(session, asked) == len(expected)
 
 
-def test_nothing_is_missed_or_seen_twice_while_pairs_are_decided(store: Store) -> None:
+def test_no_pair_is_missed_or_repeated_while_pairs_are_decided(store: Store) -> None:
     filter = QueueFilter(reviewed_pairs(store), review="unreviewed")
     expected = [row.pair_id for row in walk(store, filter, 1000)]
     seen: list[int] = []
@@ -261,7 +261,7 @@ def test_an_empty_queue_has_an_empty_page(store: Store) -> None:
         assert queue.count(session, QueueFilter(dataset_id)) == 0
 
 
-def test_a_pair_of_another_dataset_has_no_place_here(store: Store) -> None:
+def test_a_pair_of_another_dataset_has_no_position_in_the_queue(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 1)
     _, (other, *_) = add_dataset(store, 1, "elsewhere")
     with store.reading() as session, pytest.raises(MissingRow):
@@ -272,7 +272,7 @@ def test_a_pair_of_another_dataset_has_no_place_here(store: Store) -> None:
     "wrong",
     [{"order": "id; DROP TABLE pairs"}, {"review": "some"}, {"decision": "wrong"}],
 )
-def test_a_filter_that_makes_no_sense_is_refused(wrong: dict[str, str]) -> None:
+def test_an_invalid_filter_is_refused(wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"must be one of|not a decision"):
         QueueFilter(1, **wrong)  # pyrefly: ignore[bad-argument-type]
 
@@ -322,7 +322,7 @@ def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
                 assert index in steps, f"{steps}\n{statement}"
 
 
-def test_columns_of_the_source_and_parts_of_ids_filter(store: Store) -> None:
+def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
     with store.writing() as session:
         made = datasets.create_dataset(session, "web", "/w", "/w").id
         rows = [

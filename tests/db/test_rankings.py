@@ -24,7 +24,7 @@ VALUES = [0.9, 0.2, None, 0.55, 0.45, 0.9, 0.1, None]
 
 
 def everything_shown(store: Store, dataset_id: int) -> list[object]:
-    """What every query that reads the probability of error answers."""
+    """The result of every query that reads the probability of error."""
     filters = [
         QueueFilter(dataset_id),
         QueueFilter(dataset_id, descending=False, review="unreviewed"),
@@ -55,7 +55,7 @@ def everything_shown(store: Store, dataset_id: int) -> list[object]:
     return shown
 
 
-def test_nothing_that_is_shown_depends_on_the_column(store: Store) -> None:
+def test_results_do_not_depend_on_the_column_in_use(store: Store) -> None:
     dataset_id, ids = add_dataset(store, len(VALUES))
     add_dataset(store, 2, "another")
     set_probabilities(store, ids, VALUES)
@@ -82,7 +82,7 @@ def test_nothing_that_is_shown_depends_on_the_column(store: Store) -> None:
         assert dict(rankings.iterate_next(session, dataset_id))[ids[0]] == 0.9
 
 
-def test_a_later_claim_ends_the_earlier(store: Store) -> None:
+def test_a_later_claim_replaces_the_earlier(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 1)
     other, _ = add_dataset(store, 1, "another")
     with store.writing() as session:

@@ -1,5 +1,5 @@
-"""Scoring, retraining, adopting and verdicts at once: the numbers that are shown always come from
-the classifier in use, and nobody is refused."""
+"""Concurrent scoring, retraining, adoption and verdicts: displayed probabilities always come from
+the classifier in use, and no request is refused."""
 
 import random
 import shutil
@@ -26,18 +26,18 @@ from db.queries import classifiers, pairs, rankings, runs
 from tests.fixtures.small_cold_start import small_cold_start as small_cold_start
 from tests.fixtures.stores import fresh_database
 
-#: Pairs that are scored at first; the others come later.
+#: Pairs that are scored first; the others are added later.
 FIRST, ALL = 16, 21
-#: Those of the first that have a verdict.
+#: How many of the first pairs have a verdict.
 JUDGED = 10
-#: How often each of several threads does the same.
+#: How often each thread repeats its work.
 ROUNDS = 6
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A scored dataset with verdicts and a candidate, and pairs in its `source` that wait to be
-    brought in. Tests change copies of the `state` and of the database."""
+    """A scored dataset with verdicts and a candidate, and pairs in its `source` that are not yet
+    imported. Tests change copies of the `state` and of the database."""
 
     source: Path
     state: Path
@@ -87,7 +87,7 @@ def prepared(
 def workspace(
     request: pytest.FixtureRequest, prepared: Prepared, tmp_path: Path
 ) -> Iterator[Workspace]:
-    """What was prepared, to change."""
+    """A copy of what was prepared, which the test may change."""
     state = tmp_path / "state"
     shutil.copytree(prepared.state, state)
     with ExitStack() as databases:
@@ -107,7 +107,7 @@ def pair_ids(workspace: Workspace) -> list[int]:
 
 
 def check_shown(workspace: Workspace, scored: int) -> None:
-    """Every pair shows the probability given by the classifier in use."""
+    """Check that every pair has the probability given by the classifier in use."""
     with workspace.store.reading() as session:
         run = runs.latest_run(session, 1, "score")
     classifier = classifier_in_use(workspace.store, 1)
@@ -121,7 +121,7 @@ def check_shown(workspace: Workspace, scored: int) -> None:
 
 
 def once_after(function: Callable[..., Any], then: Callable[[], Any]) -> Callable[..., Any]:
-    """The function, which lets something else happen after its first call."""
+    """The function, with a call of `then` after its first call."""
     happened = threading.Event()
 
     def called(*given: Any, **named: Any) -> Any:
@@ -134,7 +134,7 @@ def once_after(function: Callable[..., Any], then: Callable[[], Any]) -> Callabl
     return called
 
 
-def test_a_classifier_adopted_while_pairs_are_scored_judges_them_all(
+def test_a_classifier_adopted_during_scoring_is_used_for_all_pairs(
     workspace: Workspace, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     candidate = workspace.jobs.classifiers(1)[0].id
@@ -148,7 +148,7 @@ def test_a_classifier_adopted_while_pairs_are_scored_judges_them_all(
     check_shown(workspace, ALL)
 
 
-def test_pairs_that_are_scored_while_a_classifier_is_adopted_follow_it(
+def test_pairs_scored_during_an_adoption_use_the_new_classifier(
     workspace: Workspace, prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     candidate = workspace.jobs.classifiers(1)[0].id
@@ -163,7 +163,7 @@ def test_pairs_that_are_scored_while_a_classifier_is_adopted_follow_it(
 
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Rankings are written three pairs at a time; their numbers of pairs."""
+    """Rankings are written three pairs at a time; the list of batch sizes."""
     written: list[int] = []
     real = rankings.write_next
 
@@ -181,12 +181,12 @@ Shown = set[tuple[str, int, float | None]]
 
 
 def shown(workspace: Workspace) -> Shown:
-    """What the pages of all pairs show: the classifier, the pair and its probability."""
+    """The classifier, the pair and its probability as shown on the pages of all pairs."""
     opened = [workspace.review.open_pair(pair_id) for pair_id in pair_ids(workspace)]
     return {(view.basis, view.pair_id, view.p_error) for view in opened}
 
 
-def test_pages_show_one_ranking_as_a_whole_and_verdicts_come_between(
+def test_pages_never_mix_rankings_and_verdicts_are_possible_meanwhile(
     workspace: Workspace, small_steps: list[int]
 ) -> None:
     candidate, waiting = workspace.jobs.classifiers(1)[0].id, iter(pair_ids(workspace)[JUDGED:])
@@ -217,9 +217,7 @@ def test_pages_show_one_ranking_as_a_whole_and_verdicts_come_between(
     check_shown(workspace, FIRST)
 
 
-def test_adopting_goes_on_where_it_was_interrupted(
-    workspace: Workspace, small_steps: list[int]
-) -> None:
+def test_an_interrupted_adoption_resumes(workspace: Workspace, small_steps: list[int]) -> None:
     candidate, before = workspace.jobs.classifiers(1)[0].id, shown(workspace)
 
     def interrupt(done: int, total: int, message: str) -> None:
@@ -235,7 +233,7 @@ def test_adopting_goes_on_where_it_was_interrupted(
     check_shown(workspace, FIRST)
 
 
-def test_a_later_adoption_overtakes_an_earlier(
+def test_a_later_adoption_replaces_an_earlier_one(
     workspace: Workspace, small_steps: list[int]
 ) -> None:
     first = workspace.jobs.classifiers(1)[0]
@@ -252,9 +250,9 @@ def test_a_later_adoption_overtakes_an_earlier(
     check_shown(workspace, FIRST)
 
 
-def test_verdicts_undo_training_and_adopting_at_once(workspace: Workspace) -> None:
-    """By eight threads. On PostgreSQL transactions that write many pairs could wait for each other
-    crosswise: then one of these would be refused."""
+def test_concurrent_verdicts_undo_training_and_adoption(workspace: Workspace) -> None:
+    """In eight threads. On PostgreSQL transactions that write many pairs could deadlock, and one of
+    them would be refused."""
     ids, first = pair_ids(workspace), workspace.jobs.classifiers(1)
     ready = threading.Barrier(8)
 
@@ -262,7 +260,9 @@ def test_verdicts_undo_training_and_adopting_at_once(workspace: Workspace) -> No
         rng = random.Random(author)
         ready.wait()
         for _ in range(ROUNDS):
-            chosen = rng.sample(ids[JUDGED:], FIRST - JUDGED)  # in no order, as they are clicked
+            chosen = rng.sample(
+                ids[JUDGED:], FIRST - JUDGED
+            )  # in random order, as they are clicked
             seen = [(pair, workspace.review.open_pair(pair).version) for pair in chosen]
             workspace.review.decide_many(seen, rng.choice(["drop", "correct"]), author=author)
             if rng.random() < 0.4:

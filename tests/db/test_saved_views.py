@@ -1,4 +1,4 @@
-"""Saved views: by name, one of each, gone with their dataset."""
+"""Saved views: unique by name and deleted with their dataset."""
 
 from db import Store
 from db.queries import datasets, saved_views
@@ -10,7 +10,7 @@ def names(store: Store, dataset_id: int) -> dict[str, dict[str, str]]:
         return {row.name: row.fields for row in saved_views.list_views(session, dataset_id)}
 
 
-def test_a_view_is_kept_replaced_and_forgotten(store: Store) -> None:
+def test_a_view_is_saved_replaced_and_deleted(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 1)
     other, _ = add_dataset(store, 1, "others")
     with store.writing() as session:

@@ -1,4 +1,4 @@
-"""Runs, trajectories, detections, concreteness, suggestions: what the engine leaves behind."""
+"""The stored results of the engine: runs, trajectories, detections, concreteness, suggestions."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -58,7 +58,7 @@ def same(first: TrajectoryRow | None, other: TrajectoryRow) -> bool:
     )
 
 
-def test_a_trajectory_comes_back_exactly(store: Store) -> None:
+def test_a_trajectory_round_trips_exactly(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     run_id = start_run(store, dataset_id)
     saved = [trajectory(ids[0], 12), trajectory(ids[1], 300, truncated=True), trajectory(ids[2], 0)]
@@ -81,7 +81,7 @@ def test_a_trajectory_comes_back_exactly(store: Store) -> None:
     assert all(same(stored[row.pair_id], row) for row in saved)
 
 
-def test_captions_that_do_not_follow_from_the_words_come_back(store: Store) -> None:
+def test_captions_that_cannot_be_rebuilt_from_words_round_trip(store: Store) -> None:
     dataset_id, (pair_id,) = add_dataset(store, 1)
     run_id = start_run(store, dataset_id)
     captions = ("a cat", "", "犬 🐕 ${7*6}", "a\x00b\nc")
@@ -107,7 +107,7 @@ def test_saving_again_overwrites_and_a_newer_run_comes_first(store: Store) -> No
 
 
 @pytest.mark.parametrize("scores", [[], [0.5, float("nan")], [float("inf")]])
-def test_scores_that_are_no_numbers_are_refused(store: Store, scores: list[float]) -> None:
+def test_scores_that_are_not_finite_are_refused(store: Store, scores: list[float]) -> None:
     dataset_id, ids = add_dataset(store, 2)
     run_id = start_run(store, dataset_id)
     bad = TrajectoryRow(ids[1], np.array(scores), np.array(scores), (), np.array([]))
@@ -129,7 +129,7 @@ def test_scoring_resumes_where_it_stopped(store: Store) -> None:
         assert pairs.counts(session, dataset_id).scored == 5
 
 
-def test_a_run_is_found_by_what_decides_its_numbers(store: Store) -> None:
+def test_a_run_is_identified_by_everything_that_determines_its_scores(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 0)
     run_id = start_run(store, dataset_id)
     known: dict[str, Any] = {
@@ -196,7 +196,7 @@ def test_a_detection_sets_the_probability_of_its_pair(store: Store) -> None:
         assert detections.get_detection(session, 999) is None
 
 
-def test_concreteness_is_kept(store: Store) -> None:
+def test_concreteness_is_stored(store: Store) -> None:
     _, ids = add_dataset(store, 2)
     with store.writing() as session:
         signals.save_icc(session, {ids[1]: 0.125})
@@ -206,7 +206,7 @@ def test_concreteness_is_kept(store: Store) -> None:
             signals.save_icc(session, {ids[0]: float("nan")})
 
 
-def test_suggestions_come_best_first_and_keep_their_id(store: Store) -> None:
+def test_suggestions_are_sorted_best_first_and_keep_their_ids(store: Store) -> None:
     _, (pair_id,) = add_dataset(store, 1)
     long = "x" * 20_000
     with store.writing() as session:
@@ -265,7 +265,7 @@ def test_a_scored_pair_takes_less_than_two_and_a_half_kilobytes(tmp_path: Path) 
     assert (tmp_path / "size.db").stat().st_size / size < 2500
 
 
-def test_training_pairs_are_drawn_by_picture(store: Store) -> None:
+def test_training_pairs_are_sampled_by_picture(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 60)
     with store.writing() as session:
         for number, pair_id in enumerate(ids):
@@ -288,7 +288,7 @@ def test_training_pairs_are_drawn_by_picture(store: Store) -> None:
     assert len(part) == 2
 
 
-def test_a_first_step_is_kept_apart_from_a_whole_trajectory_of_one_step(store: Store) -> None:
+def test_a_first_step_is_distinguished_from_a_whole_trajectory_of_one_step(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     run_id = start_run(store, dataset_id)
     first = [replace(trajectory(pair_id, 1), whole=False) for pair_id in ids[:2]]
@@ -314,13 +314,13 @@ def test_a_first_step_is_kept_apart_from_a_whole_trajectory_of_one_step(store: S
     whole = trajectory(ids[0], 5)
     with store.writing() as session:
         trajectories.save_trajectories(session, run_id, [whole])
-        # A job that still has the first step in its hands does not take the others away.
+        # A job that still has only the first step does not overwrite the later ones.
         trajectories.save_trajectories(session, run_id, [first[0]])
     with store.reading() as session:
         assert same(trajectories.get_trajectory(session, ids[0]), whole)
 
 
-def test_a_copys_first_step_is_replaced_by_its_whole_trajectory_only(store: Store) -> None:
+def test_a_copys_first_step_is_replaced_only_by_its_whole_trajectory(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 1)
     run_id = start_run(store, dataset_id)
     whole, other = trajectory(ids[0], 5), trajectory(ids[0], 5, seed=1)

@@ -16,7 +16,7 @@ from db.session import explained
 from tests.db.building import add_dataset
 
 
-def test_sqlite_is_set_up_to_lose_nothing(sqlite_store: Store) -> None:
+def test_sqlite_is_configured_for_durability(sqlite_store: Store) -> None:
     with sqlite_store.engine.connect() as connection:
         values = {
             name: connection.exec_driver_sql(f"PRAGMA {name}").scalar()
@@ -39,7 +39,7 @@ def test_a_reading_session_cannot_write(store: Store) -> None:
         assert len(datasets.list_datasets(session)) == 1
 
 
-def test_a_reading_session_sees_one_moment(store: Store) -> None:
+def test_a_reading_session_sees_one_snapshot(store: Store) -> None:
     dataset_id, _ = add_dataset(store, 3)
     with store.reading() as reader:
         assert pairs.counts(reader, dataset_id).total == 3
@@ -50,7 +50,7 @@ def test_a_reading_session_sees_one_moment(store: Store) -> None:
         assert pairs.counts(reader, dataset_id).total == 4
 
 
-def test_what_raises_is_rolled_back(store: Store) -> None:
+def test_an_exception_rolls_the_transaction_back(store: Store) -> None:
     def write_and_stumble() -> None:
         with store.writing() as session:
             datasets.create_dataset(session, "photos", "", "")
@@ -76,7 +76,7 @@ def test_a_database_locked_by_another_program_is_reported(
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(StoreProblem, match="another program keeps writing"), store.writing() as s:
         datasets.create_dataset(s, "photos", "", "")
-    with store.reading() as session:  # readers are not held up
+    with store.reading() as session:  # readers are not blocked
         assert datasets.list_datasets(session) == []
     other.execute("ROLLBACK")
     other.close()
@@ -85,10 +85,10 @@ def test_a_database_locked_by_another_program_is_reported(
     store.close()
 
 
-def test_writers_of_one_program_line_up(
+def test_writers_of_one_program_wait_for_each_other(
     sqlite_store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Writers wait for another program's lock; waiting too long ends with a clear message."""
+    """Writers take turns; waiting too long ends with a clear message."""
     monkeypatch.setattr(session_module, "BUSY_SECONDS", 0.01)
     inside, done = threading.Event(), threading.Event()
 
@@ -117,7 +117,7 @@ def test_writers_of_one_program_line_up(
         ]
 
 
-def test_a_full_disk_is_reported_and_nothing_confirmed_is_lost(sqlite_store: Store) -> None:
+def test_a_full_disk_is_reported_and_no_committed_row_is_lost(sqlite_store: Store) -> None:
     dataset_id, _ = add_dataset(sqlite_store, 50)
 
     def add_too_much() -> None:
@@ -149,7 +149,7 @@ def test_a_url_that_cannot_work_is_refused(url: str, message: str) -> None:
         open_store(url)
 
 
-def test_a_file_that_is_no_database_is_reported_and_kept(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_database_is_reported_and_kept(tmp_path: Path) -> None:
     path = tmp_path / "notes.db"
     path.write_text("not a database at all, but long enough to be looked at closely\n" * 50)
     before = path.read_bytes()
@@ -158,7 +158,7 @@ def test_a_file_that_is_no_database_is_reported_and_kept(tmp_path: Path) -> None
     assert path.read_bytes() == before
 
 
-def test_a_folder_that_cannot_be_made_is_reported(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(StoreProblem, match="folder"):
         open_store(f"sqlite:///{tmp_path}/file/traced.db")
@@ -178,7 +178,7 @@ def test_a_missing_postgresql_database_is_reported(postgresql_server: str) -> No
         open_store(url)
 
 
-def test_a_folder_on_a_read_only_disk_is_called_that(
+def test_a_folder_on_a_read_only_disk_is_reported_as_such(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     allowed = os.access
@@ -195,7 +195,7 @@ def test_a_folder_on_a_read_only_disk_is_called_that(
     "unable to open database file", "attempt to write a readonly database",
 ])  # fmt: skip
 @pytest.mark.parametrize("is_read_only", [True, False])
-def test_an_error_of_a_file_on_a_read_only_disk_is_called_that(
+def test_an_error_of_a_file_on_a_read_only_disk_is_reported_as_such(
     message: str, is_read_only: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     flags = os.ST_RDONLY if is_read_only else 0
@@ -206,7 +206,7 @@ def test_an_error_of_a_file_on_a_read_only_disk_is_called_that(
     assert ("its disk is read-only" in str(caught.value)) == is_read_only
 
 
-def test_a_folder_that_has_gone_is_not_called_read_only(tmp_path: Path) -> None:
+def test_a_missing_folder_is_not_reported_as_read_only(tmp_path: Path) -> None:
     error = exc.OperationalError("", None, sqlite3.OperationalError("unable to open database file"))
     with (
         pytest.raises(StoreProblem, match="its folder does not exist"),

@@ -1,4 +1,4 @@
-"""How specific captions are: saved with the values behind it, measured once, sampled evenly."""
+"""Specificity of captions: saved with its underlying values, measured once, sampled evenly."""
 
 import math
 from dataclasses import replace
@@ -13,7 +13,7 @@ from db.queries.specificity import RetrievalRow
 from tests.db.building import add_dataset, start_run
 
 
-def test_what_is_saved_is_read_again_and_a_newer_run_replaces_it(store: Store) -> None:
+def test_a_retrieval_is_stored_and_replaced_by_a_newer_run(store: Store) -> None:
     dataset, ids = add_dataset(store, 3)
     first, second = start_run(store, dataset), start_run(store, dataset, "2")
     row = RetrievalRow(ids[0], first, -1.25, 3, 21, 0.75, (ids[2], ids[1]))
@@ -36,14 +36,14 @@ def test_what_is_saved_is_read_again_and_a_newer_run_replaces_it(store: Store) -
         assert specificity.summary(session, first) == (0, 0, None, 0)
 
 
-def test_numbers_that_are_none_are_refused(store: Store) -> None:
+def test_values_that_are_not_finite_are_refused(store: Store) -> None:
     dataset, ids = add_dataset(store, 1)
     row = RetrievalRow(ids[0], start_run(store, dataset), math.nan, 1, 2, 0.5, ())
     with store.writing() as session, pytest.raises(ValueError, match="specificity of pair"):
         specificity.save_retrievals(session, [row])
 
 
-def test_another_run_starts_from_nothing_and_other_datasets_keep_theirs(store: Store) -> None:
+def test_keeping_only_one_run_does_not_affect_other_datasets(store: Store) -> None:
     dataset, ids = add_dataset(store, 2)
     other, others = add_dataset(store, 1, "others")
     run, second = start_run(store, dataset), start_run(store, dataset, "2")
@@ -62,7 +62,7 @@ def test_another_run_starts_from_nothing_and_other_datasets_keep_theirs(store: S
         datasets.delete_dataset(session, other)
 
 
-def test_a_range_and_the_order_generic_first(store: Store) -> None:
+def test_the_queue_orders_by_specificity_and_filters_a_range(store: Store) -> None:
     dataset, ids = add_dataset(store, 4)
     run = start_run(store, dataset)
     values = dict(zip(ids, (-0.1, -3.0, -1.0), strict=False))
@@ -78,7 +78,7 @@ def test_a_range_and_the_order_generic_first(store: Store) -> None:
         assert [row.pair_id for row in queue.page(session, generic).rows] == [ids[1], ids[2]]
 
 
-def test_pictures_are_sampled_once_each_and_always_the_same(store: Store) -> None:
+def test_sampling_pictures_is_deterministic_and_without_repetition(store: Store) -> None:
     with store.writing() as session:
         dataset = datasets.create_dataset(session, "captions", "/data", "/data").id
         new = [NewPair(f"{n}-{k}", f"{n}.jpg", f"{n}") for n in range(30) for k in range(3)]

@@ -1,4 +1,4 @@
-"""Suggestions with where they come from, and that a model was asked: once a pair, model and run."""
+"""The provenance of suggestions, and attempts: one per pair, model and run."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from db.queries.suggestions import Attempt, NewSuggestion
 from tests.db.building import add_dataset, start_run
 
 
-def test_where_a_suggestion_comes_from_is_kept_and_renewed(store: Store) -> None:
+def test_the_provenance_of_a_suggestion_is_stored_and_updated(store: Store) -> None:
     dataset, (pair, _) = add_dataset(store, 2)
     run = start_run(store, dataset)
     provenance = {"model": "vlm", "steps": [["red", "brown", True]]}
@@ -36,7 +36,9 @@ def test_where_a_suggestion_comes_from_is_kept_and_renewed(store: Store) -> None
     assert (first.caption, second.provenance, second.similarity) == ("A dog", None, None)
 
 
-def test_an_attempt_is_known_by_model_and_run_and_goes_with_its_dataset(store: Store) -> None:
+def test_an_attempt_is_identified_by_model_and_run_and_deleted_with_its_dataset(
+    store: Store,
+) -> None:
     dataset, (first, other) = add_dataset(store, 2)
     run, later = start_run(store, dataset), start_run(store, dataset, "2")
     for outcome in ("refused", "offered"):
@@ -53,8 +55,8 @@ def test_an_attempt_is_known_by_model_and_run_and_goes_with_its_dataset(store: S
         assert suggestions.attempted(session, [first, other], "vlm", run) == {}
 
 
-def test_enrichments_are_in_the_order_of_their_worth(store: Store) -> None:
-    """What was stored without a worth comes last, best score first, as before."""
+def test_enrichments_are_sorted_by_worth(store: Store) -> None:
+    """Those stored without a worth come last, best score first, as before."""
     _, (pair, _) = add_dataset(store, 2)
     offered: list[tuple[str, float, dict[str, Any] | None]] = [
         ("low", 0.9, {"worth": 0.1}),
@@ -80,7 +82,7 @@ def test_enrichments_are_in_the_order_of_their_worth(store: Store) -> None:
         assert suggestions.open_enrichments(session, [pair], None)[pair].caption == "high"
 
 
-def test_the_enrichment_that_is_exported_is_the_one_that_the_page_shows_first(store: Store) -> None:
+def test_the_exported_enrichment_is_the_one_shown_first(store: Store) -> None:
     """Scores of different runs cannot be compared: those of an earlier run are not offered."""
     dataset, (pair, other) = add_dataset(store, 2)
     earlier, run = start_run(store, dataset), start_run(store, dataset, "2")

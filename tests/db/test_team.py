@@ -1,4 +1,4 @@
-"""Accounts, claims, each curator's own opinion, and the overlap in the queue."""
+"""Accounts, claims, the opinion of each curator, and the overlap in the queue."""
 
 import threading
 from datetime import timedelta
@@ -78,7 +78,7 @@ def test_a_claim_keeps_others_out_until_it_expires(store: Store) -> None:
         assert claims.claim(session, ids[0], "Ada")
 
 
-def test_of_many_who_claim_at_once_one_has_it(store: Store) -> None:
+def test_only_one_of_several_concurrent_claims_succeeds(store: Store) -> None:
     _, ids = add_dataset(store, 1)
     had: list[str] = []
 
@@ -95,7 +95,7 @@ def test_of_many_who_claim_at_once_one_has_it(store: Store) -> None:
     assert len(had) == 1
 
 
-def test_an_opinion_follows_its_authors_own_acts(store: Store) -> None:
+def test_an_opinion_follows_the_acts_of_its_author(store: Store) -> None:
     dataset, (pair, *_) = add_dataset(store, 1)
     decide(store, pair, "correct", "Ada")
     decide(store, pair, "drop", "Ben")
@@ -114,7 +114,7 @@ def test_an_opinion_follows_its_authors_own_acts(store: Store) -> None:
     assert opinions_of(store, pair) == {"Ada": "correct"}
 
 
-def test_pairs_of_the_overlap_wait_for_so_many_people(store: Store) -> None:
+def test_pairs_in_the_overlap_wait_for_the_given_number_of_people(store: Store) -> None:
     dataset, ids = add_dataset(store, 40)
     for pair in ids:
         decide(store, pair, "correct", "Ada")
@@ -141,7 +141,7 @@ def test_pairs_of_the_overlap_wait_for_so_many_people(store: Store) -> None:
     assert asked in waiting("Eve", 0.5, people=3)
 
 
-def test_what_people_differ_about_is_disputed_until_it_is_settled(store: Store) -> None:
+def test_a_disagreement_is_disputed_until_it_is_settled(store: Store) -> None:
     dataset, ids = add_dataset(store, 4)
     for pair in ids:
         decide(store, pair, "drop", "Ada")
@@ -172,7 +172,7 @@ def test_deleting_a_dataset_deletes_its_claims_and_opinions(store: Store) -> Non
     assert opinions_of(store, ids[0]) == {}
 
 
-def test_a_search_has_its_own_order_and_can_be_walked(store: Store) -> None:
+def test_search_results_keep_their_order_across_pages(store: Store) -> None:
     dataset, ids = add_dataset(store, 6)
     hits = (ids[4], ids[1], ids[3])
     filter = QueueFilter(dataset, among=hits)

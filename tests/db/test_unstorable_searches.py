@@ -1,4 +1,4 @@
-"""What no database can look for is refused in words, on either database."""
+"""Text that a database cannot search for is refused with a clear message, on either database."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,9 @@ from tests.db.building import add_dataset
 
 @pytest.mark.parametrize("bad", ["a\x00b", "\x00", "a dog \ud800"])
 @pytest.mark.parametrize("field", ["text", "external_id"])
-def test_nul_and_half_characters_in_a_search(store: Store, bad: str, field: str) -> None:
+def test_nul_and_lone_surrogates_in_a_search_are_refused(
+    store: Store, bad: str, field: str
+) -> None:
     dataset_id, _ = add_dataset(store, 3)
     wanted: dict[str, Any] = {field: bad}
     with store.reading() as session, pytest.raises(UnstorableText, match="to search for holds"):
@@ -22,7 +24,7 @@ def test_nul_and_half_characters_in_a_search(store: Store, bad: str, field: str)
 
 
 @pytest.mark.parametrize("bad", ["a\x00b", "a dog \ud800"])
-def test_nul_and_half_characters_in_a_correction(store: Store, bad: str) -> None:
+def test_nul_and_lone_surrogates_in_a_correction_are_refused(store: Store, bad: str) -> None:
     _, ids = add_dataset(store, 1)
     with store.writing() as session:
         with pytest.raises(UnstorableText, match=r"corrected caption holds"):
@@ -31,7 +33,7 @@ def test_nul_and_half_characters_in_a_correction(store: Store, bad: str) -> None
 
 
 @pytest.mark.parametrize("bad", ["a\x00b", "Ada \ud800"])
-def test_nobody_is_named_what_cannot_be_stored(store: Store, bad: str) -> None:
-    """Names come from strangers, at the login."""
+def test_no_account_has_an_unstorable_name(store: Store, bad: str) -> None:
+    """Anyone can send a name at the login."""
     with store.reading() as session, pytest.raises(MissingRow, match="no account"):
         curators.get_curator(session, bad)

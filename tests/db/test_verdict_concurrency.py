@@ -1,4 +1,4 @@
-"""Verdicts from many sides at once, and from programs that are killed."""
+"""Concurrent verdicts, and verdicts from programs that are killed."""
 
 import os
 import subprocess
@@ -18,8 +18,8 @@ from tests.fixtures.programs import Program
 
 
 def check_consistent(store: Store, dataset_id: int, ids: list[int]) -> int:
-    """Every pair's actions are numbered without gaps and the pair reflects its last action.
-    Returns how many acts there are."""
+    """Check that the acts of every pair are numbered without gaps and that the pair reflects its
+    last act. Returns the number of acts."""
     total = 0
     with store.reading() as session:
         for pair_id in ids:
@@ -35,7 +35,7 @@ def check_consistent(store: Store, dataset_id: int, ids: list[int]) -> int:
     return total
 
 
-def test_of_many_who_decide_a_pair_at_once_one_wins(store: Store) -> None:
+def test_one_of_several_concurrent_verdicts_on_a_pair_wins(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 25)
     curators = [f"curator {i}" for i in range(8)]
     ready = threading.Barrier(len(curators))
@@ -59,7 +59,7 @@ def test_of_many_who_decide_a_pair_at_once_one_wins(store: Store) -> None:
     assert check_consistent(store, dataset_id, ids) == 25
 
 
-def test_the_same_verdict_sent_many_times_at_once_is_one(store: Store) -> None:
+def test_the_same_verdict_sent_concurrently_is_stored_once(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 10)
 
     def send(pair_id: int) -> int:
@@ -72,7 +72,7 @@ def test_the_same_verdict_sent_many_times_at_once_is_one(store: Store) -> None:
     assert check_consistent(store, dataset_id, ids) == 10
 
 
-def test_undo_and_verdicts_at_once_stay_consistent(store: Store) -> None:
+def test_concurrent_undo_and_verdicts_stay_consistent(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 6)
 
     def work(author: str) -> int:
@@ -118,15 +118,15 @@ for number, pair_id in enumerate(ids):
 
 
 def curator(store: Store, author: str, ids: list[int]) -> Program:
-    """Another program with the same database."""
+    """A second program on the same database."""
     url = store.engine.url.render_as_string(hide_password=False)
     arguments = ["-c", CURATOR, url, author, *map(str, ids)]
     return programs.start(arguments, os.environ, stdout=subprocess.PIPE)
 
 
-def test_two_processes_lose_and_double_nothing(store: Store) -> None:
+def test_two_processes_neither_lose_nor_duplicate_verdicts(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 200)
-    # Both go over the same pairs, from either end: they race for those in the middle.
+    # Both process the same pairs from opposite ends and compete for those in the middle.
     first, second = curator(store, "Ada", ids), curator(store, "Ben", ids[::-1])
     confirmed = {
         author: [int(line.split()[0]) for line in process.communicate(timeout=120)[0].splitlines()]
@@ -141,23 +141,23 @@ def test_two_processes_lose_and_double_nothing(store: Store) -> None:
 
 
 @pytest.mark.parametrize("after", [5, 40, 90])
-def test_every_confirmed_verdict_survives_a_kill(store: Store, after: int) -> None:
+def test_every_committed_verdict_survives_a_kill(store: Store, after: int) -> None:
     dataset_id, ids = add_dataset(store, 3000)
     process = curator(store, "Ada", ids)
     assert process.stdout is not None
     confirmed = [int(process.stdout.readline().split()[0]) for _ in range(after)]
-    time.sleep(0.003 * (after % 7))  # not always at the same moment of a verdict
+    time.sleep(0.003 * (after % 7))  # at varying moments of a verdict
     process.kill()
     confirmed += [int(line.split()[0]) for line in process.stdout.read().splitlines()]
     process.wait()
     process.stdout.close()
     with store.reading() as session:
         kept = [verdict.pair_id for verdict in verdicts.iterate_verdicts(session, dataset_id)]
-    # One more than confirmed may be there: committed, but killed before it could say so.
+    # One more may be stored: committed, but killed before it was confirmed.
     assert kept[: len(confirmed)] == confirmed
     assert len(confirmed) <= len(kept) <= len(confirmed) + 1
     assert len(kept) < len(ids), "the writer was done before it was killed"
     assert check_consistent(store, dataset_id, ids[: len(kept) + 2]) == len(kept)
-    again = curator(store, "Ada", ids[: len(kept) + 10])  # the next start goes on
+    again = curator(store, "Ada", ids[: len(kept) + 10])  # the next start continues
     assert len(again.communicate(timeout=60)[0].splitlines()) == len(kept) + 10
     assert check_consistent(store, dataset_id, ids[: len(kept) + 20]) == len(kept) + 10

@@ -1,4 +1,4 @@
-"""What a curator decides: kept, never changed, taken back by another act."""
+"""Verdicts are stored, never changed, and undone by a new act."""
 
 import random
 from itertools import pairwise
@@ -53,7 +53,7 @@ def decisions(store: Store, ids: list[int]) -> list[str | None]:
         return [pairs.get_pair(session, pair_id).decision for pair_id in ids]
 
 
-def test_a_verdict_is_kept_with_its_author_and_time(store: Store) -> None:
+def test_a_verdict_is_stored_with_its_author_and_time(store: Store) -> None:
     _, (pair_id, _) = add_dataset(store, 2)
     given = decide(store, pair_id, 0, "correction", corrected_caption="A  cat 🐈\n")
     with store.reading() as session:
@@ -78,7 +78,7 @@ def test_a_verdict_is_committed_before_it_is_returned(store: Store) -> None:
     assert decisions(store, [pair_id]) == ["drop"]
 
 
-def test_a_pair_is_decided_anew_on_top(store: Store) -> None:
+def test_a_new_verdict_replaces_the_current_one(store: Store) -> None:
     dataset_id, (pair_id,) = add_dataset(store, 1)
     decide(store, pair_id, 0, "correction", corrected_caption="better")
     decide(store, pair_id, 1, "abstract")
@@ -92,7 +92,7 @@ def test_a_pair_is_decided_anew_on_top(store: Store) -> None:
     assert (holds.decision, holds.corrected_caption, holds.version) == ("abstract", None, 2)
 
 
-def test_the_same_verdict_again_is_the_same_verdict(store: Store) -> None:
+def test_a_repeated_verdict_is_stored_once(store: Store) -> None:
     _, (pair_id,) = add_dataset(store, 1)
     first = decide(store, pair_id, 0, "correction", corrected_caption="better")
     assert decide(store, pair_id, 0, "correction", corrected_caption="better") == first
@@ -111,7 +111,7 @@ def test_the_same_verdict_again_is_the_same_verdict(store: Store) -> None:
         ("Ada", "correction", "still better"),
     ],
 )
-def test_any_other_verdict_on_a_version_that_is_gone_is_a_conflict(
+def test_a_different_verdict_on_an_outdated_version_is_a_conflict(
     store: Store, author: str, decision: str, corrected: str | None
 ) -> None:
     _, (pair_id,) = add_dataset(store, 1)
@@ -127,7 +127,7 @@ def test_any_other_verdict_on_a_version_that_is_gone_is_a_conflict(
         assert verdicts.history(session, pair_id) == [first]
 
 
-def test_a_version_of_the_future_is_a_conflict(store: Store) -> None:
+def test_a_version_from_the_future_is_a_conflict(store: Store) -> None:
     _, (pair_id,) = add_dataset(store, 1)
     with pytest.raises(VersionConflict, match=r"is undecided .version 0, you saw version 5"):
         decide(store, pair_id, 5, "drop")
@@ -137,7 +137,7 @@ def test_an_undo_is_not_mistaken_for_a_repeated_verdict(store: Store) -> None:
     dataset_id, (pair_id,) = add_dataset(store, 1)
     decide(store, pair_id, 0, "correct")
     decide(store, pair_id, 1, "drop")
-    undo(store, dataset_id)  # version 3 says "correct" again, but is no verdict
+    undo(store, dataset_id)  # version 3 is "correct" again, but not a verdict
     with pytest.raises(VersionConflict):
         decide(store, pair_id, 2, "correct")
 
@@ -152,7 +152,7 @@ def test_an_undo_is_not_mistaken_for_a_repeated_verdict(store: Store) -> None:
         ("drop", None, " ", "author"),
     ],
 )
-def test_a_verdict_that_makes_no_sense_is_refused(
+def test_an_invalid_verdict_is_refused(
     store: Store, decision: str, corrected: str | None, author: str, message: str
 ) -> None:
     _, (pair_id,) = add_dataset(store, 1)
@@ -162,7 +162,7 @@ def test_a_verdict_that_makes_no_sense_is_refused(
         assert verdicts.history(session, pair_id) == []
 
 
-def test_a_suggestion_must_be_of_this_pair(store: Store) -> None:
+def test_a_suggestion_must_belong_to_the_pair(store: Store) -> None:
     _, (first, second) = add_dataset(store, 2)
     with store.writing() as session:
         suggestions.save_suggestions(session, [NewSuggestion(first, "infill", "better", 0, 1)])
@@ -194,7 +194,7 @@ def test_undo_goes_further_back_each_time(store: Store) -> None:
     assert undo(store, dataset_id) is None
 
 
-def test_undo_restores_what_stood_before(store: Store) -> None:
+def test_undo_restores_the_previous_verdict(store: Store) -> None:
     dataset_id, (pair_id,) = add_dataset(store, 1)
     first = decide(store, pair_id, 0, "correction", "Ben", "better")
     decide(store, pair_id, 1, "drop", "Ada")
@@ -222,7 +222,7 @@ def test_undo_restores_what_stood_before(store: Store) -> None:
     ]
 
 
-def test_redo_gives_again_what_was_taken_back(store: Store) -> None:
+def test_redo_restores_what_was_undone(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     for pair_id in ids:
         decide(store, pair_id, 0, "drop")
@@ -238,7 +238,7 @@ def test_redo_gives_again_what_was_taken_back(store: Store) -> None:
     assert decisions(store, ids) == ["drop", "drop", None]
 
 
-def test_a_new_decision_ends_what_could_be_redone(store: Store) -> None:
+def test_a_new_decision_clears_what_could_be_redone(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 2)
     decide(store, ids[0], 0, "drop")
     undo(store, dataset_id)
@@ -256,7 +256,7 @@ def test_nothing_is_redone_over_another_curator(store: Store) -> None:
     assert decisions(store, [pair_id]) == ["correct"]
 
 
-def test_undo_passes_over_what_another_curator_decided_over(store: Store) -> None:
+def test_undo_skips_verdicts_that_another_curator_has_replaced(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 2)
     decide(store, ids[0], 0, "drop", "Ada")
     decide(store, ids[1], 0, "drop", "Ada")
@@ -267,7 +267,7 @@ def test_undo_passes_over_what_another_curator_decided_over(store: Store) -> Non
     assert decisions(store, ids) == [None, "correct"]
 
 
-def test_undo_keeps_to_its_dataset(store: Store) -> None:
+def test_undo_is_limited_to_its_dataset(store: Store) -> None:
     first, (pair_id,) = add_dataset(store, 1, "first")
     second, _ = add_dataset(store, 1, "second")
     decide(store, pair_id, 0, "drop")
@@ -278,7 +278,7 @@ def test_undo_keeps_to_its_dataset(store: Store) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_sequence_of_acts_ends_where_the_rules_say(store: Store, seed: int) -> None:
+def test_any_sequence_of_acts_agrees_with_the_reference(store: Store, seed: int) -> None:
     dataset_id, ids = add_dataset(store, 4)
     reference = ReferenceVerdicts()
     choose = random.Random(seed)
@@ -317,9 +317,7 @@ def test_the_database_itself_refuses_to_change_a_verdict(store: Store, column: s
 @pytest.mark.parametrize(
     "values", ["'nonsense', NULL", "'correction', NULL", "'drop', 'a caption'"]
 )
-def test_the_database_itself_refuses_a_verdict_that_makes_no_sense(
-    store: Store, values: str
-) -> None:
+def test_the_database_itself_refuses_an_invalid_verdict(store: Store, values: str) -> None:
     _, (pair_id,) = add_dataset(store, 1)
     with pytest.raises(DBAPIError), store.writing() as session:
         session.execute(
@@ -331,7 +329,7 @@ def test_the_database_itself_refuses_a_verdict_that_makes_no_sense(
         )
 
 
-def test_verdicts_are_walked_in_order_of_their_pairs(store: Store) -> None:
+def test_verdicts_are_iterated_in_order_of_their_pairs(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 20)
     for pair_id in reversed(ids[::3]):
         decide(store, pair_id, 0, "correct")
@@ -341,7 +339,7 @@ def test_verdicts_are_walked_in_order_of_their_pairs(store: Store) -> None:
     assert {verdict.decided_by for verdict in walked} == {"Ada"}
 
 
-def test_many_pairs_are_decided_together_and_taken_back_at_once(store: Store) -> None:
+def test_many_pairs_are_decided_together_and_undone_at_once(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 6)
     with store.writing() as session:
         verdicts.add_verdict(session, ids[0], 0, "correct", author="Ada")
@@ -378,7 +376,7 @@ def test_many_pairs_are_decided_together_and_taken_back_at_once(store: Store) ->
     assert decisions() == [None, "abstract", None, None, None, "unsure"]
 
 
-def test_nothing_is_written_of_a_batch_that_makes_no_sense(store: Store) -> None:
+def test_nothing_is_written_of_an_invalid_batch(store: Store) -> None:
     _, ids = add_dataset(store, 2)
     with pytest.raises(MissingRow), store.writing() as session:
         verdicts.add_verdicts(session, [(ids[0], 0), (10**6, 0)], "drop", author="Ada")
@@ -388,7 +386,7 @@ def test_nothing_is_written_of_a_batch_that_makes_no_sense(store: Store) -> None
         assert pairs.get_pair(session, ids[0]).decision is None
 
 
-def test_deciders_are_people_and_rules_but_no_edits(store: Store) -> None:
+def test_deciders_include_people_and_rules_but_not_edits(store: Store) -> None:
     dataset_id, ids = add_dataset(store, 3)
     with store.reading() as session:
         assert verdicts.first_deciders(session, 9) == []

@@ -1,4 +1,4 @@
-"""Words called wrong: on and off, by several people, beside what was suspect."""
+"""Words marked as wrong: set and removed, by several people, independent of suspect words."""
 
 from db import Store
 from db.queries import datasets, detections, word_marks
@@ -6,7 +6,7 @@ from db.queries.detections import DetectionRow
 from tests.db.building import add_dataset
 
 
-def test_marks_go_on_and_off_and_are_everybodys(store: Store) -> None:
+def test_marks_of_several_curators_are_set_and_removed(store: Store) -> None:
     dataset_id, (first, second) = add_dataset(store, 2)
     with store.writing() as session:
         detections.save_detections(

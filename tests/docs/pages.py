@@ -1,4 +1,4 @@
-"""The pages of the documentation and what stands in them."""
+"""The pages of the documentation and their contents."""
 
 import re
 from pathlib import Path
@@ -16,12 +16,12 @@ def fences(page: Path, language: str) -> list[str]:
 
 
 def shell_lines(page: Path) -> list[str]:
-    """The commands of the shell blocks; continued lines as one, comments left out."""
+    """The commands of the shell blocks, with continued lines joined and comments removed."""
     text = "".join(fences(page, "sh")).replace("\\\n", " ")
     lines = (re.sub(r"\s+#.*$", "", line).strip() for line in text.splitlines())
     return [line for line in lines if line]
 
 
 def code(page: Path) -> list[str]:
-    """What stands between backticks in the text."""
+    """The inline code in the text."""
     return re.findall(r"`([^`\n]+)`", _FENCE.sub("", page.read_text(encoding="utf-8")))

@@ -1,4 +1,4 @@
-"""What the documentation shows is run: the README's shell lines, the Python example, doctests."""
+"""Runs what the documentation shows: the README's shell lines, the Python example, doctests."""
 
 import doctest
 import importlib
@@ -20,13 +20,13 @@ from tests.browser.conftest import free_port
 from tests.docs.pages import ROOT, fences, shell_lines
 from tests.fixtures import programs
 
-#: Lines that install from a registry; what they run is tested elsewhere.
+#: Lines that install from a registry; the installed program is tested elsewhere.
 INSTALLS = {"make run", "make test"}
 
 
 @pytest.fixture
 def photos(tmp_path: Path) -> Path:
-    """Twelve pairs of the demo stand for somebody's photographs."""
+    """Twelve pairs of the demo, in place of a user's photographs."""
     folder = tmp_path / "photos"
     (folder / "images").mkdir(parents=True)
     lines = (DEMO / "metadata.jsonl").read_text().splitlines()[:12]
@@ -65,8 +65,8 @@ def served(arguments: list[str], folder: Path, environment: dict[str, str]) -> N
 
 
 def test_the_readme_s_shell_lines(photos: Path, tmp_path: Path) -> None:
-    """All of them, in order and word for word, in a folder with `app.py`. The model alone is the
-    embedded one instead of the hub's, which needs no download."""
+    """All of them, in order and unchanged, in a folder with `app.py`, except for the model: the
+    embedded one, which needs no download, replaces the hub's."""
     (tmp_path / "app.py").symlink_to(ROOT / "app.py")
     environment = {
         **os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state"), "HF_HUB_OFFLINE": "1",

@@ -1,4 +1,4 @@
-"""Links lead somewhere, every page can be reached from the README, and the site builds offline."""
+"""Links resolve, every page can be reached from the README, and the site builds offline."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s#]*)(?:#([^)\s]*))?\)")
 
 
 def anchors(page: Path) -> set[str]:
-    """As GitHub and MkDocs make them of plain headings."""
+    """The anchors that GitHub and MkDocs derive from plain headings."""
     headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
     return {
         re.sub(r"[\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower())
@@ -29,7 +29,7 @@ def links(page: Path) -> list[tuple[Path, str]]:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page: Path) -> None:
+def test_links_resolve(page: Path) -> None:
     for target, anchor in links(page):
         assert target.exists(), f"{page.name}: {target}"
         assert not anchor or anchor in anchors(target), f"{page.name}: #{anchor} of {target.name}"
@@ -47,7 +47,7 @@ def test_every_page_is_reached_from_the_readme() -> None:
 
 
 class _Loaded(HTMLParser):
-    """What a browser loads for a page by itself."""
+    """The resources that a browser loads automatically for a page."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,5 +1,5 @@
-"""The documentation and the program agree, both ways: every table is what the program gives now,
-and whatever any page mentions by name exists."""
+"""The documentation and the program agree: every table is what the program generates now, and
+everything that a page mentions by name exists."""
 
 import inspect
 import re
@@ -32,14 +32,14 @@ def test_tables_are_up_to_date(page: Path) -> None:
     assert reference.renewed(text) == text, "Run: python -m tests.docs.reference"
 
 
-def test_every_table_is_on_one_page() -> None:
+def test_every_table_is_on_exactly_one_page() -> None:
     used = [
         name for page in reference.DOCS.glob("*.md") for name in reference.blocks(page.read_text())
     ]
     assert sorted(used) == sorted(reference.TABLES)
 
 
-def test_tables_have_what_the_program_has() -> None:
+def test_tables_list_all_commands_options_settings_and_endpoints() -> None:
     page = reference.TABLES["commands"]()
     for name, command in COMMANDS.items():
         section = page.split(f"### `{name}`\n")[1].split("\n### ")[0]
@@ -87,7 +87,7 @@ def test_options_in_the_text_exist(page: Path) -> None:
 
 
 def _of_modules() -> set[str]:
-    """Options of `python -m …` modules, which have parsers of their own."""
+    """Options of `python -m …` modules, which have separate parsers."""
     sources = [*ROOT.glob("backend/lab/**/*.py"), *ROOT.glob("tests/*/*.py")]
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     named = set(re.findall(r'add_argument\(\s*"(--[\w-]+)"', text))
@@ -101,7 +101,7 @@ def test_variables_that_pages_mention_exist(page: Path) -> None:
 
 
 def test_labels_that_pages_mention_exist() -> None:
-    """Several words in italics that begin with a capital are a button or a field of the app."""
+    """Several words in italics that begin with a capital letter name a button or a field."""
     sources = [*ROOT.glob("traced_ui/**/*.py"), *ROOT.glob("traced_ui/templates/**/*.html")]
     app = " ".join(path.read_text(encoding="utf-8") for path in sources)
     labels = {

@@ -1,4 +1,4 @@
-"""A small dataset in which some pictures are there more than once."""
+"""A small dataset in which some pictures occur more than once."""
 
 from pathlib import Path
 
@@ -8,13 +8,13 @@ from backend.workspace import Workspace
 from tests.checkpoints import drawn_pairs
 from tests.datasets.folders import image_folder
 
-#: Drawn pictures that differ.
+#: The number of different drawn pictures.
 PAIRS = 16
 
 
 def write_copies(folder: Path) -> None:
-    """Sixteen drawn pictures; of 2 there is a copy as a JPEG and one of the same pixels, of 5 a
-    smaller one, and 7 has a second caption."""
+    """Sixteen drawn pictures; 2 has a JPEG copy and one with the same pixels, 5 a smaller copy, and
+    7 a second caption."""
     pairs = drawn_pairs(PAIRS, seed=8)
     names = [f"{n}.png" for n in range(PAIRS)] + ["copy.jpg", "same.png", "small.png", "7.png"]
     captions = [text for _, text in pairs] + ["<b>A copy</b> ${7*6}", "The same.", "Small.", "Two."]
@@ -32,7 +32,7 @@ def write_copies(folder: Path) -> None:
 
 
 def score_copies(base: Path) -> None:
-    """Imports and scores them as the dataset *pairs*; the workspace's state is in `base`/state."""
+    """Import and score them as the dataset *pairs*, with the workspace's state in `base`/state."""
     write_copies(base / "pairs")
     workspace = opened(base / "state")
     workspace.jobs.score(workspace.find_or_import(str(base / "pairs")), suggestions=False)

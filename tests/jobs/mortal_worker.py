@@ -1,8 +1,8 @@
-"""A scoring worker that dies by SIGKILL, as of a machine without memory: while the models are
-loaded, and in the middle of its work.
+"""A scoring worker that dies by SIGKILL, as when memory runs out: while loading models, and in the
+middle of its work.
 
-Each death happens once in the run whose settings it is given, whoever comes first: a file in the
-data directory tells the others.
+Each death happens once per run, in whichever worker comes first: a file in the data directory
+records it for the others.
 """
 
 import os
@@ -27,7 +27,7 @@ class MortalWorker(ScoringWorker):
         answer = super().__call__(batch)
         self._batches += 1
         if self._batches == 2:
-            # The worst moment: all is computed and nothing is handed back.
+            # The worst moment: everything is computed and nothing returned.
             _die_once(self._deaths / "died-scoring")
         return answer
 

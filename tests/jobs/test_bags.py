@@ -1,4 +1,4 @@
-"""Bags of a dataset as files, and read again by the evaluation."""
+"""Bags of a dataset are written to files and read by the evaluation."""
 
 import csv
 import json
@@ -52,7 +52,7 @@ def workspace(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     made.store.close()
 
 
-def test_bags_are_written_looked_at_struck_and_read_again(
+def test_bags_are_written_reviewed_and_read_again(
     workspace: Workspace, folder: Path, tmp_path: Path
 ) -> None:
     report = workspace.bags(1, [3, 5], tmp_path / "out")
@@ -83,9 +83,11 @@ def test_bags_are_written_looked_at_struck_and_read_again(
     assert row.recall.captions == captions
 
 
-def test_anybodys_captions_are_asked_in_the_published_form(folder: Path, tmp_path: Path) -> None:
+def test_external_captions_and_bags_in_the_published_form_are_evaluated(
+    folder: Path, tmp_path: Path
+) -> None:
     bags = tmp_path / "truematch.json"
-    bags.write_text(json.dumps([[0, 1, 2], [3, 4, 5], [6, 7, 8]]))  # names of files, as COCO's
+    bags.write_text(json.dumps([[0, 1, 2], [3, 4, 5], [6, 7, 8]]))  # file names, as in COCO
     rows = [{"id": f"p{i}", "caption": text} for i, (_, text) in enumerate(drawn_pairs(9, 12))]
     captions = tmp_path / "model.jsonl"
     captions.write_text(
@@ -99,9 +101,7 @@ def test_anybodys_captions_are_asked_in_the_published_form(folder: Path, tmp_pat
     assert any("1 rows are of no picture here" in note for note in report.notes)
 
 
-def test_captions_that_the_model_does_not_read_to_the_end_are_counted(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_truncated_captions_are_counted(folder: Path, tmp_path: Path) -> None:
     bags = tmp_path / "bags.json"
     bags.write_text(json.dumps([["p0", "p1", "p2"]]))
     captions = tmp_path / "long.jsonl"
@@ -117,7 +117,9 @@ def test_captions_that_the_model_does_not_read_to_the_end_are_counted(
     assert not any("truncated" in note for note in notes)
 
 
-def test_what_makes_no_sense_is_named(workspace: Workspace, folder: Path, tmp_path: Path) -> None:
+def test_invalid_options_and_files_are_refused(
+    workspace: Workspace, folder: Path, tmp_path: Path
+) -> None:
     with pytest.raises(SettingsError, match="2 to 50 pictures, not 1"):
         workspace.bags(1, [3, 1], tmp_path)
     with pytest.raises(SettingsError, match=f"A bag of 40 needs 40 .*; there are {PAIRS}"):
@@ -150,7 +152,7 @@ def test_what_makes_no_sense_is_named(workspace: Workspace, folder: Path, tmp_pa
         (b"\xff\xff", "not text in UTF-8"),
     ],
 )
-def test_a_file_of_captions_is_refused_before_a_picture_is_seen(
+def test_a_bad_file_of_captions_is_refused_before_pictures_are_read(
     folder: Path, tmp_path: Path, content: str | bytes, message: str
 ) -> None:
     captions = tmp_path / "captions.jsonl"
@@ -164,7 +166,7 @@ def test_a_file_of_captions_is_refused_before_a_picture_is_seen(
     assert seen == []
 
 
-def test_a_caption_may_hold_any_other_line_separator(folder: Path, tmp_path: Path) -> None:
+def test_a_caption_may_contain_other_line_separators(folder: Path, tmp_path: Path) -> None:
     bags = tmp_path / "bags.json"
     bags.write_text(json.dumps([["p0", "p1", "p2"]]))
     captions = tmp_path / "captions.jsonl"

@@ -1,4 +1,4 @@
-"""Richer captions on a real store, by a real server with rule-made answers."""
+"""Richer captions on a real store, from a real server with rule-based responses."""
 
 import json
 import re
@@ -103,8 +103,8 @@ def boosts(workspace: Workspace) -> list[suggestion_queries.SuggestionRow]:
 
 @dataclass(frozen=True)
 class Enriched:
-    """What all kinds of enrichments came to, asked for twice. `requests`: by the first and by the
-    second run. Nobody writes into `state`."""
+    """The results of all kinds of enrichments, requested twice. `requests`: of the first and of the
+    second run. Tests do not change `state`."""
 
     state: Path
     reports: tuple[BoostReport, BoostReport]
@@ -143,7 +143,9 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
         assert suggestion.provenance is not None
         assert suggestion.provenance["boost"] in ("blend", "holistic", "visual")
         view = workspace.review.open_pair(suggestion.pair_id)
-        assert suggestion.id not in [s.id for s in view.suggestions]  # a boost is no correction
+        assert suggestion.id not in [
+            s.id for s in view.suggestions
+        ]  # an enrichment is not a correction
         before, after = view.enrichments[0].icc or (None, None)
         assert before == pytest.approx(view.icc)
         assert after is not None
@@ -156,7 +158,7 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
     workspace.store.close()
 
 
-def test_it_is_kept_what_an_enrichment_was_made_from(enriched: Enriched) -> None:
+def test_the_sources_of_an_enrichment_are_stored(enriched: Enriched) -> None:
     workspace = opened(enriched.state)
     with workspace.store.reading() as session:
         pairs = {pair.id: pair for pair in pair_queries.iterate_pairs(session, 1)}
@@ -200,7 +202,7 @@ def test_the_enrichment_that_adds_most_comes_first(enriched: Enriched) -> None:
     workspace.store.close()
 
 
-def test_the_budget_ends_the_run_and_it_goes_on(state: Path) -> None:
+def test_the_budget_ends_the_run_and_it_can_be_resumed(state: Path) -> None:
     with chat_server(rule) as served:
         workspace = opened(state, corrector="vlm", corrector_url=served.url)
         booster = workspace.jobs.booster(["blend"])
@@ -221,7 +223,7 @@ def test_the_budget_ends_the_run_and_it_goes_on(state: Path) -> None:
     workspace.store.close()
 
 
-def test_a_dry_run_sends_nothing_and_what_makes_no_sense_is_named(state: Path) -> None:
+def test_a_dry_run_sends_nothing_and_invalid_options_are_refused(state: Path) -> None:
     with chat_server(rule) as served:
         workspace = opened(state, corrector="vlm", corrector_url=served.url)
         preview = workspace.jobs.boost_dry_run(everything(), workspace.jobs.booster(["holistic"]))
@@ -237,8 +239,8 @@ def test_a_dry_run_sends_nothing_and_what_makes_no_sense_is_named(state: Path) -
     without_models.store.close()
 
 
-def test_asking_for_richer_captions_takes_nothing_measured_away(state: Path) -> None:
-    # As after the program has moved to another folder, or pictures were added to the dataset.
+def test_boosting_keeps_measured_specificity(state: Path) -> None:
+    # As if the program had moved to another folder, or pictures had been added to the dataset.
     with chat_server(rule) as served:
         workspace = opened(state, corrector="vlm", corrector_url=served.url)
         with workspace.store.writing() as session:
@@ -312,7 +314,7 @@ def test_a_queue_without_an_order_begins_with_the_most_generic_captions(state: P
     assert first("--queue", "specificity_to=-2") == (2 * SCENES - 3, numbers[7])
     assert first("--queue", "") == first() == (2 * SCENES - 2, numbers[7])
     everything = first("--queue", "specificity_to=-2&p_error_to=1&icc_from=0")
-    # Nothing is asked about a caption that looks wrong, so the first question is the next one's.
+    # No question is asked about a caption that looks wrong, so the first is about the next one.
     assert everything == (2 * SCENES - 1, numbers[1])
     assert first("--queue", "order=p_error&specificity_to=-2") == (2 * SCENES - 1, numbers[5])
 
@@ -335,14 +337,14 @@ def test_a_queue_without_an_order_begins_with_the_most_generic_captions(state: P
          "No picture leaves this machine. Captions go to http://joins:2/v1."),
     ],
 )  # fmt: skip
-def test_a_dry_run_names_each_server_and_what_it_gets(
+def test_a_dry_run_names_each_server_and_what_is_sent_to_it(
     state: Path, arguments: tuple[str, ...], environment: dict[str, str], message: str
 ) -> None:
     done = invoked(state, "--dry-run", *arguments, **environment)
     assert message in " ".join(done.stdout.split())
 
 
-def test_a_model_of_this_machine_gets_everything_here(state: Path) -> None:
+def test_a_local_model_sends_nothing_to_a_server(state: Path) -> None:
     workspace = opened(state)
 
     class Local:
@@ -355,7 +357,7 @@ def test_a_model_of_this_machine_gets_everything_here(state: Path) -> None:
 
 
 def blended(workspace: Workspace, served: Any, pair_id: int) -> tuple[str, list[str]]:
-    """The outcome of boosting one pair, and the captions that the question held; [] for none."""
+    """The outcome of boosting one pair, and the captions in the question; [] if none was asked."""
     asked = len(served.asked)
     queue = QueueFilter(1, review="all", among=(pair_id,))
     report = workspace.jobs.boost(queue, workspace.jobs.booster(["blend"]))
@@ -364,7 +366,7 @@ def blended(workspace: Workspace, served: Any, pair_id: int) -> tuple[str, list[
     return next(iter(report.outcomes)), captions
 
 
-def test_only_captions_that_stand_are_joined(state: Path) -> None:
+def test_only_captions_not_dropped_and_not_suspect_are_blended(state: Path) -> None:
     with chat_server(rule) as served:
         workspace = opened(state, corrector="vlm", corrector_url=served.url)
         set_columns(workspace, {n: {"p_error": 0.1} for n in range(10)})
@@ -372,16 +374,16 @@ def test_only_captions_that_stand_are_joined(state: Path) -> None:
         with workspace.store.reading() as session:
             pairs = list(pair_queries.iterate_pairs(session, 1))[:10]
         ids, captions = [pair.id for pair in pairs], [pair.caption for pair in pairs]
-        # Of each picture the first caption is to be enriched, the second is another source.
+        # The first caption of each picture is to be enriched, the second is another source.
         assert blended(workspace, served, ids[0])[1] == captions[:2]
         workspace.review.decide(ids[3], 0, "drop")
         assert blended(workspace, served, ids[2]) == ("nothing to blend", [])
         assert blended(workspace, served, ids[4]) == ("nothing to blend", [])  # looks wrong
-        workspace.review.decide(ids[7], 0, "correct")  # looks wrong, and is not
+        workspace.review.decide(ids[7], 0, "correct")  # looks wrong but is correct
         assert blended(workspace, served, ids[6])[1] == captions[6:8]
         assert blended(workspace, served, ids[8]) == ("looks wrong", [])
         workspace.review.decide(ids[1], 0, "correction", "A corrected caption.")
-        # An answer that is kept is not asked for again: the own caption is new, too.
+        # A stored answer would not be requested again, so the pair's caption changes too.
         workspace.review.decide(ids[0], 0, "correction", "A caption of this pair.")
         set_columns(workspace, {0: {"p_error": 0.9}})
         with workspace.store.writing() as session:
@@ -404,14 +406,14 @@ def test_a_dropped_pair_is_not_enriched(state: Path) -> None:
             QueueFilter(1, review="all", among=(first,)), workspace.jobs.booster(["blend"])
         )
         assert preview.questions == ()
-        # When the verdict is taken back, it can be asked for.
+        # After an undo of the verdict, it can be enriched.
         workspace.review.undo(1)
         assert workspace.jobs.enrich(first) != "asked before"
         assert served.asked
         workspace.store.close()
 
 
-def test_a_dry_run_leaves_out_what_looks_wrong(state: Path) -> None:
+def test_a_dry_run_leaves_out_captions_that_look_wrong(state: Path) -> None:
     workspace = opened(state, corrector="vlm", corrector_url="http://127.0.0.1:9/v1")
     set_columns(workspace, {n: {"p_error": 0.9} for n in range(2 * SCENES)})
     preview = workspace.jobs.boost_dry_run(everything(), workspace.jobs.booster(["visual"]))
@@ -419,7 +421,7 @@ def test_a_dry_run_leaves_out_what_looks_wrong(state: Path) -> None:
     workspace.store.close()
 
 
-def test_r_on_the_page_asks_and_what_it_offers_can_be_accepted(state: Path) -> None:
+def test_r_on_the_page_requests_enrichments_that_can_be_accepted(state: Path) -> None:
     with chat_server(rule) as served:
         workspace = opened(state, corrector="vlm", corrector_url=served.url)
         set_columns(workspace, {n: {"p_error": 0.45} for n in range(2 * SCENES)})
@@ -443,7 +445,7 @@ def test_r_on_the_page_asks_and_what_it_offers_can_be_accepted(state: Path) -> N
         workspace.store.close()
 
 
-def test_a_language_model_beside_gets_the_captions_and_no_picture(state: Path) -> None:
+def test_a_separate_language_model_gets_captions_and_no_picture(state: Path) -> None:
     with chat_server(rule) as sees, chat_server(rule) as joins:
         workspace = opened(state, corrector="vlm", corrector_url=sees.url)
         set_columns(workspace, {n: {"p_error": 0.1} for n in range(4)})
@@ -451,7 +453,7 @@ def test_a_language_model_beside_gets_the_captions_and_no_picture(state: Path) -
             first = next(iter(pair_queries.iterate_pairs(session, 1))).id
         booster = workspace.jobs.booster(["blend", "holistic"], "joins", joins.url)
         workspace.jobs.boost(QueueFilter(1, among=(first,)), booster)
-        # One description of the picture; the captions joined, then enriched with it.
+        # One description of the picture; the captions are blended, then enriched with it.
         assert [request["model"] for request in sees.asked] == ["vlm"]
         assert isinstance(sees.asked[0]["messages"][1]["content"], list)
         assert [request["model"] for request in joins.asked] == ["joins", "joins"]

@@ -69,13 +69,13 @@ def everything() -> QueueFilter:
 
 
 def rewriting(body: dict[str, Any]) -> tuple[int, str]:
-    """A model that knows these captions: asked about a picture, it gives the true caption."""
+    """A model that returns the correct caption of each picture."""
     text = body["messages"][1]["content"][1]["text"]
     caption = re.findall(r"<caption>(.*?)</caption>", text)[0]
     return 200, json.dumps({"caption": caption.replace("A ", "One ", 1)})
 
 
-def test_suggestions_wait_for_a_curator_and_nobody_is_asked_twice(opened: Any) -> None:
+def test_suggestions_wait_for_a_curator_and_are_not_requested_twice(opened: Any) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         first = workspace.jobs.correct(everything(), at_once=4)
@@ -99,7 +99,7 @@ def test_suggestions_wait_for_a_curator_and_nobody_is_asked_twice(opened: Any) -
     )
 
 
-def test_a_killed_run_goes_on_behind_its_last_pair(opened: Any) -> None:
+def test_a_second_run_continues_after_the_last_pair(opened: Any) -> None:
     workspace = opened()
     first = workspace.jobs.correct(everything(), limit=4)
     assert first.proposer == MODEL_FREE
@@ -148,10 +148,10 @@ def test_ctrl_c_waits_for_no_answer(opened: Any, hanging: Hanging) -> None:
         hanging.end()
 
 
-def test_a_model_in_this_process_is_asked_in_the_calling_thread(
+def test_a_model_in_this_process_is_called_in_the_calling_thread(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A thread that is left behind would compute on it beside the next job."""
+    """A leftover thread would use it at the same time as the next job."""
     monkeypatch.setattr(correct_queue, "propose", lambda *_: threading.get_ident())
     local: Any = SimpleNamespace(model=object())
     ((*_, thread),) = correct_queue._proposals([("row", "context")], local, 1)  # pyrefly: ignore[bad-argument-type]
@@ -172,7 +172,7 @@ def test_only_a_rule_accepts_and_it_is_no_person(opened: Any) -> None:
     assert workspace.jobs.correct(everything(), rule=Rule(p=1.0, gain=1e-6)).accepted == 0
 
 
-def test_a_rule_keeps_to_its_thresholds(opened: Any) -> None:
+def test_a_rule_respects_its_thresholds(opened: Any) -> None:
     workspace = opened()
     assert workspace.jobs.correct(everything(), rule=Rule(p=0.0, gain=2.0)).accepted == 0
     for p, gain in ((1.1, 0.1), (0.5, 0.0)):
@@ -192,7 +192,7 @@ def test_a_dry_run_shows_all_and_sends_nothing(opened: Any) -> None:
         opened().jobs.dry_run(everything())
 
 
-def test_one_pair_is_asked_about_on_the_page(opened: Any) -> None:
+def test_one_pair_can_be_corrected_on_the_page(opened: Any) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         pair = workspace.review.first_pair(everything())

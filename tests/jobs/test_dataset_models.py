@@ -1,4 +1,4 @@
-"""A dataset keeps the models that it was scored with; several of them share one memory."""
+"""A dataset remembers the models that it was scored with; loaded models share one memory limit."""
 
 import json
 import threading
@@ -50,7 +50,7 @@ def model_of_run(workspace: Workspace, dataset: int) -> str:
     return Path(run.model).name
 
 
-def test_commands_and_pages_need_no_model_again(pairs: Path, clip: Path) -> None:
+def test_later_commands_and_pages_use_the_remembered_model(pairs: Path, clip: Path) -> None:
     first = opened(pairs, model=str(clip), explorer="fast-gcd", steps=2, top=4)
     dataset = first.find_or_import(str(pairs / "pairs"))
     first.jobs.score(dataset, suggestions=False)
@@ -62,7 +62,7 @@ def test_commands_and_pages_need_no_model_again(pairs: Path, clip: Path) -> None
     pair = again.review.queue_page(_all(dataset)).rows[0]
     assert again.review.check_caption(pair.pair_id, "a dog").s <= 1
     assert again.engines.of_pair(pair.pair_id).scorer.info.kind == "clip"
-    again.jobs.score(dataset, suggestions=False, model="embedded")  # a second scorer beside it
+    again.jobs.score(dataset, suggestions=False, model="embedded")  # a second scorer
     assert model_of_run(again, dataset) == EMBEDDED_SCORER.name
     assert again.engines.of_dataset(dataset).settings.model == str(EMBEDDED_SCORER)
     assert again.review.queue_page(_all(dataset)).rows[0].disagreement is not None
@@ -75,13 +75,13 @@ def _all(dataset: int) -> Any:
     return QueueFilter(dataset)
 
 
-def test_datasets_of_one_workspace_have_a_model_each(pairs: Path, clip: Path) -> None:
+def test_datasets_in_one_workspace_have_separate_models(pairs: Path, clip: Path) -> None:
     demo.write(pairs / "others", 4, 0, 96, seed=6)
     workspace = opened(pairs)
     first, second = (workspace.find_or_import(str(pairs / name)) for name in ("pairs", "others"))
     workspace.jobs.score(first, suggestions=False)
     workspace.jobs.score(second, suggestions=False, model=str(clip))
-    for _ in range(2):  # in turn, and none forgets what it is for
+    for _ in range(2):  # alternately, and each keeps its model
         for dataset, kind in ((first, "blip-itm"), (second, "clip")):
             pair = workspace.review.queue_page(_all(dataset)).rows[0]
             engine = workspace.engines.of_pair(pair.pair_id)
@@ -133,7 +133,7 @@ def settings(options: dict[str, Any], environment: dict[str, str] | None = None)
     return load_settings({"data_directory": "/d", **options}, environment or {})
 
 
-def test_an_option_goes_before_what_is_remembered_and_that_before_the_environment() -> None:
+def test_options_override_remembered_models_and_those_the_environment() -> None:
     stored = {"model": "a/b", "kind": "clip", "captioner": "c/d", "explorer": "gcd"}
     kept = with_models(settings({}, {"TRACED_MODEL": "e/f", "TRACED_EXPLORER": "gcd"}), stored)
     assert (kept.model, kept.kind, kept.captioner, kept.explorer) == ("a/b", "clip", "c/d", "gcd")
@@ -147,7 +147,7 @@ def test_an_option_goes_before_what_is_remembered_and_that_before_the_environmen
     assert with_models(server, {}).model == "e/f"
 
 
-def test_a_preset_brings_its_captioner_and_keeps_one_that_is_named() -> None:
+def test_a_preset_sets_its_captioner_unless_one_is_named() -> None:
     thorough = settings({"model": "thorough"})
     assert thorough.model == "Salesforce/blip-itm-base-coco"
     assert thorough.captioner_model == "Salesforce/blip-image-captioning-base"
@@ -161,7 +161,7 @@ class Loaded:
         self.model = torch.nn.Linear(numbers, 1, bias=False)
 
 
-def test_the_model_that_was_used_longest_ago_is_let_go_first() -> None:
+def test_the_least_recently_used_model_is_released_first() -> None:
     shelf = ModelShelf(4 * 250)
     made: list[str] = []
 
@@ -200,10 +200,10 @@ def test_the_memory_for_models_is_a_setting(pairs: Path, clip: Path) -> None:
     assert shelf_for(settings({"model_memory": 1.5})).budget == 1.5e9
     assert shelf_for(settings({})).budget > 0
     assert held(1) == 2
-    assert held(1e-6) == 1  # too little for two: the one that is not in use is let go
+    assert held(1e-6) == 1  # too little for two: the unused one is released
 
 
-def test_engines_with_equal_settings_are_one_and_share_their_lock(tmp_path: Path) -> None:
+def test_engines_with_equal_settings_are_reused_and_all_share_a_lock(tmp_path: Path) -> None:
     engine = Engine(settings({"data_directory": str(tmp_path)}))
     other = engine.beside(settings({"data_directory": str(tmp_path), "explorer": "gcd"}))
     assert engine.beside(engine.settings) is engine
@@ -212,17 +212,17 @@ def test_engines_with_equal_settings_are_one_and_share_their_lock(tmp_path: Path
     assert other.scorer is engine.scorer
 
 
-# ------------------------------------------------------------------- what a model cannot know
+# ------------------------------------------------------------- pictures unknown to a model
 
 
-#: So few that nothing is trained for them.
+#: Too few to train a detector.
 PHOTOGRAPHS = 8
 #: Enough for a first detector.
 MIXED = 20
 
 
 def photographs(folder: Path) -> Path:
-    """Pictures of other kinds than the embedded model knows, with captions."""
+    """Pictures of kinds that the embedded model was not trained on, with captions."""
     pictures = generated(3, PHOTOGRAPHS)
     names = tuple(f"{number}.png" for number in range(len(pictures)))
     captions = [f"A {kind} of a holiday, with two friends and a dog" for kind, _ in pictures]
@@ -235,7 +235,7 @@ def photographs(folder: Path) -> Path:
     return folder
 
 
-def test_nothing_is_scored_by_a_model_that_cannot_know_it(pairs: Path, clip: Path) -> None:
+def test_pictures_unknown_to_the_model_are_not_scored(pairs: Path, clip: Path) -> None:
     workspace = opened(pairs)
     dataset = workspace.find_or_import(str(photographs(pairs / "photographs")))
     with pytest.raises(UnknownPictures, match=r"8 of 8 pictures.*the embedded model") as refused:
@@ -253,7 +253,7 @@ def test_nothing_is_scored_by_a_model_that_cannot_know_it(pairs: Path, clip: Pat
     workspace.store.close()
 
 
-def test_an_edit_of_a_picture_that_the_model_does_not_know_is_not_scored(pairs: Path) -> None:
+def test_a_caption_of_a_picture_unknown_to_the_model_is_not_scored(pairs: Path) -> None:
     workspace = opened(pairs)
     dataset = workspace.find_or_import(str(photographs(pairs / "photographs")))
     first = workspace.review.queue_page(_all(dataset)).rows[0].pair_id
@@ -268,8 +268,8 @@ def test_an_edit_of_a_picture_that_the_model_does_not_know_is_not_scored(pairs: 
     workspace.store.close()
 
 
-def test_edits_of_what_is_scored_are_scored(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One scene in several hundred is not recognised; if it has scores, so have its edits."""
+def test_edits_of_scored_pairs_are_scored(pairs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One scene in several hundred is not recognised; if it is scored, its edits are too."""
     workspace = opened(pairs)
     dataset = workspace.find_or_import(str(pairs / "pairs"))
     workspace.jobs.score(dataset, suggestions=False)
@@ -279,7 +279,7 @@ def test_edits_of_what_is_scored_are_scored(pairs: Path, monkeypatch: pytest.Mon
     workspace.store.close()
 
 
-def test_who_decides_to_score_anyway_is_not_asked_again(pairs: Path) -> None:
+def test_a_decision_to_score_anyway_is_remembered(pairs: Path) -> None:
     folder = photographs(pairs / "photographs")
     workspace = opened(pairs)
     dataset = workspace.find_or_import(str(folder))
@@ -306,7 +306,7 @@ def test_new_pictures_of_another_kind_are_noticed_in_a_dataset_that_is_scored(pa
     workspace.store.close()
 
 
-def test_a_sample_is_drawn_from_all_of_a_stream() -> None:
+def test_a_sample_covers_the_whole_stream() -> None:
     names = sampled(f"{number // 2:04}" for number in range(2000))
     assert len(names) == len(set(names)) == 60
     assert max(map(int, names)) > 900
@@ -329,7 +329,9 @@ def test_a_dataset_opens_at_once_and_its_job_refuses(
     (job,) = workspace.jobs.recent()
     assert workspace.jobs.background.wait(100)
     job = workspace.jobs.job(job.id)
-    assert looking == [f"job {job.id}"]  # once, by nobody whom the first page waits for
+    assert looking == [
+        f"job {job.id}"
+    ]  # once, in the job's thread, so the first page does not wait
     assert (job.kind, job.dataset_id, job.status) == ("score", dataset, "failed")
     assert job.asks_for_model
     assert "8 of 8 pictures" in job.message
@@ -348,7 +350,7 @@ def test_a_dataset_opens_at_once_and_its_job_refuses(
 
 
 def mixed(folder: Path, foreign: int, more: int = 0) -> Path:
-    """Scenes among which there are so many pictures of other kinds, two captions each."""
+    """Scenes and the given number of pictures of other kinds, which have two captions each."""
     demo.write(folder, MIXED, 0, 96, seed=5)
     table = folder / "metadata.jsonl"
     for number, (_, image) in enumerate(generated(5 + more, foreign)):
@@ -364,7 +366,7 @@ def left_out(workspace: Workspace, dataset: int) -> list[str]:
     return [p.file for p in workspace.problems(dataset) if p.kind == "unknown picture"]
 
 
-def test_single_pictures_that_the_model_does_not_know_are_left_out(
+def test_single_pictures_unknown_to_the_model_are_left_out(
     pairs: Path, clip: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backend.jobs.score_dataset.BATCH", 6)
@@ -379,7 +381,7 @@ def test_single_pictures_that_the_model_does_not_know_are_left_out(
     rows = workspace.review.queue_page(_all(dataset), None, 40).rows
     assert {row.image_path for row in rows if row.p_error is None} == set(names)
     assert left_out(workspace, dataset) == names
-    # Neither unfinished work nor a reason to refuse: a second time there is nothing to do.
+    # They are neither unfinished work nor a reason to refuse: a second run has nothing to do.
     assert workspace.prepare("mixed") == dataset
     assert len(workspace.jobs.recent()) == 1
     again = workspace.jobs.score(dataset, suggestions=False)
@@ -390,7 +392,7 @@ def test_single_pictures_that_the_model_does_not_know_are_left_out(
     other = next(row.pair_id for row in rows if row.image_path == names[0])
     with pytest.raises(UnknownPictures):
         workspace.review.check_caption(other, "A dog")
-    # A model that knows every picture scores them as well, and so does who wants them anyway.
+    # A model that recognises every picture scores them too, and so does `anyway`.
     by_clip = workspace.jobs.score(dataset, suggestions=False, model=str(clip))
     assert (by_clip.scored, by_clip.unknown) == (MIXED + 4, 0)
     assert left_out(workspace, dataset) == []
@@ -399,7 +401,7 @@ def test_single_pictures_that_the_model_does_not_know_are_left_out(
     workspace.store.close()
 
 
-def test_a_scoring_that_was_stopped_goes_on_behind_what_it_left_out(
+def test_stopped_scoring_resumes_after_the_pictures_left_out(
     pairs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("backend.jobs.score_dataset.BATCH", 16)

@@ -1,4 +1,4 @@
-"""A small corrector is trained for real: a very small LLaVA, its own LoRA, accepted corrections."""
+"""A small corrector is really trained: a very small LLaVA with LoRA on accepted corrections."""
 
 import json
 import re
@@ -36,8 +36,8 @@ def student(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """Scored pairs of which people have corrected some, found one right and enriched one; a rule
-    took one."""
+    """Scored pairs: people have corrected some, called one correct and enriched one; a rule
+    corrected one."""
     root = tmp_path_factory.mktemp("data")
     pairs = drawn_pairs(PAIRS, seed=5)
     rows = [{"file_name": f"{i}.png", "caption": text} for i, (_, text) in enumerate(pairs)]
@@ -76,7 +76,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     opened.store.close()
 
 
-def test_the_student_learns_is_examined_and_can_be_used(
+def test_the_student_is_trained_evaluated_and_usable(
     workspace: Workspace, student: Path, tmp_path: Path
 ) -> None:
     def teacher(body: dict[str, Any]) -> tuple[int, str]:
@@ -111,7 +111,7 @@ def test_the_student_learns_is_examined_and_can_be_used(
     assert (tmp_path / "adapter" / "adapter_config.json").exists()
 
 
-def test_what_cannot_be_learnt_from_is_reported(
+def test_missing_training_data_is_reported(
     workspace: Workspace, student: Path, tmp_path: Path
 ) -> None:
     small = load_local(str(student))

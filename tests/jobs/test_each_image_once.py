@@ -1,4 +1,4 @@
-"""However many captions an image has, and wherever they occur, it is decoded and encoded once."""
+"""An image is decoded and encoded once, however many captions it has and wherever they occur."""
 
 import csv
 from collections import Counter
@@ -32,7 +32,7 @@ def test_each_image_is_decoded_and_encoded_once(
     with (folder / "metadata.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(["file_name", "caption"])
-        for number in range(IMAGES * CAPTIONS):  # an image's captions are far from each other
+        for number in range(IMAGES * CAPTIONS):  # the captions of an image are far apart
             writer.writerow([f"{number % IMAGES}.png", f"a dog {number}"])
         writer.writerow(["0.png", "a cat"])
     workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
@@ -54,7 +54,7 @@ def test_each_image_is_decoded_and_encoded_once(
     monkeypatch.setattr(engine, "encode", encode)
     run = score_dataset._run(workspace.store, engine, dataset)
     total = IMAGES * CAPTIONS + 1
-    # Those that the model does not know are recognised without encoding anything again.
+    # Images unknown to the model are recognised without encoding any image again.
     known = Familiarity.of_model(engine.settings.model)
     assert known is not None
 
@@ -69,6 +69,6 @@ def test_each_image_is_decoded_and_encoded_once(
     assert (scored.scored, scored.unreadable, scored.unknown) == (total, 0, 0)
     assert decoded == {f"{number}.png": 1 for number in range(IMAGES)}
     assert sum(encoded) == IMAGES
-    # A second time there is nothing left to do.
+    # A second run has nothing to do.
     assert compute(None).pairs == 0
     workspace.store.close()

@@ -1,4 +1,4 @@
-"""What scoring will take, known before: pairs, copies, time, disk and memory."""
+"""Estimates of the cost of scoring: pairs, copies, time, disk and memory."""
 
 from dataclasses import replace
 from itertools import count
@@ -22,7 +22,7 @@ from db.queries import runs as run_queries
 from tests.datasets.folders import image_folder
 from tests.lab.scenes.other_pictures import generated
 
-#: More than an estimate measures here.
+#: More pairs than an estimate measures in these tests.
 PAIRS, MEASURED = 20, 12
 
 
@@ -35,7 +35,7 @@ def opened(folder: Path) -> Workspace:
     return Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
 
 
-def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
+def test_an_estimate_is_close_to_the_cost_of_scoring(tmp_path: Path) -> None:
     demo.write(tmp_path / "pairs", PAIRS, 4, 96, seed=3)
     workspace = opened(tmp_path)
     dataset = workspace.find_or_import(str(tmp_path / "pairs"))
@@ -47,7 +47,7 @@ def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
     assert planned.suggestions > 0
     ticks: list[str] = []
     report = workspace.jobs.score(dataset, lambda done, total, message: ticks.append(message))
-    # What the estimate has measured says from the start how long all stages will still take.
+    # The measurements of the estimate give the time left of all stages from the start.
     left = [tick for tick in ticks if isinstance(tick, StageMessage)]
     assert left == ticks
     assert all(tick.seconds_left is not None and not tick.is_least for tick in left)
@@ -55,13 +55,13 @@ def test_an_estimate_is_about_what_scoring_takes(tmp_path: Path) -> None:
     others = planned.seconds - planned.suggestions_seconds
     assert left[0].seconds_left == pytest.approx(others + usual * planned.suggestions_seconds)
     assert left[-1].seconds_left == 0
-    # Whatever scoring does by default, the estimate has a part for it.
+    # The estimate has a part for every stage of scoring by default.
     later = {COMPLETION.name, WHOLE.name}  # where only first steps were computed at first
     assert set(ticks) == set(PARTS) - later
     parts = {part: getattr(planned, part) for tick, part in PARTS.items() if tick not in later}
     assert all(seconds > 0 for seconds in parts.values())
     assert planned.seconds == pytest.approx(sum(parts.values()))
-    # The order of magnitude: this machine may be busy with something else meanwhile.
+    # Only the order of magnitude: the machine may be busy with something else.
     assert 0.2 < planned.seconds / report.seconds < 5
     assert planned.copies == pytest.approx(report.detector["noisy_copies"], rel=0.3)
     with pytest.raises(SettingsError, match="scored with this model already"):
@@ -87,7 +87,7 @@ def test_without_suggestions_and_with_a_detector_there_is_less_to_do(tmp_path: P
     workspace.store.close()
 
 
-def test_processes_share_what_can_be_shared(
+def test_processes_divide_the_parallel_stages(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     demo.write(tmp_path / "pairs", 14, 0, 96, seed=3)
@@ -95,7 +95,7 @@ def test_processes_share_what_can_be_shared(
     dataset = workspace.find_or_import(str(tmp_path / "pairs"))
     made = []
     for devices in (None, Devices(("cpu", "cpu"))):
-        # A clock that moves by a second whenever it is read: every stage costs the same again.
+        # A clock that advances by a second at every reading: both estimates measure the same costs.
         monkeypatch.setattr(estimating, "time", SimpleNamespace(monotonic=count().__next__))
         made.append(workspace.jobs.estimate(dataset, suggestions=False, cluster=devices))
     alone, two = made
@@ -113,7 +113,7 @@ def test_processes_share_what_can_be_shared(
     workspace.store.close()
 
 
-def test_what_cannot_be_known_is_not_estimated(tmp_path: Path) -> None:
+def test_scoring_pictures_unknown_to_the_model_is_not_estimated(tmp_path: Path) -> None:
     rows = []
     folder = tmp_path / "photographs"
     folder.mkdir()
@@ -128,7 +128,7 @@ def test_what_cannot_be_known_is_not_estimated(tmp_path: Path) -> None:
     workspace.store.close()
 
 
-def test_the_parts_make_the_whole() -> None:
+def test_the_parts_add_up_and_are_shown() -> None:
     planned = Estimate("m", "cpu", 100, 300, 20, 60.0, 180.0, 10.0, 5.0, 1_000_000, 2_000_000_000)
     assert planned.seconds == 255.0
     from traced_ui.dataset_messages import estimate_message

@@ -1,4 +1,4 @@
-"""Scoring reads every caption with the captioner, once; training and adopting use what it said."""
+"""Scoring computes expectations of the captioner once per caption; training uses them."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ def opened(folder: Path, captioner: str) -> Workspace:
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """A dataset that was scored before there was a captioner."""
+    """A dataset that was scored without a captioner."""
     folder = tmp_path_factory.mktemp("expectations")
     demo.write(folder / "pairs", COUNT, 0, 64, seed=4)
     workspace = opened(folder, "none")
@@ -54,7 +54,7 @@ def readers(workspace: Workspace, dataset: int) -> list[str]:
     ]
 
 
-def test_captions_are_read_later_goes_on_after_a_kill_and_teach_the_next_training(
+def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_training(
     scored: tuple[Path, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, dataset = scored

@@ -1,4 +1,4 @@
-"""A dataset scored with every explorer and with LEMoN, from the folder to the page."""
+"""A dataset scored with every explorer and with LEMoN, from import to the page."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +11,7 @@ from backend.settings import load_settings
 from backend.workspace import Workspace
 from tests.checkpoints import drawn_folder, drawn_pairs, random_clip
 
-#: Enough for a first detector; those of FEW are ranked by s_0.
+#: Enough for a first detector; the pairs of FEW are ranked by s_0.
 COUNT, FEW = 16, 6
 
 
@@ -36,7 +36,7 @@ def state(tmp_path: Path) -> Path:
 
 
 def open_workspace(state: Path, model: Path, **settings: object) -> Workspace:
-    # One family of detectors: which is best is not what these tests ask.
+    # One family of detectors: these tests do not depend on the best one.
     given = {
         "data_directory": str(state), "model": str(model), "captioner": "none",
         "detector": "logistic", **settings,
@@ -56,7 +56,7 @@ def workspace(request: pytest.FixtureRequest, state: Path, model: Path) -> Itera
     opened.store.close()
 
 
-def test_a_dataset_is_scored_with_it_once(workspace: Workspace, folder: Path) -> None:
+def test_every_explorer_scores_a_dataset_once(workspace: Workspace, folder: Path) -> None:
     dataset = workspace.find_or_import(str(folder))
     report = workspace.jobs.score(dataset)
     assert (report.pairs, report.scored) == (COUNT, COUNT)
@@ -68,7 +68,7 @@ def test_a_dataset_is_scored_with_it_once(workspace: Workspace, folder: Path) ->
     assert view.trajectory.captions is not None
     assert len(view.trajectory.captions) == view.trajectory.steps > 0
     assert view.p_error is not None
-    # What the curator edits is judged by trajectories made in the same way.
+    # Edits are judged by trajectories computed in the same way.
     checked = workspace.review.check_caption(pair_id, view.caption)
     assert checked.s == pytest.approx(view.s_0, abs=1e-5)
     assert checked.p_error == pytest.approx(view.p_error, abs=0.5)
@@ -83,7 +83,7 @@ def test_another_explorer_is_another_run(state: Path, model: Path, few: Path) ->
     assert len(set(runs)) == 4
 
 
-def test_an_earlier_run_asked_for_again_is_the_one_that_shows(
+def test_an_earlier_run_requested_again_is_the_one_shown(
     state: Path, model: Path, few: Path
 ) -> None:
     shown = []
@@ -116,13 +116,13 @@ def test_lemon_scores_a_dataset_and_resumes_from_its_parts(
     again = open_workspace(state, model, kind="lemon")
     assert again.jobs.score(dataset).skipped == COUNT
     assert part.stat().st_mtime_ns == made
-    # A pair that is asked about later has the same neighbours, and not itself among them.
+    # A pair scored again later has the same neighbours, which do not include itself.
     assert again.review.check_caption(1, first.caption).s == pytest.approx(first.s_0, abs=1e-5)
     with np.load(part) as arrays:
         assert len(arrays["keys"]) == COUNT
     again.store.close()
 
-    part.write_bytes(part.read_bytes()[:100])  # half a file is made again
+    part.write_bytes(part.read_bytes()[:100])  # a truncated file is computed again
     third = open_workspace(state, model, kind="lemon")
     assert third.review.check_caption(1, first.caption).s == pytest.approx(first.s_0, abs=1e-5)
     third.store.close()

@@ -1,4 +1,4 @@
-"""Exports from the store: what they replace, and what they leave alone."""
+"""Exports from the store: what they replace and what they keep."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_an_export_that_was_imported_is_not_replaced(workspace: Workspace, tmp_p
 
 
 @pytest.mark.parametrize("where", ["inside", "above"])
-def test_images_of_another_dataset_in_the_folder(
+def test_a_folder_with_images_of_another_dataset_is_not_replaced(
     workspace: Workspace, tmp_path: Path, where: str
 ) -> None:
     out = tmp_path / "out"
@@ -61,7 +61,9 @@ def test_images_of_another_dataset_in_the_folder(
     assert listing(out) == before
 
 
-def test_a_dataset_beside_the_folder_is_no_hindrance(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_dataset_in_a_folder_with_a_similar_name_does_not_matter(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     again(workspace, tmp_path / "out_1")
     picture(tmp_path / "out_12" / "b.png")
     rows = [{"id": "1", "caption": "A cat.", "image": "out_12/b.png"},

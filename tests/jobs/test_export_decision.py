@@ -29,7 +29,7 @@ from backend.jobs.reports import ExportChoice
         (ExportChoice(decided_only=True), "correct", 0.1, False),
     ],
 )
-def test_who_stays(
+def test_pairs_are_left_out_by_verdict_and_probability(
     choice: ExportChoice, decision: str | None, p_error: float | None, left_out: bool
 ) -> None:
     outcome = decide_export(
@@ -39,7 +39,7 @@ def test_who_stays(
 
 
 @pytest.mark.parametrize("decision", [None, "correct", "unsure"])
-def test_generic_captions_are_tagged_and_leave_only_where_that_is_asked(
+def test_generic_captions_are_tagged_and_left_out_only_on_request(
     decision: str | None,
 ) -> None:
     tagging = ExportChoice(specificity_below=-2)
@@ -51,7 +51,7 @@ def test_generic_captions_are_tagged_and_leave_only_where_that_is_asked(
     assert outcome.left_out_because == "specificity below -2"
 
 
-def test_specificity_is_the_original_captions_and_says_nothing_of_a_corrected_one() -> None:
+def test_specificity_of_the_original_does_not_apply_to_a_corrected_caption() -> None:
     strict = ExportChoice(specificity_below=-2, generic="leave out")
     outcome = decide_export(strict, "A dog", "correction", "A red dog", 0.1, -2.5)
     assert (outcome.left_out_because, outcome.tags) == ("", ())
@@ -68,7 +68,7 @@ def test_specificity_is_the_original_captions_and_says_nothing_of_a_corrected_on
         ExportChoice(generic="drop"),
     ],
 )
-def test_choices_about_generic_captions_that_make_no_sense_are_named(choice: ExportChoice) -> None:
+def test_invalid_choices_for_generic_captions_are_refused(choice: ExportChoice) -> None:
     with pytest.raises(SettingsError, match=r"at most 0|not a choice for generic"):
         check_choice(choice)
 
@@ -81,7 +81,7 @@ def test_a_correction_replaces_the_caption() -> None:
 BLEND = Enrichment("A brown dog", "blend", accepted=False)
 
 
-def test_an_accepted_enrichment_is_written_as_decided_and_says_which_it_is() -> None:
+def test_an_accepted_enrichment_is_exported_with_its_kind() -> None:
     accepted = replace(BLEND, accepted=True)
     decided = decide_export(
         ExportChoice(), "A dog", "correction", "A brown dog", 0.1, enrichment=accepted
@@ -98,7 +98,7 @@ def test_an_accepted_enrichment_is_written_as_decided_and_says_which_it_is() -> 
         ("unsure", "A dog", "human"),
     ],
 )
-def test_enrichments_on_offer_are_written_where_nobody_has_decided_otherwise(
+def test_suggested_enrichments_are_exported_unless_decided_otherwise(
     decision: str | None, caption: str, kind: str
 ) -> None:
     corrected = "A cat" if decision == "correction" else None
@@ -109,12 +109,12 @@ def test_enrichments_on_offer_are_written_where_nobody_has_decided_otherwise(
     assert as_decided.kind == ("corrected" if decision == "correction" else "human")
 
 
-def test_captions_of_another_kind_are_named() -> None:
+def test_an_unknown_choice_of_captions_is_refused() -> None:
     with pytest.raises(SettingsError, match=r"not a choice for captions; use one of: decided"):
         check_choice(ExportChoice(captions="longer"))
 
 
-def test_what_is_kept_although_wrong_is_tagged() -> None:
+def test_wrong_or_abstract_captions_can_be_kept_with_a_tag() -> None:
     assert decide_export(ExportChoice(dropped="tag"), "A dog", "drop", None, 0.9).tags == ("wrong",)
     assert decide_export(ExportChoice(abstract="tag"), "Joy", "abstract", None, 0.9).tags == (
         "abstract",
@@ -131,6 +131,6 @@ def test_what_is_kept_although_wrong_is_tagged() -> None:
         ExportChoice(drop_above=1.5),
     ],
 )
-def test_choices_that_do_not_exist_are_refused(choice: ExportChoice) -> None:
+def test_unknown_choices_are_refused(choice: ExportChoice) -> None:
     with pytest.raises(SettingsError):
         check_choice(choice)

@@ -1,4 +1,4 @@
-"""`score --out`: a row a pair, read with few statements."""
+"""`score --out`: one row per pair, read with few statements."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.db.building import add_dataset
 
 
 def filled(folder: Path, size: int) -> tuple[Store, int]:
-    """A dataset of which every third pair was never looked at."""
+    """A dataset in which every third pair has no detection."""
     store = open_database(f"sqlite:///{folder}/traced.db")
     dataset_id, ids = add_dataset(store.opened, size)
     with store.writing() as session:
@@ -41,7 +41,7 @@ def statements(store: Store, dataset_id: int, out: Path) -> int:
     return sum(statement.startswith("SELECT") for statement in asked)
 
 
-def test_statements_do_not_grow_with_the_pairs_of_a_batch(tmp_path: Path) -> None:
+def test_the_number_of_statements_does_not_grow_with_the_batch(tmp_path: Path) -> None:
     counted = []
     for size in (30, 900):  # one batch each
         (tmp_path / str(size)).mkdir()

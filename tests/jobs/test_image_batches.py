@@ -1,4 +1,4 @@
-"""Pictures are decoded while a model works on the batch before."""
+"""Pictures are decoded while a model works on the previous batch."""
 
 import threading
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ class Row:
     image_path: str
 
 
-def test_the_next_batch_is_decoded_while_this_one_is_worked_on(
+def test_the_next_batch_is_decoded_while_the_current_one_is_processed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for i in range(6):
@@ -37,7 +37,7 @@ def test_the_next_batch_is_decoded_while_this_one_is_worked_on(
     pairs, opened = next(walk)
     assert [pair.image_path for pair in pairs] == ["0.png", "1.png"]
     assert all(isinstance(image, Image.Image) for image in opened.values())
-    # Nobody has asked for the second batch yet.
+    # The second batch has not been requested yet.
     assert begun["2.png"].wait(5)
     assert begun["3.png"].wait(5)
     assert not begun["4.png"].is_set()
@@ -45,7 +45,7 @@ def test_the_next_batch_is_decoded_while_this_one_is_worked_on(
 
 
 @pytest.mark.parametrize("ahead", [True, False])
-def test_ctrl_c_waits_for_no_picture(
+def test_ctrl_c_does_not_wait_for_pictures(
     ahead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hanging: Hanging
 ) -> None:
     monkeypatch.setattr(image_batches, "open_picture", hanging)
@@ -56,7 +56,7 @@ def test_ctrl_c_waits_for_no_picture(
     assert not hanging.is_done
 
 
-def test_what_cannot_be_opened_comes_as_a_message(tmp_path: Path) -> None:
+def test_a_picture_that_cannot_be_opened_is_returned_as_a_message(tmp_path: Path) -> None:
     picture(tmp_path / "good.png")
     (tmp_path / "text.png").write_text("no picture")
     rows = [Row("good.png"), Row("text.png"), Row("gone.png"), Row("../out.png")]

@@ -1,4 +1,4 @@
-"""An import is one unit; a dataset can be renamed and deleted, and its verdicts outlive it."""
+"""Imports are atomic; a dataset can be renamed and deleted, and its verdicts are kept in a file."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def ids(workspace: Workspace, dataset_id: int) -> list[int]:
 
 
 @pytest.mark.parametrize("rows", [[], [{"file_name": "gone.png", "caption": "A dog."}] * 3])
-def test_an_import_of_nothing_leaves_nothing(
+def test_an_import_without_pairs_leaves_no_dataset(
     workspace: Workspace, tmp_path: Path, rows: list[Any]
 ) -> None:
     with pytest.raises(DatasetFormatError, match=r"could be imported|no rows") as refused:
@@ -70,7 +70,7 @@ def test_progress_stays_within_its_total_if_a_line_holds_several_captions(
     assert all(done <= total for done, total in seen)
 
 
-def test_an_import_that_fails_in_the_middle_leaves_nothing(
+def test_an_import_that_fails_midway_leaves_no_dataset(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_dataset, "BATCH", 2)
@@ -90,7 +90,7 @@ def test_an_import_that_fails_in_the_middle_leaves_nothing(
     assert workspace.jobs.import_dataset(source).added == 7
 
 
-def test_rows_without_number_do_not_fill_the_database(
+def test_countless_empty_rows_do_not_fill_the_database(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file of 200 bytes may represent a billion empty rows."""
@@ -108,7 +108,7 @@ def test_rows_without_number_do_not_fill_the_database(
     assert len(kept) == 1000
 
 
-def test_a_failure_takes_nothing_that_was_there(
+def test_a_failed_import_keeps_existing_pairs(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = folder(tmp_path / "d", 3)
@@ -119,7 +119,7 @@ def test_a_failure_takes_nothing_that_was_there(
     assert [summary.total for summary in workspace.datasets()] == [3]
 
 
-def test_what_was_interrupted_goes_on(
+def test_an_interrupted_import_can_be_resumed(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_dataset, "BATCH", 2)
@@ -136,7 +136,7 @@ def test_what_was_interrupted_goes_on(
     assert (report.added, report.already_there) == (3, 4)
 
 
-def test_an_import_that_is_stopped_before_its_first_pair_leaves_nothing(
+def test_an_import_stopped_before_its_first_pair_leaves_no_dataset(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(import_dataset, "BATCH", 2)
@@ -177,7 +177,7 @@ def test_bad_rows_before_the_first_pair_are_not_held_in_memory(
 
 
 @pytest.mark.parametrize("imported", [0, 4])
-def test_ctrl_c_ends_an_import_at_once_and_it_goes_on(tmp_path: Path, imported: int) -> None:
+def test_ctrl_c_ends_an_import_at_once_and_it_can_be_resumed(tmp_path: Path, imported: int) -> None:
     """Even while all threads that open images hang."""
     source = folder(tmp_path / "d", 50)
     lines = (source / "metadata.jsonl").read_text().splitlines()
@@ -185,7 +185,7 @@ def test_ctrl_c_ends_an_import_at_once_and_it_goes_on(tmp_path: Path, imported: 
     rest = [line.replace("a.png", "b.png") for line in lines[imported:]]
     (source / "metadata.jsonl").write_text("\n".join([*lines[:imported], *rest]))
     interrupted = (
-        # A shell that starts tests in the background lets their processes ignore SIGINT.
+        # Processes that a shell starts in the background ignore SIGINT.
         "import signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from backend.datasets import reading\n"
@@ -219,7 +219,9 @@ def test_ctrl_c_ends_an_import_at_once_and_it_goes_on(tmp_path: Path, imported: 
     assert (report["added"], report["already_there"]) == (50 - imported, imported)
 
 
-def test_a_dataset_goes_and_its_verdicts_stay(workspace: Workspace, tmp_path: Path) -> None:
+def test_deleting_a_dataset_keeps_its_verdicts_in_a_file(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     first = workspace.jobs.import_dataset(folder(tmp_path / "first", 4)).dataset_id
     other = workspace.jobs.import_dataset(folder(tmp_path / "other", 2)).dataset_id
     pairs = ids(workspace, first)
@@ -242,7 +244,7 @@ def test_a_dataset_goes_and_its_verdicts_stay(workspace: Workspace, tmp_path: Pa
         workspace.delete_dataset(first)
 
 
-def test_nothing_goes_while_its_verdicts_cannot_be_kept(
+def test_nothing_is_deleted_if_verdicts_cannot_be_saved_or_a_job_runs(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     dataset_id = workspace.jobs.import_dataset(folder(tmp_path / "d", 2)).dataset_id
@@ -261,7 +263,7 @@ def test_nothing_goes_while_its_verdicts_cannot_be_kept(
     assert workspace.datasets() == []
 
 
-def test_a_dataset_gets_another_name(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_dataset_can_be_renamed(workspace: Workspace, tmp_path: Path) -> None:
     first = workspace.jobs.import_dataset(folder(tmp_path / "first", 2)).dataset_id
     workspace.jobs.import_dataset(folder(tmp_path / "other", 2))
     workspace.rename_dataset(first, " Hunde ")
@@ -275,7 +277,7 @@ def test_a_dataset_gets_another_name(workspace: Workspace, tmp_path: Path) -> No
     assert workspace.jobs.import_dataset(tmp_path / "first", name="Hunde").already_there == 2
 
 
-def test_the_commands(tmp_path: Path) -> None:
+def test_commands_import_rename_list_and_delete(tmp_path: Path) -> None:
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(tmp_path / "state")}
     folder(tmp_path / "dogs", 3)
 

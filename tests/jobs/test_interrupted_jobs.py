@@ -1,4 +1,4 @@
-"""A program that ends with jobs under way: the next one reports them and resumes them."""
+"""If a program ends during a job, the next one reports and resumes it."""
 
 import socket
 import threading
@@ -17,7 +17,7 @@ from db.models import Job
 from db.queries import jobs as queries
 from tests.datasets.folders import malformed
 
-ENDED = f"{socket.gethostname()}:{2**22 + 1}:ab"  # Linux gives no process id as large
+ENDED = f"{socket.gethostname()}:{2**22 + 1}:ab"  # larger than any process id on Linux
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def interrupted(
     return job
 
 
-def test_an_import_goes_on_with_what_it_was_given(
+def test_an_import_resumes_with_its_arguments(
     workspace: Workspace, folder: Path, tmp_path: Path
 ) -> None:
     job = interrupted(workspace, "import", None, path=str(folder), name="mine")
@@ -78,7 +78,7 @@ def test_an_export_keeps_its_choice(workspace: Workspace, folder: Path, tmp_path
     assert "nothing would be exported" in again.jobs.job(2).message, "no pair has a verdict"
 
 
-def test_what_ends_the_program_each_time_is_not_started_for_ever(
+def test_a_job_that_keeps_ending_the_program_is_not_restarted_forever(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     interrupted(
@@ -90,7 +90,7 @@ def test_what_ends_the_program_each_time_is_not_started_for_ever(
     assert again.jobs.running() == []
 
 
-def test_a_job_that_is_stopped_ends_at_its_next_step_and_goes_on(
+def test_a_stopped_job_ends_at_its_next_step_and_is_resumed(
     workspace: Workspace, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, go_on = threading.Event(), threading.Event()

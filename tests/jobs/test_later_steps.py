@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def first_steps(tmp_path_factory: pytest.TempPathFactory, model: Path, folder: Path) -> Path:
-    """Where the data of a workspace is that has computed first steps, to copy."""
+    """The data of a workspace that has computed first steps, to copy."""
     path = tmp_path_factory.mktemp("first-steps")
     opened = reopened(path, model)
     score(opened, folder, "first-step")
@@ -88,7 +88,7 @@ def probabilities(workspace: Workspace) -> list[float | None]:
         return [pairs.get_pair(session, number).p_error for number in range(1, COUNT + 1)]
 
 
-def test_the_first_step_ranks_and_all_goes_on_in_the_same_run(
+def test_first_steps_rank_the_pairs_and_are_completed_in_the_same_run(
     workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     report = score(workspace, folder, "first-step")
@@ -105,7 +105,7 @@ def test_the_first_step_ranks_and_all_goes_on_in_the_same_run(
     assert view.reasons is not None
     assert "best gain" not in {reason.sign for reason in view.reasons.listed}
 
-    # The dataset remembers it: nothing is left to do.
+    # The dataset remembers the choice: nothing is left to do.
     again = score(workspace, folder)
     assert (again.scored, again.completed, again.trajectories) == (0, 0, "first-step")
 
@@ -116,7 +116,7 @@ def test_the_first_step_ranks_and_all_goes_on_in_the_same_run(
         assert row.whole
         assert len(row.scores) == len(row.first_step_scores) + 1
         np.testing.assert_allclose(row.scores[:2], first[number].scores, atol=1e-5)
-    # Its classifier stays, and reads the first step of whole trajectories as well.
+    # The classifier stays, and reads the first step of whole trajectories too.
     assert probabilities(workspace) == ranked
     # Another store, scored whole at once, gives the same first steps.
     assert [row.removed[0] for row in later.values()] == [row.removed[0] for row in first.values()]
@@ -133,7 +133,7 @@ def test_the_top_of_the_queue_gets_whole_trajectories(workspace: Workspace, fold
     assert score(workspace, folder, f"above:{limit}").completed == 3
 
 
-def test_a_killed_job_goes_on_where_it_stopped(
+def test_a_killed_job_resumes_where_it_stopped(
     workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(score_dataset, "BATCH", 5)
@@ -157,7 +157,7 @@ def test_a_killed_job_goes_on_where_it_stopped(
     assert (report.scored, report.completed, report.trajectories) == (0, 2, "top:50%")
 
 
-def test_a_pair_that_is_opened_gets_its_later_steps(ranked: Workspace) -> None:
+def test_opening_a_pair_computes_its_later_steps(ranked: Workspace) -> None:
     before = ranked.review.open_pair(3)
     assert ranked.review.complete(3)
     after = ranked.review.open_pair(3)
@@ -178,7 +178,7 @@ def test_corrections_are_proposed_from_whole_trajectories(
     assert report.completed == 2
 
 
-def test_large_datasets_get_first_steps_unless_they_have_been_scored(
+def test_large_datasets_get_first_steps_unless_already_scored(
     tmp_path: Path, model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(depth, "FIRST_STEP_ABOVE", COUNT - 1)
@@ -194,7 +194,7 @@ def test_large_datasets_get_first_steps_unless_they_have_been_scored(
     opened.store.close()
 
 
-def test_what_needs_later_steps_is_not_trained_or_adopted_without_them(
+def test_detectors_of_later_steps_are_not_trained_or_adopted_without_them(
     workspace: Workspace, tmp_path: Path, model: Path, folder: Path
 ) -> None:
     opened = reopened(tmp_path, model, detector="logistic", trajectories="first-step")
@@ -222,7 +222,7 @@ def copies_are_whole(workspace: Workspace) -> set[bool]:
 
 
 @pytest.mark.parametrize(("detector", "whole"), [("best", True), ("eight signs", False)])
-def test_noisy_copies_have_the_steps_that_the_detector_reads(
+def test_noisy_copies_have_the_steps_that_the_detector_uses(
     tmp_path: Path, model: Path, folder: Path, detector: str, whole: bool
 ) -> None:
     opened = reopened(tmp_path, model, detector=detector)
@@ -235,7 +235,7 @@ def test_noisy_copies_have_the_steps_that_the_detector_reads(
     opened.store.close()
 
 
-def test_a_detector_of_first_steps_is_trained_on_whole_copies_that_are_there(
+def test_a_detector_of_first_steps_is_trained_on_existing_whole_copies(
     tmp_path: Path, model: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     earlier = reopened(tmp_path, model, detector="nine signs")
@@ -262,7 +262,7 @@ def test_a_detector_of_first_steps_is_trained_on_whole_copies_that_are_there(
     workspace.store.close()
 
 
-def test_an_estimate_tells_first_steps_from_whole_trajectories(
+def test_an_estimate_distinguishes_first_steps_from_whole_trajectories(
     workspace: Workspace, folder: Path, first_steps: Path, tmp_path: Path, model: Path
 ) -> None:
     dataset = workspace.find_or_import(str(folder))
@@ -277,7 +277,7 @@ def test_an_estimate_tells_first_steps_from_whole_trajectories(
     assert rest.whole_seconds > 0
 
 
-def test_new_captions_are_judged_by_their_first_step_where_no_more_is_read(
+def test_new_captions_are_judged_by_first_steps_if_the_detector_uses_no_more(
     ranked: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = ranked

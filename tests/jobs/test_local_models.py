@@ -1,4 +1,4 @@
-"""Models that are on this machine already: listed by what their files say, none of them loaded."""
+"""Models already on this machine are listed from their files, without loading them."""
 
 import json
 import sys
@@ -29,7 +29,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
 
 
 def put_in_cache(name: str, **files: str) -> None:
-    """A model of the hub, as any program may have downloaded it; `__` in a name is its dot."""
+    """A model of the hub, as downloaded by any program; `__` in a name stands for a dot."""
     folder = hub_cache.folder_of(name)
     snapshot = folder / "snapshots" / COMMIT
     for place in (snapshot, folder / "blobs", folder / "refs"):
@@ -71,7 +71,7 @@ def test_models_that_were_downloaded_are_listed_without_being_loaded(
     assert (views["else/licensed"].licence, views[NAME].licence) == ("cc-by-4.0", "see its page")
     assert views["else/licensed"].on_disk == 1000 + len(clip) + len(card)
     assert views["open_clip:hf-hub:timm/siglip"].revision == COMMIT
-    use_in_dataset(workspace, "b", "timm/siglip")  # as it is named there, and only so
+    use_in_dataset(workspace, "b", "timm/siglip")  # by the name used there, and only once
     assert [view.name for view in workspace.models.listed()[len(PRESETS) :]] == [
         "timm/siglip", "else/licensed", NAME,
     ]  # fmt: skip
@@ -101,7 +101,7 @@ def test_models_that_datasets_use_are_listed(workspace: Workspace, tmp_path: Pat
         workspace.models.set_default(str(folder))
 
 
-def test_types_of_scorers_are_those_of_the_families() -> None:
+def test_the_types_of_scorers_match_the_families() -> None:
     from backend.engine.scoring.loading import FAMILIES
 
     assert {name for family in FAMILIES for name in family.model_types} == MODEL_TYPES

@@ -1,4 +1,4 @@
-"""What importing holds in memory does not grow with the dataset, good rows or bad."""
+"""The memory used by an import does not grow with the dataset, for good or bad rows."""
 
 import json
 import tracemalloc
@@ -21,13 +21,13 @@ def table(folder: Path, rows: int, line: str) -> Path:
     with (folder / "metadata.csv").open("w", encoding="utf-8") as file:
         file.write("file_name,id,caption\n")
         for number in range(rows):
-            whole = line if number else line.replace("gone.png", "a.png")  # one goes in
+            whole = line if number else line.replace("gone.png", "a.png")  # one valid row
             file.write(whole.format(number=number))
     return folder
 
 
 def annotations(folder: Path, rows: int) -> Path:
-    """As COCO's: one JSON, an image for every five captions."""
+    """One JSON file like COCO's, with an image for every five captions."""
     Image.new("RGB", (8, 8), "red").save(folder / "a.png")
     numbers = range(rows)
     whole = {
@@ -43,7 +43,7 @@ def annotations(folder: Path, rows: int) -> Path:
 
 
 def peak(folder: Path, rows: int, write: Callable[[Path, int], Path]) -> float:
-    """MiB that Python held at most while so many rows were imported."""
+    """Peak MiB held by Python while that many rows were imported."""
     source = folder / f"pairs-{rows}"
     source.mkdir(parents=True)
     path = write(source, rows)
@@ -68,13 +68,13 @@ def peak(folder: Path, rows: int, write: Callable[[Path, int], Path]) -> float:
     ids=["good rows", "bad rows", "one JSON"],
 )
 def test_importing_streams(tmp_path: Path, write: Callable[[Path, int], Path]) -> None:
-    # The first import of a process fills caches, so it does not count.
+    # The first import of a process fills caches and is not measured.
     peak(tmp_path / "warm", 500, write)
     few, many = peak(tmp_path / "few", FEW, write), peak(tmp_path / "many", MANY, write)
     assert many < few + 0.4, (few, many)
 
 
-def test_an_id_that_comes_again_is_known() -> None:
+def test_repeated_ids_are_recognised() -> None:
     seen = SeenIds()
     names = [f"row-{number}" for number in range(20_000)]
     assert all(seen.add(name) for name in names)

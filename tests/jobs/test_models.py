@@ -1,5 +1,5 @@
-"""Models by name: got from a hub over HTTP, measured, remembered, dropped, and never without a
-question."""
+"""Models by name: downloaded from a hub over HTTP, measured, remembered and removed, never without
+a request."""
 
 import json
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def checkpoint(shared_folder: SharedFolder) -> dict[str, bytes]:
 def hub(
     checkpoint: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Hub]:
-    """A hub with one model and what a real one has beside it, and an empty cache."""
+    """A hub with one model and the other files of a real repository, and an empty cache."""
     with hub_server() as server:
         files = {**checkpoint, "README.md": b"# Tiny", "tf_model.h5": b"for TensorFlow"}
         server.models[NAME] = PublishedModel(COMMIT, files)
@@ -61,7 +61,7 @@ def pin(monkeypatch: pytest.MonkeyPatch, commit: str) -> None:
     monkeypatch.setitem(presets.BY_NAME, "fast", fast)
 
 
-def test_a_model_that_is_not_here_is_refused_and_nobody_is_asked(hub: Hub) -> None:
+def test_a_missing_model_is_refused_without_a_request_to_the_hub(hub: Hub) -> None:
     with pytest.raises(ModelMissing) as refused:
         load_scorer(NAME, None, "cpu")
     assert hub.requests == []
@@ -74,7 +74,7 @@ def test_a_model_that_is_not_here_is_refused_and_nobody_is_asked(hub: Hub) -> No
         load_scorer("open_clip:ViT-B-32@laion2b_s34b_b79k", None, "cpu")
 
 
-def test_a_download_brings_what_is_loaded_and_nothing_else(hub: Hub) -> None:
+def test_a_download_fetches_only_the_files_that_are_loaded(hub: Hub) -> None:
     ticks: list[tuple[int, int]] = []
     report = download(NAME, lambda done, total, message: ticks.append((done, total)))
     assert report.models == ((NAME, COMMIT),)
@@ -89,7 +89,7 @@ def test_a_download_brings_what_is_loaded_and_nothing_else(hub: Hub) -> None:
     assert hub.requests == []
 
 
-def test_a_download_goes_on_where_it_broke_off(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stopped_download_resumes(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
     weights = hub.models[NAME].files["model.safetensors"]
     wanted = len(weights)
@@ -104,15 +104,15 @@ def test_a_download_goes_on_where_it_broke_off(hub: Hub, monkeypatch: pytest.Mon
     with pytest.raises(ModelMissing, match="has not been downloaded"):
         load_scorer(NAME, None, "cpu")
     (part,) = (hub_cache.folder_of(NAME) / "blobs").glob(f"*{PART}")
-    part.write_bytes(weights[: wanted // 2])  # as if half of it had come
+    part.write_bytes(weights[: wanted // 2])  # as if half of it had been downloaded
     hub.ranges.clear()
     download(NAME)
     assert [start for name, start in hub.ranges if name == "model.safetensors"] == [wanted // 2]
     load_scorer(NAME, None, "cpu")
 
 
-def test_half_a_download_is_named_with_how_to_complete_it(hub: Hub) -> None:
-    """Another program that shares the cache was interrupted: the weights are not there."""
+def test_an_incomplete_download_is_reported_with_how_to_complete_it(hub: Hub) -> None:
+    """Another program that shares the cache was interrupted before it stored the weights."""
     download(NAME)
     snapshot = hub_cache.snapshot_of(NAME)
     assert snapshot is not None
@@ -136,9 +136,7 @@ def _after(calls: int, then: Any) -> Any:
     return tick
 
 
-def test_a_connection_that_breaks_is_taken_up_again(
-    hub: Hub, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_connection_is_resumed(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.file_download.time.sleep", lambda seconds: None)
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 1 << 16)
     hub.breaks_after = len(hub.models[NAME].files["model.safetensors"]) // 3 + 1
@@ -150,7 +148,7 @@ def test_a_connection_that_breaks_is_taken_up_again(
     load_scorer(NAME, None, "cpu")
 
 
-def test_what_does_not_have_its_checksum_is_not_kept(hub: Hub) -> None:
+def test_a_file_with_a_wrong_checksum_is_not_kept(hub: Hub) -> None:
     hub.corrupts = True
     with pytest.raises(ModelUnavailable, match=r"model\.safetensors.*checksum"):
         download(NAME)
@@ -163,14 +161,14 @@ def test_what_does_not_have_its_checksum_is_not_kept(hub: Hub) -> None:
 def test_a_pinned_revision_is_what_is_loaded(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     pin(monkeypatch, COMMIT)
     download("fast")
-    hub.models[NAME] = replace(hub.models[NAME], commit=OTHER)  # its author goes on
+    hub.models[NAME] = replace(hub.models[NAME], commit=OTHER)  # its author publishes a new commit
     assert load_scorer(NAME, None, "cpu").info.revision == COMMIT[:12]
     hub.requests.clear()
     assert download("fast").downloaded == 0
     assert hub.requests == []
 
 
-def test_without_a_hub_it_says_what_to_copy_where(
+def test_without_a_hub_the_message_says_what_to_copy_where(
     hub: Hub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(constants, "ENDPOINT", "http://127.0.0.1:9")
@@ -183,7 +181,7 @@ def test_without_a_hub_it_says_what_to_copy_where(
     assert str(hub_cache.cache_folder()) in text
 
 
-def test_a_model_that_the_hub_does_not_have(hub: Hub) -> None:
+def test_a_model_unknown_to_the_hub_is_reported(hub: Hub) -> None:
     with pytest.raises(ModelUnavailable, match="no model 'nobody/nothing'"):
         download("nobody/nothing")
     with pytest.raises(NotFound, match="comes with the program"):
@@ -207,7 +205,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
     opened.store.close()
 
 
-def test_the_list_says_what_is_here_and_what_each_costs(
+def test_the_list_shows_installed_models_and_their_costs(
     hub: Hub, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     views = {view.name: view for view in workspace.models.listed()}
@@ -227,7 +225,7 @@ def test_the_list_says_what_is_here_and_what_each_costs(
     again.store.close()
 
 
-def test_a_probe_measures_this_machine_and_is_kept(hub: Hub, workspace: Workspace) -> None:
+def test_a_probe_measures_this_machine_and_is_stored(hub: Hub, workspace: Workspace) -> None:
     with pytest.raises(ModelMissing):
         workspace.models.probe(NAME)
     download(NAME)
@@ -241,7 +239,7 @@ def test_a_probe_measures_this_machine_and_is_kept(hub: Hub, workspace: Workspac
     assert workspace.models.probe("embedded").captioner is not None
 
 
-def test_facts_of_the_presets_fit_together() -> None:
+def test_the_data_of_the_presets_is_consistent() -> None:
     for checkpoint in presets.checkpoints():
         if checkpoint.revision:
             assert len(checkpoint.revision) == 40
@@ -260,15 +258,15 @@ def weights_of(scorer: Any) -> int:
     return sum(weight.numel() for weight in scorer.model.parameters())
 
 
-def test_the_size_of_one_s_own_model_is_read_from_its_files(
+def test_the_size_of_a_local_model_is_read_from_its_files(
     tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, parameters = own_model(tmp_path)
-    monkeypatch.setattr("safetensors.torch.load_file", None)  # whoever loads weights fails
+    monkeypatch.setattr("safetensors.torch.load_file", None)  # loading weights fails
     view = workspace.models.view(str(folder))
     assert (view.parameters, view.memory) == (parameters, 4 * parameters)
     weights = folder / "model.safetensors"
-    (folder / "pytorch_model.bin").write_bytes(weights.read_bytes())  # another copy is not counted
+    (folder / "pytorch_model.bin").write_bytes(weights.read_bytes())  # a second copy is not counted
     assert workspace.models.view(str(folder)).parameters == parameters
     weights.unlink()
     stated = json.loads((folder / "config.json").read_text())
@@ -294,7 +292,7 @@ def test_a_downloaded_model_has_a_size(hub: Hub, workspace: Workspace) -> None:
     assert view.parameters == weights_of(load_scorer(NAME, None, "cpu"))
 
 
-def test_the_default_that_is_removed_is_the_default_no_more(
+def test_removing_the_default_model_resets_the_default(
     hub: Hub, workspace: Workspace, tmp_path: Path
 ) -> None:
     download(NAME)
@@ -313,7 +311,7 @@ def test_the_default_that_is_removed_is_the_default_no_more(
         workspace.models.what_goes(NAME)
 
 
-def test_a_preset_s_part_takes_the_default_with_it(
+def test_removing_part_of_the_default_preset_resets_the_default(
     hub: Hub, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pin(monkeypatch, COMMIT)

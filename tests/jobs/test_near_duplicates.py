@@ -1,4 +1,4 @@
-"""Near duplicates and the map of a whole dataset, from the vectors that scoring has kept."""
+"""Near duplicates and the map of a whole dataset, from the vectors stored by scoring."""
 
 import shutil
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def pictures(workspace: Workspace, only_open: bool = False) -> list[list[str]]:
     return [[picture.image_path for picture in group.pictures] for group in view.groups]
 
 
-def test_the_same_picture_is_found_whatever_it_is_saved_as(
+def test_the_same_picture_is_found_in_any_file_format(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(picture_vectors, "BLOCK", 5)
@@ -53,12 +53,12 @@ def test_the_same_picture_is_found_whatever_it_is_saved_as(
     assert ["2.png", "same.png", "copy.jpg"] in groups
     assert report.groups == len(groups)
     assert report.members == sum(map(len, groups))
-    assert ["7.png"] not in [group[:1] for group in groups]  # a second caption is no duplicate
+    assert ["7.png"] not in [group[:1] for group in groups]  # a second caption is not a duplicate
     wanted = {name for group in groups for name in group}
     ids = listed(workspace, "review=all&duplicates=yes")
     assert {name.partition("-")[2] for name in ids} == wanted
     assert len(listed(workspace, "review=all&duplicates=no")) == PAIRS + 4 - len(ids)
-    # Other groups replace these.
+    # New groups replace the earlier ones.
     assert workspace.jobs.find_near_duplicates(1, threshold=1).groups <= report.groups
     with pytest.raises(SettingsError, match=r"0\.8 to 1"):
         workspace.jobs.find_near_duplicates(1, threshold=0.5)
@@ -66,7 +66,7 @@ def test_the_same_picture_is_found_whatever_it_is_saved_as(
         listed(workspace, "duplicates=maybe")
 
 
-def test_one_is_kept_the_others_dropped_and_one_undo_brings_them_back(
+def test_one_picture_is_kept_and_one_undo_restores_the_dropped_ones(
     workspace: Workspace,
 ) -> None:
     workspace.jobs.find_near_duplicates(1, threshold=0.995)
@@ -89,7 +89,7 @@ def test_one_is_kept_the_others_dropped_and_one_undo_brings_them_back(
     with pytest.raises(SettingsError, match="no longer in this group"):
         workspace.review.keep_one(2, group.id, copy.rows[0].pair_id, seen)
     assert workspace.review.undo(1).together == 2  # pyrefly: ignore[missing-attribute]
-    # What somebody has decided in the meantime stays as it is.
+    # Decisions made in the meantime are kept.
     workspace.review.decide(same.rows[0].pair_id, 2, "correct")
     done = workspace.review.keep_one(1, group.id, copy.rows[0].pair_id, seen)
     assert (done.dropped, done.left_alone, done.passed_over) == (0, 1, 1)
@@ -97,7 +97,7 @@ def test_one_is_kept_the_others_dropped_and_one_undo_brings_them_back(
 
 
 @pytest.mark.parametrize("way", ["first", "sharpest", "best"])
-def test_a_way_to_choose_keeps_one_of_every_group(workspace: Workspace, way: str) -> None:
+def test_each_strategy_keeps_one_picture_of_every_group(workspace: Workspace, way: str) -> None:
     workspace.jobs.find_near_duplicates(1, threshold=0.995)
     groups = pictures(workspace)
     if way == "sharpest":
@@ -127,7 +127,7 @@ def test_a_way_to_choose_keeps_one_of_every_group(workspace: Workspace, way: str
         workspace.review.keep_in_all(1, "prettiest")
 
 
-def test_what_a_person_has_called_right_is_kept(workspace: Workspace) -> None:
+def test_pairs_called_correct_by_a_person_are_kept(workspace: Workspace) -> None:
     workspace.jobs.find_near_duplicates(1, threshold=0.995)
     view = workspace.review.duplicates(1)
     assert view is not None
@@ -139,7 +139,7 @@ def test_what_a_person_has_called_right_is_kept(workspace: Workspace) -> None:
     assert workspace.review.open_pair(group.id).decision == "drop"
 
 
-def test_a_region_of_the_map_is_a_queue_until_the_map_is_drawn_anew(workspace: Workspace) -> None:
+def test_a_region_of_the_map_is_a_queue_until_the_map_is_redrawn(workspace: Workspace) -> None:
     assert workspace.review.map(1) is None
     report = workspace.jobs.draw_map(1)
     assert (report.pictures, report.pairs, report.without) == (PAIRS + 3, PAIRS + 4, 0)
@@ -164,7 +164,7 @@ def test_a_region_of_the_map_is_a_queue_until_the_map_is_drawn_anew(workspace: W
         listed(workspace, f"review=all&map={left}")
 
 
-def test_both_run_in_the_background_and_a_cancelled_map_leaves_the_old_one(
+def test_both_run_in_the_background_and_a_cancelled_map_keeps_the_old_one(
     workspace: Workspace,
 ) -> None:
     workspace.jobs.start("duplicates", 1, threshold=0.995)
@@ -187,7 +187,7 @@ def test_both_run_in_the_background_and_a_cancelled_map_leaves_the_old_one(
     assert pictures(workspace) != []
 
 
-def test_a_dataset_without_vectors_is_told_to_be_scored(tmp_path: Path) -> None:
+def test_a_dataset_without_vectors_must_be_scored_first(tmp_path: Path) -> None:
     image_folder(tmp_path / "pairs", [{"file_name": "a.png", "caption": "A."}], ("a.png",))
     workspace = opened(tmp_path / "state")
     workspace.find_or_import(str(tmp_path / "pairs"))

@@ -35,7 +35,7 @@ def same(first: Trajectory, second: Trajectory) -> bool:
     )
 
 
-def test_what_was_scored_before_a_kill_is_not_scored_again(
+def test_copies_scored_before_a_kill_are_not_scored_again(
     scored: tuple[Workspace, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened, dataset = scored
@@ -63,7 +63,7 @@ def test_what_was_scored_before_a_kill_is_not_scored_again(
         return TrajectoryCache(opened.store, run.id, workers, keyed, exploring_of(run))
 
     requests = [(i, f"A copy, number {i}, of: {pair.caption}") for i, pair in enumerate(stored)]
-    requests += requests[:2]  # one caption asked for twice
+    requests += requests[:2]  # one caption requested twice
     with monkeypatch.context() as patch:
         patch.setattr(Engine, "trajectories", killed_at_the_third)
         with pytest.raises(KeyboardInterrupt):

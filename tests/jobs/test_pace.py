@@ -1,4 +1,4 @@
-"""How fast and how long still, in words."""
+"""Descriptions of the rate and the time left."""
 
 import pytest
 
@@ -16,13 +16,13 @@ from backend.jobs.pace import Pace
         (500, 100.0, "Scoring"),
     ],
 )
-def test_pace(done: int, seconds: float, description: str) -> None:
+def test_rate_and_time_left_are_described(done: int, seconds: float, description: str) -> None:
     pace = Pace()
     assert pace.describe(0, 500, "Scoring", 0.0) == "Scoring"
     assert pace.describe(done, 500, "Scoring", seconds) == description
 
 
-def test_each_stage_has_its_own_pace() -> None:
+def test_each_stage_has_a_separate_pace() -> None:
     pace = Pace()
     pace.describe(0, 500, "Scoring", 0.0)
     pace.describe(400, 500, "Scoring", 100.0)

@@ -22,7 +22,7 @@ from db.queries.queue import QueueRow
 from tests.datasets.folders import image_folder
 
 SCENES = 16
-#: So few captions have fewer phrases than a rule is usually fitted to.
+#: So few captions have fewer phrases than the default minimum for fitting a rule.
 LEAST = 10
 
 
@@ -75,7 +75,7 @@ def contexts(workspace: Workspace) -> list[tuple[CorrectionContext, str]]:
     ]
 
 
-def test_the_rule_is_kept_with_the_run_and_fitted_once(
+def test_the_rule_is_stored_with_the_run_and_fitted_once(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = doubts_of(workspace)
@@ -89,7 +89,7 @@ def test_the_rule_is_kept_with_the_run_and_fitted_once(
     assert resumed.calibrate(own_caption) == rule
 
 
-def test_for_another_classifier_a_rule_is_fitted_anew(
+def test_a_new_rule_is_fitted_for_another_classifier(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     doubts_of(workspace).calibrate(own_caption)
@@ -104,13 +104,13 @@ def test_too_few_captions_leave_the_default_rule(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(picture_doubts, "CAPTIONS", 3)
-    monkeypatch.setattr(PictureDoubts, "evidence", None)  # no model is asked
+    monkeypatch.setattr(PictureDoubts, "evidence", None)  # no model is used
     doubts = doubts_of(workspace)
     assert doubts.calibrate(own_caption) == DEFAULT
     assert not doubts_of(workspace).is_fitted
 
 
-def test_captions_together_have_the_evidence_that_each_has_alone(workspace: Workspace) -> None:
+def test_evidence_is_the_same_for_captions_in_a_batch_and_alone(workspace: Workspace) -> None:
     doubts = doubts_of(workspace)
     asked = [(context, text, phrases_of(text)) for context, text in contexts(workspace)]
     together = doubts.evidence([*asked, (asked[0][0], "A dog.", [])])

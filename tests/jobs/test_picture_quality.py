@@ -1,4 +1,4 @@
-"""Pictures that are dark, blurry, odd or twice there: seen once, kept, and made queues of."""
+"""Dark, blurry, odd or duplicate pictures: measured once, stored, and available as queues."""
 
 import json
 from collections.abc import Iterator
@@ -42,7 +42,7 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
         rows.append({"id": name, "file_name": f"{name}.png", "caption": f"Squares, {name}."})
     plain["plain-4"].save(folder / "alike.jpg", quality=90)
     rows.append({"id": "alike", "file_name": "alike.jpg", "caption": "Squares once more."})
-    # A second caption of a picture is no duplicate of it.
+    # A second caption of a picture is not a duplicate.
     rows.append({"id": "second", "file_name": "plain-5.png", "caption": "A second caption."})
     (folder / "metadata.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
@@ -56,7 +56,7 @@ def listed(workspace: Workspace, query: str) -> set[str]:
     return {row.external_id for row in workspace.review.queue_page(filter, limit=100).rows}
 
 
-def test_what_pictures_have_makes_queues(workspace: Workspace, tmp_path: Path) -> None:
+def test_picture_issues_are_queues_and_are_exported(workspace: Workspace, tmp_path: Path) -> None:
     assert listed(workspace, "picture=dark") == set()
     report = workspace.jobs.measure_pictures(1)
     assert (report.measured, report.unreadable) == (17, 0)
@@ -82,7 +82,7 @@ def test_what_pictures_have_makes_queues(workspace: Workspace, tmp_path: Path) -
     assert workspace.delete_dataset(1).pairs == 17
 
 
-def test_it_goes_on_where_it_was_stopped(
+def test_a_stopped_measurement_resumes(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(picture_quality, "BATCH", 4)
@@ -101,7 +101,7 @@ def test_it_goes_on_where_it_was_stopped(
     assert again.issues == report.issues
 
 
-def test_a_picture_that_has_gone_costs_itself_only(workspace: Workspace) -> None:
+def test_a_missing_picture_does_not_affect_others(workspace: Workspace) -> None:
     root = Path(workspace.datasets()[0].root)
     (root / "copy.png").unlink()
     (root / "dark.png").write_bytes(b"no picture")

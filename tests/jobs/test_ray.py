@@ -1,4 +1,4 @@
-"""Scoring by Ray: the same numbers as by this program alone, whatever happens to the workers."""
+"""Scoring with Ray gives the same scores as without, whatever happens to the workers."""
 
 from pathlib import Path
 
@@ -60,7 +60,7 @@ def same(item: tuple[Workspace, int], other: tuple[Workspace, int]) -> None:
     np.testing.assert_allclose(np.array(shown[0], float), np.array(shown[1], float), atol=1e-3)
 
 
-# Six processes import torch one after another: a minute alone, several on a busy machine.
+# Six processes import torch one after another: a minute, or several on a busy machine.
 @pytest.mark.timeout(900)
 def test_workers_give_the_same_numbers_and_may_die(
     photographs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -86,14 +86,14 @@ def test_workers_give_the_same_numbers_and_may_die(
         problem for problem in distant[0].problems(distant[1]) if problem.kind == "unreadable image"
     ]
     assert "scene-0005" in problem.message
-    # Without the cluster: what it has scored is there, and the unreadable picture is tried again.
+    # Without the cluster: its scores are stored, and the unreadable picture is tried again.
     again = distant[0].jobs.score(distant[1], suggestions=False)
     assert (again.scored, again.unreadable) == (0, 1)
     for workspace, _ in (local, distant):
         workspace.store.close()
 
 
-def test_a_cluster_that_is_not_there_is_reported(photographs: Path, tmp_path: Path) -> None:
+def test_an_unreachable_cluster_is_reported(photographs: Path, tmp_path: Path) -> None:
     workspace = Workspace(load_settings({"data_directory": str(tmp_path)}, {}))
     dataset = workspace.jobs.import_dataset(photographs).dataset_id
     with pytest.raises(

@@ -1,4 +1,4 @@
-"""What a retraining learns from, and adopting: what is in use already changes nothing."""
+"""The training data of a retraining; adopting the detector in use changes nothing."""
 
 import shutil
 from pathlib import Path
@@ -19,11 +19,11 @@ from tests.jobs.copied_pictures import opened, score_copies
 def test_adopting_the_detector_in_use_writes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     row = SimpleNamespace(active=True, report={"run": 1}, dataset_id=1)
     monkeypatch.setattr(retrain, "stored_classifier", lambda *_: (row, None))
-    store: Any = None  # whoever reads or writes fails
+    store: Any = None  # reading or writing fails
     assert retrain.adopt(store, 7) == 0
 
 
-def test_an_enriched_caption_is_learnt_as_a_right_one(
+def test_an_enriched_caption_is_a_correct_one_in_training(
     shared_folder: SharedFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(shared_folder("scored-copies", score_copies) / "state", tmp_path / "state")

@@ -1,4 +1,4 @@
-"""Jobs side by side, one after the other where they share something, cancelled and retried."""
+"""Jobs run in parallel or, if they share a resource, in order; they are cancelled and retried."""
 
 import threading
 from collections.abc import Iterator
@@ -41,7 +41,7 @@ class Work:
         self.begun.set()
         while not self.go_on.wait(0.01):
             self.steps += 1
-            # The last of its steps, as the runner sees it: always written, never throttled.
+            # Reported to the runner as the last step, which is always written, never throttled.
             progress(self.steps, self.steps, "Working")
         return {"steps": self.steps}
 
@@ -57,9 +57,7 @@ def test_jobs_that_share_nothing_run_at_once(runner: JobRunner) -> None:
     assert runner.wait(PATIENCE)
 
 
-def test_jobs_that_share_the_models_run_in_their_order(
-    runner: JobRunner, workspace: Workspace
-) -> None:
+def test_jobs_that_share_the_models_run_in_order(runner: JobRunner, workspace: Workspace) -> None:
     works = [Work(), Work(), Work()]
     ids = [runner.start("score", None, work, uses=MODELS) for work in works]
     for place, work in enumerate(works):
@@ -71,7 +69,7 @@ def test_jobs_that_share_the_models_run_in_their_order(
     assert [workspace.jobs.job(job).status for job in ids] == ["done"] * 3
 
 
-def test_a_job_that_waits_is_not_overtaken_by_one_that_needs_the_same(runner: JobRunner) -> None:
+def test_a_waiting_job_is_not_overtaken_by_one_with_the_same_needs(runner: JobRunner) -> None:
     first, both, models = Work(), Work(), Work()
     runner.start("a", None, first, uses=frozenset({"dataset"}))
     runner.start("b", None, both, uses=frozenset({"dataset", "models"}))
@@ -87,7 +85,7 @@ def test_a_job_that_waits_is_not_overtaken_by_one_that_needs_the_same(runner: Jo
     assert runner.wait(PATIENCE)
 
 
-def test_only_so_many_run_at_once(runner: JobRunner, workspace: Workspace) -> None:
+def test_the_number_of_running_jobs_is_limited(runner: JobRunner, workspace: Workspace) -> None:
     works = [Work() for _ in range(MOST_AT_ONCE + 1)]
     ids = [runner.start("import", None, work) for work in works]
     for work in works[:-1]:
@@ -117,7 +115,7 @@ def test_a_running_job_is_cancelled_at_its_next_step(
     assert workspace.jobs.job(waiting).status == "done", "what is done stays done"
 
 
-def test_a_job_that_waits_is_cancelled_at_once(runner: JobRunner, workspace: Workspace) -> None:
+def test_a_waiting_job_is_cancelled_at_once(runner: JobRunner, workspace: Workspace) -> None:
     work, waiting = Work(), Work()
     runner.start("score", None, work, uses=MODELS)
     job = runner.start("score", None, waiting, uses=MODELS)
@@ -140,9 +138,7 @@ def test_another_server_on_the_database_can_cancel(runner: JobRunner, workspace:
         other.cancel(job + 1)
 
 
-def test_a_failed_job_does_not_take_the_others_with_it(
-    runner: JobRunner, workspace: Workspace
-) -> None:
+def test_a_failed_job_does_not_affect_others(runner: JobRunner, workspace: Workspace) -> None:
     def fail(_: Progress) -> dict[str, Any]:
         raise SettingsError("There is no such column.")
 
@@ -156,7 +152,7 @@ def test_a_failed_job_does_not_take_the_others_with_it(
     assert workspace.jobs.job(done).status == "done"
 
 
-def test_a_cancelled_import_is_retried_with_what_it_was_given(
+def test_a_cancelled_import_is_retried_with_its_arguments(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = malformed(tmp_path / "pairs")
@@ -167,7 +163,7 @@ def test_a_cancelled_import_is_retried_with_what_it_was_given(
         return whole(progress=progress, **given)
 
     monkeypatch.setattr(workspace.jobs, "import_dataset", slowly)
-    # Whether the model knows the pictures is not asked here: it would have to be loaded.
+    # Whether the model recognises the pictures is not checked here: it would have to be loaded.
     monkeypatch.setattr(workspace.jobs, "needs_model", lambda dataset_id: "")
     job = workspace.jobs.start("import", None, path=str(folder), name="mine")
     assert work.begun.wait(PATIENCE)
@@ -193,7 +189,7 @@ def test_a_mistyped_path_is_refused_before_anything_is_queued(
     assert workspace.jobs.recent() == []
 
 
-def test_recent_jobs_are_the_newest_and_all_that_have_not_ended(workspace: Workspace) -> None:
+def test_recent_jobs_include_the_newest_and_all_unfinished_ones(workspace: Workspace) -> None:
     with workspace.store.writing() as session:
         ids = [queries.create_job(session, "export").id for _ in range(6)]
         for job in ids[1:]:

@@ -1,4 +1,4 @@
-"""The first start has the demo scored, and what ships is what the program computes."""
+"""The first start has a scored demo, whose scores are those that the program computes."""
 
 import threading
 from pathlib import Path
@@ -37,7 +37,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Any:
     opened.store.close()
 
 
-def test_nothing_is_left_to_compute(workspace: Workspace) -> None:
+def test_the_demo_is_completely_scored(workspace: Workspace) -> None:
     dataset_id = workspace.prepare(str(DEMO))
     assert workspace.jobs.recent() == []
     summary = workspace.summary(dataset_id)
@@ -60,12 +60,12 @@ def test_it_was_scored_by_the_model_of_this_installation(workspace: Workspace) -
     assert scored is not None
     assert run is not None
     assert run.id == scored.id
-    # Measuring again finds everything measured.
+    # A second measurement has nothing to do.
     assert specificity is not None
     assert workspace.jobs.measure_specificity(dataset.id).run_id == specificity.id
 
 
-def test_a_sample_computed_again_gives_the_same(workspace: Workspace) -> None:
+def test_recomputing_a_sample_gives_the_same_scores(workspace: Workspace) -> None:
     (dataset,) = workspace.datasets()
     engine = workspace.engine
     with workspace.store.reading() as session:
@@ -84,7 +84,7 @@ def test_a_sample_computed_again_gives_the_same(workspace: Workspace) -> None:
         np.testing.assert_allclose(computed[place].scores, stored[pair.id].scores, atol=2e-3)
 
 
-def test_two_first_starts_give_databases_of_their_own(tmp_path: Path) -> None:
+def test_two_first_starts_create_different_databases(tmp_path: Path) -> None:
     stores = []
     for name in ("a", "b"):
         chosen = settings(tmp_path / name)
@@ -95,7 +95,7 @@ def test_two_first_starts_give_databases_of_their_own(tmp_path: Path) -> None:
     assert len(set(stores)) == 2
 
 
-def test_what_is_there_already_is_left_alone(tmp_path: Path) -> None:
+def test_an_existing_database_is_not_changed(tmp_path: Path) -> None:
     chosen = settings(tmp_path / "state")
     Workspace(chosen).store.close()
     before = (chosen.data_directory / "traced.db").read_bytes()
@@ -106,14 +106,14 @@ def test_what_is_there_already_is_left_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "given", [{"model": "somebody/clip"}, {"explorer": "gcd"}, {"database": "sqlite:///other.db"}]
 )
-def test_other_models_and_databases_score_for_themselves(
+def test_other_models_and_databases_do_not_use_the_scored_demo(
     tmp_path: Path, given: dict[str, str]
 ) -> None:
     assert not scored_demo.unpack(settings(tmp_path / "state", **given))
     assert not (tmp_path / "state").exists()
 
 
-def test_of_starts_at_once_one_wins(tmp_path: Path) -> None:
+def test_only_one_of_several_concurrent_starts_unpacks(tmp_path: Path) -> None:
     chosen, outcomes = settings(tmp_path / "state"), []
     starts = [
         threading.Thread(target=lambda: outcomes.append(scored_demo.unpack(chosen)))

@@ -1,4 +1,4 @@
-"""How long a scoring job will still take, over all of its stages."""
+"""The time left of a scoring job over all of its stages."""
 
 from pathlib import Path
 
@@ -27,7 +27,7 @@ KNOWN = {CAPTIONER: 0.5, TRAINING: 0.01, CORRECTIONS: 2.0}
 
 
 class Job:
-    """A job whose clock is set by hand; the messages that it reports."""
+    """A job with a manual clock, and the messages that it reports."""
 
     def __init__(self, costs: Costs, **options: bool) -> None:
         self.now = 0.0
@@ -44,23 +44,25 @@ class Job:
         return message
 
 
-def test_the_time_left_is_that_of_all_stages() -> None:
+def test_the_time_left_covers_all_stages() -> None:
     job = Job(KNOWN)
-    early = job.at(50, TRAJECTORIES, 50, 100)  # 1 s a pair; a copy takes as long, and is read
+    early = job.at(
+        50, TRAJECTORIES, 50, 100
+    )  # 1 s per pair; a copy takes as long and is read by the captioner
     assert early.seconds_left == pytest.approx(50 + 100 * 0.5 + 200 * 1.5 + 100 * 0.01 + 30 * 2)
     assert not early.is_least
     later = job.at(100, TRAJECTORIES, 100, 100)
     assert later.seconds_left == pytest.approx((early.seconds_left or 0) - 50)
-    reading = job.at(110, CAPTIONER, 50, 100)  # faster than it was known to be
+    reading = job.at(110, CAPTIONER, 50, 100)  # faster than expected
     assert reading.seconds_left == pytest.approx(50 * 0.2 + 200 * 1.2 + 1 + 60)
-    copying = job.at(130, COPIES, 0, 150)  # fewer than expected: not all captions take an error
+    copying = job.at(130, COPIES, 0, 150)  # fewer than expected: no error fits some captions
     assert copying.seconds_left == pytest.approx(150 * 1.2 + 1 + 60)
     assert job.at(260, COPIES, 100, 150).seconds_left == pytest.approx(50 * 1.5 + 61)
     assert job.at(330, TRAINING, 2, 4).seconds_left == pytest.approx(0.5 * 70 + 60, rel=0.5)
     assert job.at(400, CORRECTIONS, 12, 12).seconds_left == 0
 
 
-def test_what_nobody_has_measured_makes_it_a_lower_bound() -> None:
+def test_unmeasured_stages_make_the_time_left_a_lower_bound() -> None:
     job = Job({})
     message = job.at(50, TRAJECTORIES, 50, 100)
     assert message.is_least
@@ -72,19 +74,19 @@ def test_what_nobody_has_measured_makes_it_a_lower_bound() -> None:
     assert (nothing.seconds_left, nothing.is_least) == (None, True)
 
 
-def test_a_resumed_stage_is_measured_by_what_it_does_now() -> None:
+def test_the_rate_of_a_resumed_stage_excludes_earlier_work() -> None:
     job = Job(KNOWN)
     message = job.at(20, TRAJECTORIES, 420, 500)  # 400 of 500 were scored before
     assert message.seconds_left == pytest.approx(80 + 50 + 300 + 61)
 
 
-def test_messages_of_other_kinds_pass() -> None:
+def test_other_messages_are_passed_on() -> None:
     job = Job(KNOWN)
     job.plan.reporting(lambda done, total, text: job.messages.append(text))(1, 2, "Embedding")
     assert type(job.messages[-1]) is str
 
 
-def test_a_line_has_the_rate_of_the_stage_and_the_time_of_the_job() -> None:
+def test_a_line_shows_the_rate_of_the_stage_and_the_time_of_the_job() -> None:
     pace, job = Pace(), Job(KNOWN)
     pace.describe(0, 100, job.at(0, TRAJECTORIES, 0, 100), 0.0)
     text = pace.describe(50, 100, job.at(50, TRAJECTORIES, 50, 100), 50.0)
@@ -94,12 +96,12 @@ def test_a_line_has_the_rate_of_the_stage_and_the_time_of_the_job() -> None:
     assert done == "Preparing corrections"
 
 
-def test_costs_are_kept_for_the_next_job(tmp_path: Path) -> None:
+def test_costs_are_stored_for_the_next_job(tmp_path: Path) -> None:
     assert kept_costs(tmp_path, "a") == {}
     job = Job({})
     job.at(50, TRAJECTORIES, 50, 100)
     job.at(60, CONCRETENESS, 100, 100)  # there was nothing to do
-    job.at(70, CAPTIONER, 10, 100)  # too few to tell
+    job.at(70, CAPTIONER, 10, 100)  # too few to measure
     assert job.plan.measured == {TRAJECTORIES: 1.0}
     keep_costs(tmp_path, "a", job.plan.measured)
     keep_costs(tmp_path, "a", {CAPTIONER: 2.0})
@@ -113,11 +115,11 @@ def test_costs_are_kept_for_the_next_job(tmp_path: Path) -> None:
     assert kept_costs(tmp_path, "a") == {}
 
 
-def test_a_disk_that_refuses_them_fails_no_job(tmp_path: Path) -> None:
+def test_failing_to_store_costs_does_not_fail_a_job(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     keep_costs(tmp_path / "file" / "folder", "a", {CAPTIONER: 1.0})
     assert kept_costs(tmp_path / "file" / "folder", "a") == {}
 
 
-def test_each_stage_has_its_name_alone() -> None:
+def test_stage_names_are_unique() -> None:
     assert len({stage.name for stage in STAGES}) == len(STAGES)

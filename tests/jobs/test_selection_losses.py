@@ -1,4 +1,4 @@
-"""What a selection loses, in sentences, as the command line and the Export page print them."""
+"""The losses of a selection as sentences, shown by the command line and the Export page."""
 
 from dataclasses import replace
 
@@ -19,7 +19,7 @@ def lines(**lost: object) -> list[str]:
     return losses(replace(REPORT, lost=replace(NOTHING, **lost)))  # pyrefly: ignore[bad-argument-type]
 
 
-def test_every_loss_is_a_sentence_of_its_own() -> None:
+def test_every_loss_is_a_separate_sentence() -> None:
     assert lines() == []
     assert lines(kinds={"noun": 0.5, "relation": 0.125}) == [
         "Kept, by kind of word: noun 50%, relation 12%."
@@ -42,7 +42,7 @@ def test_a_split_that_loses_ten_points_more_than_the_whole_is_named(
     assert lines(splits={"train": 0.5, "val": share}) == expected
 
 
-def test_of_several_splits_only_the_thin_ones_are_named() -> None:
+def test_only_splits_with_large_losses_are_named() -> None:
     splits = {"train": 0.55, "val": 0.2, "test": 0.3}
     assert lines(splits=splits) == [
         "Splits that lose more than the dataset as a whole: val 20%, test 30%."

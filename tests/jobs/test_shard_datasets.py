@@ -1,4 +1,4 @@
-"""Datasets whose images lie in containers, through import, pictures, verdicts and export."""
+"""Datasets whose images are in shards, through import, pictures, verdicts and export."""
 
 import io
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def test_from_shards_to_shards(workspace: Workspace, tmp_path: Path, make: objec
     assert (again.added, again.problems) == (5, 0)
 
 
-def test_a_shard_that_has_gone_is_reported(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_missing_shard_is_reported(workspace: Workspace, tmp_path: Path) -> None:
     report = workspace.jobs.import_dataset(a_tar(tmp_path / "in"))
     (tmp_path / "in" / "train-000.tar").unlink()
     (row, *_) = workspace.review.queue_page(QueueFilter(report.dataset_id)).rows
@@ -78,15 +78,15 @@ def test_a_shard_that_has_gone_is_reported(workspace: Workspace, tmp_path: Path)
     assert workspace.review.open_pair(row.pair_id).image_size is None
 
 
-def test_a_dataset_by_its_hub_name(
+def test_a_dataset_is_imported_by_its_hub_name(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # The library takes a folder for a name as well: the same way, without the network.
+    # The library accepts a folder as a name too, which needs no network.
     report = workspace.jobs.import_dataset(f"hf:{a_parquet(tmp_path / 'flowers')}")
     assert (report.name, report.added) == ("flowers", 6)
     again = workspace.jobs.import_dataset(f"hf:{tmp_path / 'flowers'}")
     assert (again.added, again.already_there) == (0, 6)
-    # Without a network the library tries again for half a minute.
+    # Without a network the library retries for half a minute.
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
     with pytest.raises(DatasetNotFound, match="could not be fetched from the hub"):
         workspace.jobs.import_dataset("hf:nobody/nothing-of-this-name")

@@ -1,4 +1,4 @@
-"""How specific captions are, measured on a real store with the embedded models."""
+"""Specificity of captions, measured on a real store with the embedded models."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ PAIRS = 28
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The state of a workspace that has scored drawn pairs by CLIP: each picture has a caption,
+    """The state of a workspace that has scored drawn pairs with CLIP: each picture has a caption,
     the first ones two, and the last picture is a copy of the first."""
     base = tmp_path_factory.mktemp("specificity")
     pairs = drawn_pairs(PAIRS, seed=8)
@@ -95,7 +95,7 @@ def test_the_column_equals_a_reference_computed_from_the_pictures(
         assert row.likeness == pytest.approx(float((seen[near] @ seen[own_row]).mean()), abs=2e-3)
 
 
-def test_no_image_is_opened_and_other_captions_of_a_picture_are_no_distractors(
+def test_no_image_is_opened_and_captions_of_one_picture_are_not_distractors(
     workspace: Workspace, scored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> None:
@@ -114,7 +114,7 @@ def test_no_image_is_opened_and_other_captions_of_a_picture_are_no_distractors(
             assert not {"0.png", f"{PAIRS - 1}.png"} & set(others)
 
 
-def test_stopped_in_the_middle_it_goes_on_and_ends_as_if_it_had_not(
+def test_a_stopped_measurement_resumes_with_the_same_result(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job, "BATCH", 10)
@@ -151,7 +151,7 @@ def test_stopped_in_the_middle_it_goes_on_and_ends_as_if_it_had_not(
     assert counted == []
 
 
-def test_of_many_pictures_only_a_sample_is_looked_through_and_the_page_says_so(
+def test_many_pictures_are_sampled_and_the_page_says_so(
     workspace: Workspace,
 ) -> None:
     first = workspace.jobs.measure_specificity(1)
@@ -166,7 +166,9 @@ def test_of_many_pictures_only_a_sample_is_looked_through_and_the_page_says_so(
     assert (view.pool, view.pictures) == (25, PAIRS)
 
 
-def test_the_queue_the_search_and_the_export_know_it(workspace: Workspace, tmp_path: Path) -> None:
+def test_specificity_is_used_by_queue_search_and_export(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     workspace.jobs.measure_specificity(1)
     rows = rows_of(workspace)
     worst = min(rows.values(), key=lambda row: (row.specificity, row.pair_id))
@@ -187,7 +189,7 @@ def test_the_queue_the_search_and_the_export_know_it(workspace: Workspace, tmp_p
     assert [row["specificity"] for row in written] == [row.specificity for row in rows.values()]
 
 
-def test_the_planes_regions_are_queues_that_share_out_all_pairs(workspace: Workspace) -> None:
+def test_the_regions_of_the_plane_are_queues_that_partition_the_pairs(workspace: Workspace) -> None:
     assert [region.name for region in workspace.review.plane(1).regions] == [
         "wrong",
         "abstract",
@@ -206,7 +208,9 @@ def test_the_planes_regions_are_queues_that_share_out_all_pairs(workspace: Works
     assert plane_figure(view).layout.yaxis.title.text.startswith("share")
 
 
-def test_what_has_not_been_measured_is_said(workspace: Workspace, tmp_path: Path) -> None:
+def test_missing_measurements_and_vectors_are_reported(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     assert workspace.review.open_pair(1).specificity is None
     with pytest.raises(SettingsError, match="score NAME --specificity"):
         workspace.review.search(1, like="confused:1")
@@ -216,7 +220,7 @@ def test_what_has_not_been_measured_is_said(workspace: Workspace, tmp_path: Path
         workspace.jobs.measure_specificity(1)
 
 
-def test_another_model_than_the_scoring_one_is_refused(scored: Path, tmp_path: Path) -> None:
+def test_a_model_other_than_the_scoring_model_is_refused(scored: Path, tmp_path: Path) -> None:
     shutil.copytree(scored / "state", tmp_path / "state")
     other = opened(tmp_path / "state", kind="blip-itm", model=str(EMBEDDED_SCORER))
     with pytest.raises(NotScored, match="was scored with clip"):
@@ -224,7 +228,9 @@ def test_another_model_than_the_scoring_one_is_refused(scored: Path, tmp_path: P
     other.store.close()
 
 
-def test_where_itm_scored_itc_judges_and_it_is_said(scored: Path, tmp_path: Path) -> None:
+def test_after_scoring_by_itm_specificity_uses_itc_and_says_so(
+    scored: Path, tmp_path: Path
+) -> None:
     made = opened(
         tmp_path / "state", kind="blip-itm", model=str(MODELS / DIRECTORIES["blip-itm"])
     )  # fmt: skip
@@ -238,7 +244,7 @@ def test_where_itm_scored_itc_judges_and_it_is_said(scored: Path, tmp_path: Path
     view = made.review.open_pair(1)
     assert view.specificity is not None
     assert view.specificity.by == "ITC"
-    # The share among its neighbours comes from the vectors of ITC, with their scale.
+    # The share among neighbours is computed from the vectors of ITC with their scale.
     images_seen = job.picture_vectors(made.store, made.engine, dataset)
     text = job.texts_of(made.engine, [view.caption])[0]
     better = images_seen.of(list(row.better))

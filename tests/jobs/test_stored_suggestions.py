@@ -1,4 +1,4 @@
-"""Suggestions in the store: their order is that in which they were offered."""
+"""Suggestions in the store keep the order in which they were proposed."""
 
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ def stored(suggestion: Suggestion, number: int) -> SuggestionRow:
 
 
 def test_refilled_captions_keep_the_captioners_order() -> None:
-    """The store lists corrections by score; the order of one proposer is not that of the scores."""
+    """The store lists corrections by score, while a proposer may use another order."""
     brown = Suggestion("A brown dog", "guided infill", 0.5, 0.6, place=0)
     black = Suggestion("A black dog", "guided infill", 0.5, 0.9, place=3)
     other = Suggestion("A dog", "trajectory", 0.5, 0.7)

@@ -1,4 +1,4 @@
-"""Corrections are prepared once: what was looked for in vain is not looked for again."""
+"""Corrections are prepared once: pairs without corrections are not searched again."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -44,14 +44,14 @@ def test_nothing_to_suggest_is_remembered_until_the_classifier_changes(
     assert sum(asked) == COUNT
     workspace.jobs.score(dataset)
     assert sum(asked) == COUNT, "nobody is asked twice"
-    # Another classifier suspects other words.
+    # A different classifier suspects different words.
     monkeypatch.setattr(suggest, "_prepared_by", lambda *_: "prepared otherwise")
     workspace.jobs.score(dataset)
     assert sum(asked) == 2 * COUNT
     workspace.store.close()
 
 
-def test_only_first_corrections_are_judged_before_somebody_looks(
+def test_only_first_corrections_are_judged_before_a_pair_is_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = drawn(tmp_path)
@@ -82,7 +82,7 @@ def test_only_first_corrections_are_judged_before_somebody_looks(
     workspace.store.close()
 
 
-def test_a_rule_does_not_pass_over_corrections_that_are_not_judged_yet(
+def test_a_rule_considers_corrections_that_are_not_judged_yet(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = drawn(tmp_path)
@@ -92,7 +92,7 @@ def test_a_rule_does_not_pass_over_corrections_that_are_not_judged_yet(
     workspace.jobs.score(dataset)
     prepared = {n for n in range(1, COUNT + 1) if workspace.review.open_pair(n).suggestions}
     assert prepared
-    # Nothing new is offered: the rule has only what was prepared.
+    # Nothing new is proposed: the rule has only what was prepared.
     monkeypatch.setattr(correct_queue.judge, "proposals_of", lambda contexts, _: [{}])
     rule = correct_queue.Rule(1.0, 1e-6)
     engine = workspace.engines.of_dataset(dataset)

@@ -1,4 +1,4 @@
-"""Support of a dataset: from a folder to the store, resumed, refused, and what the store keeps."""
+"""Support of a dataset: measured, resumed, refused and stored."""
 
 import json
 import math
@@ -62,7 +62,7 @@ def state(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory, folder: Path) -> Path:
-    """The data of a workspace whose support has not been measured, to copy."""
+    """The data of a workspace before support is measured, to copy."""
     state = tmp_path_factory.mktemp("scored") / "state"
     opened = open_workspace(state)
     dataset = opened.find_or_import(str(folder))
@@ -130,7 +130,7 @@ def test_a_second_run_computes_nothing_and_changes_nothing(workspace: Workspace)
     assert stored(workspace, dataset) == before
 
 
-def test_a_run_stopped_in_the_middle_goes_on_behind_it(
+def test_a_stopped_run_resumes_after_the_last_pair(
     workspace: Workspace, tmp_path: Path, scored: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = workspace.find("pairs")
@@ -161,7 +161,7 @@ def test_a_run_stopped_in_the_middle_goes_on_behind_it(
     other.store.close()
 
 
-def test_damaged_nonces_are_made_anew(
+def test_damaged_nonces_are_created_again(
     workspace: Workspace, state: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     workspace.jobs.measure_support(workspace.find("pairs"))
@@ -173,7 +173,7 @@ def test_damaged_nonces_are_made_anew(
     assert NoncePools.from_json(file.read_text(encoding="utf-8")).to_json() == whole
 
 
-def test_hollow_first(workspace: Workspace) -> None:
+def test_the_queue_can_be_sorted_by_support(workspace: Workspace) -> None:
     dataset = workspace.find("pairs")
     workspace.jobs.measure_support(dataset)
     rows = workspace.review.queue_page(
@@ -184,7 +184,9 @@ def test_hollow_first(workspace: Workspace) -> None:
     assert [row.support for row in rows[len(known) :]] == [None] * (COUNT - len(known))
 
 
-def test_programs_and_files_get_the_measured_values(workspace: Workspace, tmp_path: Path) -> None:
+def test_the_api_and_files_contain_the_measured_values(
+    workspace: Workspace, tmp_path: Path
+) -> None:
     dataset = workspace.find("pairs")
     workspace.jobs.measure_support(dataset)
     in_store = stored(workspace, dataset)
@@ -207,7 +209,7 @@ def test_programs_and_files_get_the_measured_values(workspace: Workspace, tmp_pa
             assert phrase["phrase"] == pair["caption"][phrase["start"] : phrase["end"]]
 
 
-def test_lemon_is_refused(tmp_path: Path) -> None:
+def test_support_with_lemon_is_refused(tmp_path: Path) -> None:
     opened = open_workspace(tmp_path / "state", kind="lemon")
     dataset = opened.find_or_import(str(drawn_folder(tmp_path / "few", 6)))
     opened.jobs.score(dataset, suggestions=False)
@@ -217,7 +219,7 @@ def test_lemon_is_refused(tmp_path: Path) -> None:
 
 
 def scored_without_a_model(opened: Workspace, path: Path, captions: list[str]) -> int:
-    """Pairs of one picture with made-up matches: what support needs of a scoring; the dataset."""
+    """Import pairs of one picture with made-up match scores; returns the dataset."""
     rows = [{"file_name": "a.png", "caption": text} for text in captions]
     image_folder(path, rows, ("a.png",))
     dataset = opened.find_or_import(str(path))
@@ -242,7 +244,7 @@ def bare(tmp_path: Path) -> Iterator[Workspace]:
     opened.store.close()
 
 
-def test_an_image_that_is_gone_is_listed_once(bare: Workspace, tmp_path: Path) -> None:
+def test_a_missing_image_is_listed_once(bare: Workspace, tmp_path: Path) -> None:
     dataset = scored_without_a_model(bare, tmp_path / "pairs", ["A red dog.", "A dog.", "A box."])
     (tmp_path / "pairs/a.png").unlink()
     report = bare.jobs.measure_support(dataset)
@@ -271,10 +273,10 @@ def test_captions_that_are_not_english_are_measured_with_a_note(
         (["A dog on a bench.", "Red boat near shore", "犬が走っている"], False),
     ],
 )
-def test_pages_say_that_phrases_are_known_in_english_only(
+def test_pages_say_that_phrases_are_recognised_in_english_only(
     bare: Workspace, tmp_path: Path, captions: list[str], is_said: bool
 ) -> None:
-    """For as long as it is true, from what the job recorded: no caption is read again."""
+    """Shown while it applies, from what the job recorded, without reading captions again."""
     said = "phrases are known in English only"
     dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
     assert said not in overview_html(bare)
@@ -287,10 +289,10 @@ def test_pages_say_that_phrases_are_known_in_english_only(
 
     spaced = is_spaced(row.caption)
     assert shown() == (is_said, is_said or not spaced)
-    # Measured again: nothing is computed, and what was recorded does not make it another run.
+    # Measured again: nothing is computed, and the recorded note does not start a new run.
     assert bare.jobs.measure_support(dataset).computed == 0
     assert shown() == (is_said, is_said or not spaced)
-    # After more captions, it is what the next measurement finds.
+    # After adding captions, the note follows the next measurement.
     more = ["A cat on a mat."] * 7 if is_said else ["Ein Hund auf einer Bank."] * 7
     with bare.store.writing() as session:
         pair_queries.add_pairs(
@@ -301,10 +303,10 @@ def test_pages_say_that_phrases_are_known_in_english_only(
     assert shown() == (not is_said, not is_said or not spaced)
 
 
-def test_the_scorer_is_unsure_about_a_suspect_word_that_the_picture_supports(
+def test_a_suspect_word_that_the_picture_supports_is_marked(
     workspace: Workspace,
 ) -> None:
-    """Suspect by 0.5 or more, and its phrase above the mean of its kind over the pool."""
+    """A word suspect by 0.5 or more whose phrase is above the mean of its kind over the pool."""
     dataset = workspace.find("pairs")
     workspace.jobs.measure_support(dataset)
     with workspace.store.reading() as session:
@@ -353,7 +355,7 @@ def test_a_caption_without_a_phrase_says_so_on_its_page(bare: Workspace, tmp_pat
     ]  # fmt: skip
 
 
-def test_words_of_the_dataset_are_no_nonces(
+def test_words_of_the_dataset_are_not_used_as_nonces(
     bare: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pools = NoncePools({(1, "", False): ("blorf", "grint", "snelp")}, False)
@@ -369,7 +371,7 @@ def test_words_of_the_dataset_are_no_nonces(
     assert run.parameters["nonces"] == left.digest != pools.digest
 
 
-def test_phrases_are_kept_as_they_were() -> None:
+def test_phrases_round_trip_and_long_captions_are_refused() -> None:
     rows = [
         phrase_queries.PhraseRow(0, 5, 2, 5, 0, 0.25, 0.0, -0.5),
         phrase_queries.PhraseRow(7, 65_535, 7, 9, 2, None, None, None),

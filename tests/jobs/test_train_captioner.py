@@ -1,4 +1,4 @@
-"""A captioner is trained on a dataset as cleaned, interrupted, resumed and used."""
+"""A captioner is trained on a cleaned dataset, interrupted, resumed and used."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -84,7 +84,7 @@ def trained(workspace: Workspace, out: Path, recipe: CaptionerRecipe) -> Caption
     return train_captioner(workspace.store, workspace.engine, 1, out, recipe)
 
 
-def test_cleaned_and_raw_are_compared_and_the_captioner_is_usable(
+def test_cleaned_and_raw_data_are_compared_and_the_captioner_is_usable(
     workspace: Workspace, parts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learnt: list[list[str]] = []
@@ -111,7 +111,7 @@ def test_cleaned_and_raw_are_compared_and_the_captioner_is_usable(
     assert isinstance(captioner.describe(render(make_scene(random.Random(1)), 48)), str)
 
 
-def test_killed_and_run_again_it_ends_with_the_same_weights(
+def test_killed_and_resumed_training_ends_with_the_same_weights(
     workspace: Workspace, parts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     recipe = recipe_of(
@@ -155,7 +155,7 @@ def test_a_trained_captioner_is_continued(
 
 
 @pytest.mark.parametrize("side", ["vision", "both"])
-def test_self_retrieval_may_train_what_the_sender_sees(
+def test_self_retrieval_may_train_the_vision_side(
     workspace: Workspace, parts: tuple[str, str], tmp_path: Path, side: Any
 ) -> None:
     recipe = recipe_of(
@@ -168,14 +168,14 @@ def test_self_retrieval_may_train_what_the_sender_sees(
     )
     moved = {name.split(".")[0] for name in learnt if not torch.equal(learnt[name], tuned[name])}
     assert moved == {"prefix", "vision"} | ({"language_model"} if side == "both" else set())
-    # Another side is another training: its checkpoint is not continued.
+    # A different side is a different training, so the checkpoint is not continued.
     other = recipe_of(parts, self_retrieval=True, lora_rank=2, retrieval_steps=2,
                       retrieval_rate=1e-2)  # fmt: skip
     with pytest.raises(SettingsError, match="other settings"):
         trained(workspace, tmp_path, other)
     if side == "both":
         return
-    # Continued: the tower has been trained, so that its vectors are not those of the same CLIP.
+    # Continued: the tower has been trained, so its vectors differ from those of the original CLIP.
     for captioner in (tmp_path / "training" / "cleaned-likelihood", report.model):
         again = recipe_of(parts, language_model=None, captioner=str(captioner), epochs=0.1)
         trained(workspace, tmp_path / "again", again)
@@ -209,7 +209,7 @@ def test_a_blip_captioner_is_trained_on_both_sides(
     assert 0 <= cleaned.rd100 <= 1
 
 
-def test_too_little_is_refused_with_the_number(
+def test_too_little_data_is_refused_with_the_number(
     workspace: Workspace, parts: tuple[str, str], tmp_path: Path
 ) -> None:
     few = ExportChoice(decided_only=True)
@@ -268,7 +268,7 @@ def test_unknown_models_are_named(
         trained(workspace, tmp_path, recipe_of(parts, language_model="nobody/lm"))
 
 
-def test_without_peft_it_says_what_to_install(
+def test_without_peft_the_message_says_what_to_install(
     workspace: Workspace, parts: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sys

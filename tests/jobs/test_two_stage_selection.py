@@ -1,4 +1,4 @@
-"""Two-stage selection of a dataset: exact counts, verdicts first, the saved view, what is lost."""
+"""Two-stage selection of a dataset: exact counts, precedence of verdicts, saved view, losses."""
 
 import json
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ COUNT = 100
 
 @pytest.fixture
 def workspace(tmp_path: Path) -> Iterator[Workspace]:
-    """Pairs with made scores: s_0 falls with the number, support rises with it."""
+    """Pairs with made-up scores: s_0 decreases with the number, support increases."""
     opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     rows = [
         {"file_name": "a.png", "caption": f"a dog left of word{i:03d}" if i else "a rare zebra",
@@ -78,7 +78,7 @@ def score(workspace: Workspace, s_0: list[float] | None = None) -> None:
 
 
 def selected(workspace: Workspace, choice: TwoStage) -> set[int]:
-    """Numbers of the pairs that stay, by way of an export's own rule."""
+    """Numbers of the pairs that stay, by the rule of an export."""
     from backend.jobs.two_stage_selection import choose
 
     chosen = choose(workspace.store, 1, choice)
@@ -88,7 +88,7 @@ def selected(workspace: Workspace, choice: TwoStage) -> set[int]:
 def test_counts_are_exact_and_stages_nest(workspace: Workspace) -> None:
     report = workspace.review.two_stage(1, TwoStage())
     assert (report.taking_part, report.pool, report.kept) == (100, 70, 50)
-    # Stage one keeps numbers 0 to 69; support rises with the number.
+    # Stage one keeps numbers 0 to 69; support increases with the number.
     assert selected(workspace, TwoStage()) == set(range(20, 70))
     assert selected(workspace, TwoStage(by="alignment")) == set(range(50))
     assert selected(workspace, TwoStage(align=1.0)) == set(range(50, 100))
@@ -119,7 +119,7 @@ def test_the_saved_view_shows_the_same_pairs(workspace: Workspace) -> None:
 
 
 def shown(workspace: Workspace, fields: dict[str, str]) -> list[int]:
-    """Numbers of the pairs in a queue."""
+    """The numbers of the pairs in a queue."""
     with workspace.store.reading() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
     rows = workspace.review.queue_page(from_fields(1, fields), None, COUNT).rows
@@ -131,7 +131,7 @@ def shown(workspace: Workspace, fields: dict[str, str]) -> list[int]:
     [("support", {"lowest match", "hollow"}), ("worst", {"lowest match", "hollow"}),
      ("alignment", {"lowest match"}), ("specificity", {"lowest match", "generic"})],
 )  # fmt: skip
-def test_queues_hold_what_was_selected_and_what_was_not(
+def test_queues_contain_the_selected_and_the_other_pairs(
     workspace: Workspace, by: str, leaves: set[str]
 ) -> None:
     with workspace.store.writing() as session:
@@ -140,7 +140,7 @@ def test_queues_hold_what_was_selected_and_what_was_not(
         for n, pair_id in enumerate(ids):
             values = {"specificity": -float(n), "icc": n % 3 / 2, p_error: n % 4 / 3}
             session.execute(update(Pair).where(Pair.id == pair_id).values(**values))
-        # One has neither a probability of error nor an ICC yet.
+        # One pair has neither a probability of error nor an ICC yet.
         unknown: dict[str, None] = {"icc": None, p_error: None}
         session.execute(update(Pair).where(Pair.id == ids[45]).values(**unknown))
     stays = selected(workspace, TwoStage(by=by))
@@ -151,7 +151,7 @@ def test_queues_hold_what_was_selected_and_what_was_not(
     assert sorted(gone) == sorted(set(range(COUNT)) - stays)
 
 
-def test_queues_hold_undecided_pairs_and_say_so(workspace: Workspace) -> None:
+def test_queues_contain_undecided_pairs_and_say_so(workspace: Workspace) -> None:
     rows = {r.external_id: r for r in workspace.review.queue_page(QueueFilter(1), None, COUNT).rows}
     ordered = sorted(rows.values(), key=lambda row: row.pair_id)
     before = workspace.review.two_stage(1, TwoStage())
@@ -167,7 +167,7 @@ def test_queues_hold_undecided_pairs_and_say_so(workspace: Workspace) -> None:
     )
 
 
-def test_verdicts_beat_the_selection_and_count_in_no_quota(workspace: Workspace) -> None:
+def test_verdicts_override_the_selection_and_do_not_count_in_quotas(workspace: Workspace) -> None:
     rows = {r.external_id: r for r in workspace.review.queue_page(QueueFilter(1), None, COUNT).rows}
     ordered = sorted(rows.values(), key=lambda row: row.pair_id)
     for row, verdict in zip(ordered[90:94], ("correct", "drop", "unsure", "abstract"), strict=True):
@@ -185,7 +185,7 @@ def test_verdicts_beat_the_selection_and_count_in_no_quota(workspace: Workspace)
     }
 
 
-def test_tags_instead_of_leaving_out(workspace: Workspace, tmp_path: Path) -> None:
+def test_pairs_can_be_tagged_instead_of_left_out(workspace: Workspace, tmp_path: Path) -> None:
     choice = ExportChoice(two_stage=TwoStage(tag=True))
     report = workspace.jobs.export(1, choice, tmp_path / "out", "jsonl")
     assert report.written == COUNT
@@ -197,7 +197,7 @@ def test_tags_instead_of_leaving_out(workspace: Workspace, tmp_path: Path) -> No
     assert "selected in two stages" in report.card
 
 
-def test_only_the_training_split(workspace: Workspace) -> None:
+def test_only_the_training_split_is_thinned(workspace: Workspace) -> None:
     split = workspace.review.split_for(1, None)
     assert (split, workspace.review.split_for(1, "all")) == ("train", None)
     report = workspace.review.two_stage(1, TwoStage(split=split))
@@ -207,7 +207,7 @@ def test_only_the_training_split(workspace: Workspace) -> None:
     assert counts.kept == 45 + 10
 
 
-def test_several_splits_are_thinned_together(workspace: Workspace, tmp_path: Path) -> None:
+def test_several_splits_can_be_thinned_together(workspace: Workspace, tmp_path: Path) -> None:
     both = TwoStage(split=("train", "test"))
     assert selected(workspace, both) == selected(workspace, TwoStage())
     counts = workspace.jobs.export_counts(1, ExportChoice(two_stage=both))
@@ -219,7 +219,7 @@ def test_several_splits_are_thinned_together(workspace: Workspace, tmp_path: Pat
     assert "of the splits 'train', 'test'" in report.card
     with pytest.raises(SettingsError, match="no split 'dev'"):
         selected(workspace, TwoStage(split=("train", "dev")))
-    # A job's arguments have been JSON in between.
+    # The arguments of a job pass through JSON.
     stored = {"choice": asdict(ExportChoice(two_stage=both))}
     assert _restored(json.loads(json.dumps(stored)))["choice"].two_stage == both
 
@@ -265,16 +265,16 @@ def test_edited_captions_stay_because_their_scores_are_those_of_the_old_text(
     assert workspace.review.two_stage(1, TwoStage()).taking_part == COUNT
 
 
-def test_captions_with_few_phrases_go_last(workspace: Workspace) -> None:
+def test_captions_with_few_phrases_come_last(workspace: Workspace) -> None:
     kept = selected(workspace, TwoStage(least_phrases=2))
     assert len(kept) == 50
     assert {n for n in range(70) if n % 2} <= kept  # those with two phrases all stay
 
 
-def test_worst_and_specificity_keep_what_is_highest_in_their_own_column(
+def test_worst_and_specificity_keep_the_highest_values_of_their_column(
     workspace: Workspace,
 ) -> None:
-    """Against support, which rises with the number: the weakest phrase falls with it, and the
+    """In contrast to support, which increases with the number, the weakest phrase decreases, and
     specificity is highest in the middle."""
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
@@ -289,7 +289,7 @@ def test_worst_and_specificity_keep_what_is_highest_in_their_own_column(
     assert selected(workspace, half) == set(range(31, 41))
 
 
-def test_what_is_lost_is_said(workspace: Workspace) -> None:
+def test_losses_are_reported(workspace: Workspace) -> None:
     lost = workspace.review.two_stage(1, TwoStage()).lost
     assert lost.words == 2 + 0  # "rare", "zebra": their only caption leaves
     assert lost.examples == ("rare", "zebra")
@@ -309,14 +309,12 @@ def test_what_is_lost_is_said(workspace: Workspace) -> None:
         (TwoStage(split="test"), "needs at least 20 undecided pairs; there are 10"),
     ],
 )
-def test_what_makes_no_sense_is_refused(
-    workspace: Workspace, choice: TwoStage, message: str
-) -> None:
+def test_invalid_choices_are_refused(workspace: Workspace, choice: TwoStage, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         workspace.jobs.export_counts(1, ExportChoice(two_stage=choice))
 
 
-def test_without_support_it_says_what_to_do(workspace: Workspace, tmp_path: Path) -> None:
+def test_without_support_the_message_says_what_to_do(workspace: Workspace, tmp_path: Path) -> None:
     rows = [{"file_name": "a.png", "caption": f"a {i}"} for i in range(30)]
     image_folder(tmp_path / "bare", rows, ("a.png",))
     dataset = workspace.find_or_import(str(tmp_path / "bare"))
@@ -324,7 +322,7 @@ def test_without_support_it_says_what_to_do(workspace: Workspace, tmp_path: Path
         workspace.review.two_stage(dataset, TwoStage())
 
 
-def test_nothing_could_be_tested(workspace: Workspace) -> None:
+def test_a_dataset_without_testable_phrases_is_refused(workspace: Workspace) -> None:
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
         phrase_queries.save_support(session, dict.fromkeys(ids, (None, None)))
@@ -332,7 +330,7 @@ def test_nothing_could_be_tested(workspace: Workspace) -> None:
         workspace.review.two_stage(1, TwoStage())
 
 
-def test_a_measurement_that_was_stopped_says_how_to_go_on(workspace: Workspace) -> None:
+def test_after_a_stopped_measurement_the_message_says_how_to_resume(workspace: Workspace) -> None:
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
         phrase_queries.save_support(session, dict.fromkeys(ids, (None, None)))
@@ -345,7 +343,7 @@ def test_a_measurement_that_was_stopped_says_how_to_go_on(workspace: Workspace) 
         workspace.review.two_stage(1, TwoStage())
 
 
-def test_pairs_without_support_go_last_and_are_counted(workspace: Workspace) -> None:
+def test_pairs_without_support_come_last_and_are_counted(workspace: Workspace) -> None:
     with workspace.store.writing() as session:
         ids = [pair.id for pair in pair_queries.iterate_pairs(session, 1)]
         phrase_queries.save_support(session, dict.fromkeys(ids[60:70], (None, None)))
@@ -363,7 +361,7 @@ def test_either_stage_can_be_off(workspace: Workspace) -> None:
     assert selected(workspace, TwoStage(align=0.6, keep=0.6)) == set(range(60))
 
 
-def test_another_first_stage_refits(workspace: Workspace) -> None:
+def test_another_first_stage_normalises_support_again(workspace: Workspace) -> None:
     report = workspace.review.two_stage(1, TwoStage(align=0.8), "other")
     assert report.refitted
     assert any("normalised again" in note for note in report.notes)

@@ -1,4 +1,4 @@
-"""Several processes on one machine: the same numbers as one, and none is left over."""
+"""Several processes on one machine compute the same scores as one, and none is left running."""
 
 import multiprocessing
 import os
@@ -43,7 +43,7 @@ def opened(state: Path, source: Path) -> Workspace:
 
 
 def stored(workspace: Workspace) -> list[Any]:
-    """All that scoring has computed, in a form that can be compared exactly."""
+    """Everything that scoring has computed, in a form that can be compared exactly."""
     with workspace.store.reading() as session:
         run = runs.latest_run(session, 1, "score")
         assert run is not None
@@ -64,7 +64,7 @@ def stored(workspace: Workspace) -> list[Any]:
         ]
 
 
-def test_two_processes_store_the_same_numbers_as_one(
+def test_two_processes_store_the_same_scores_as_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     demo.write(tmp_path / "pairs", PAIRS, 0, 96, seed=6)
@@ -82,7 +82,7 @@ def test_two_processes_store_the_same_numbers_as_one(
         future = submit(self, task, batch)
         if elsewhere.setdefault(name_of(task), future) is future:
             while not future.running() and not future.done():
-                time.sleep(0.01)  # or the only batch of a stage would be taken back and done here
+                time.sleep(0.01)  # or the only batch of a stage would be cancelled and done here
         return future
 
     def after_the_other(self: Workers, task: Any, batch: Sequence[Any]) -> Any:
@@ -123,7 +123,7 @@ def test_devices_are_named_or_all(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Ended:
-    """A pool whose workers are ended by the system."""
+    """A pool whose workers are killed by the system."""
 
     def __init__(self, *_: object) -> None:
         pass
@@ -150,7 +150,7 @@ def _without_models() -> Any:
     return SimpleNamespace(settings=settings, scorer=SimpleNamespace(prepared=None))
 
 
-def test_a_process_that_was_asked_for_and_ended_is_reported(
+def test_a_requested_process_that_was_killed_is_reported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "ProcessPoolExecutor", _Ended)
@@ -159,7 +159,7 @@ def test_a_process_that_was_asked_for_and_ended_is_reported(
         list(asked_for.map(_named, _batches(1)))
 
 
-def test_the_work_of_a_process_that_nobody_asked_for_is_done_here(
+def test_the_work_of_an_automatic_process_that_was_killed_is_done_here(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(workers, "ProcessPoolExecutor", _Ended)
@@ -170,14 +170,14 @@ def test_the_work_of_a_process_that_nobody_asked_for_is_done_here(
 
 
 class _Loaded:
-    """As much of an engine as decides about its processes."""
+    """The parts of an engine that determine its processes."""
 
     parameters: int | None = 3_500_000
     scorer = SimpleNamespace(info=SimpleNamespace(device="cpu"))
     is_small = Engine.is_small
 
 
-def test_idle_cores_are_used_if_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_idle_cores_are_used_if_worthwhile(monkeypatch: pytest.MonkeyPatch) -> None:
     engine: Any = _Loaded()
     monkeypatch.setattr(threads, "cores", lambda: 4)
     monkeypatch.setattr(threads, "others_load", lambda threads_of_this: 0.2)
@@ -200,11 +200,11 @@ def test_idle_cores_are_used_if_that_pays(monkeypatch: pytest.MonkeyPatch) -> No
     free = 64 * workers.MEMORY_OF_A_PROCESS
     engine.parameters = threads.SMALL  # has threads
     assert processes(100_000) == 1
-    engine.parameters = None  # LAVIS: in a process of its own
+    engine.parameters = None  # LAVIS: in a separate process
     assert processes(100_000) == 1
 
 
-def test_one_process_can_be_asked_for() -> None:
+def test_the_number_of_processes_can_be_chosen() -> None:
     assert _cluster("local", None, None, None, None) == AUTOMATIC
     assert _cluster("local", "auto", None, None, None) == AUTOMATIC
     assert _cluster("local", "cpu", None, None, None) == Devices(("cpu",))
@@ -234,7 +234,7 @@ def write_and_sleep(engine: Engine, batch: Sequence[Question], opened: Opened) -
     time.sleep(600)
 
 
-def test_no_process_outlives_one_that_is_killed(tmp_path: Path) -> None:
+def test_worker_processes_end_if_the_main_process_is_killed(tmp_path: Path) -> None:
     (tmp_path / "sleeps.py").write_text(SLEEPS)
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     parent = subprocess.Popen([sys.executable, "sleeps.py"], cwd=tmp_path, env=environment)

@@ -51,7 +51,7 @@ def test_the_image_runs_the_installed_command(instructions: list[tuple[str, str]
     assert context.params["no_login"] is False
 
 
-def test_what_is_copied_is_there_and_not_ignored(instructions: list[tuple[str, str]]) -> None:
+def test_copied_files_exist_and_are_not_ignored(instructions: list[tuple[str, str]]) -> None:
     allowed = [
         line.removeprefix("!")
         for line in (ROOT / ".dockerignore").read_text().splitlines()
@@ -69,7 +69,7 @@ def test_what_is_copied_is_there_and_not_ignored(instructions: list[tuple[str, s
     assert len(re.findall(r"^torch(?:vision)?==", requirements, re.M)) == 2
 
 
-def test_the_settings_are_the_program_s(
+def test_the_settings_exist_in_the_program(
     instructions: list[tuple[str, str]], services: dict[str, dict]
 ) -> None:
     environment = {**image_settings(instructions), **services["app"]["environment"]}
@@ -89,7 +89,7 @@ def test_the_settings_are_the_program_s(
     assert parse_url(settings.database_url).get_driver_name() == "psycopg"
 
 
-def test_the_port_is_published_to_this_machine_alone(
+def test_the_port_is_published_to_this_machine_only(
     instructions: list[tuple[str, str]], services: dict[str, dict]
 ) -> None:
     port = Settings(data_directory=Path()).port
@@ -97,7 +97,7 @@ def test_the_port_is_published_to_this_machine_alone(
     assert services["app"]["ports"] == [f"127.0.0.1:{port}:{port}"]
 
 
-def test_volumes_are_declared_and_hold_the_data(
+def test_volumes_are_declared_and_contain_the_data(
     instructions: list[tuple[str, str]], services: dict[str, dict]
 ) -> None:
     declared = yaml.safe_load((ROOT / "compose.yaml").read_text())["volumes"]

@@ -1,6 +1,6 @@
-"""`pip install .` into a fresh environment outside the repository, and the command it brings.
+"""`pip install .` into a fresh environment outside the repository, and the command it installs.
 
-The dependencies are those of the environment that runs the tests, seen through a `.pth` file:
+The dependencies are those of the environment that runs the tests, added with a `.pth` file:
 nothing is downloaded.
 """
 
@@ -36,7 +36,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` of an environment that has the wheel and nothing of the source tree."""
+    """The `bin` of an environment with the wheel and without the source tree."""
     home = tmp_path_factory.mktemp("installed")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
     python = home / "bin" / "python"
@@ -81,7 +81,7 @@ def test_the_wheel_has_every_file_that_the_program_reads(wheel: Path) -> None:
     assert not any(name.startswith(("tests/", "app.py")) for name in packed)
 
 
-def test_the_command_knows_its_version(
+def test_the_command_prints_its_version(
     installed: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
     assert run(installed, tmp_path, environment, "--version").strip() == VERSION
@@ -105,7 +105,7 @@ def test_code_and_files_come_from_the_wheel(
 def test_from_the_bundled_demo_to_an_export(
     installed: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """Twelve pairs of the demo that the wheel brought, scored by the models that it brought."""
+    """Twelve pairs of the demo in the wheel, scored by the models in the wheel."""
     (demo,) = installed.parent.glob("lib/python*/site-packages/backend/assets/demo")
     few = tmp_path / "few"
     (few / "images").mkdir(parents=True)
@@ -114,7 +114,7 @@ def test_from_the_bundled_demo_to_an_export(
         name = json.loads(line)["file_name"]
         shutil.copy(demo / name, few / name)
     (few / "metadata.jsonl").write_text("\n".join(lines) + "\n")
-    # Imported by the same command: each one loads all libraries.
+    # Imported by the same command, because each command loads all libraries.
     scored = json.loads(run(installed, tmp_path, environment, "score", "few", "--json"))
     assert scored["scored"] == len(lines)
     run(installed, tmp_path, environment, "export", "few", "clean", "--format", "jsonl")
@@ -122,10 +122,10 @@ def test_from_the_bundled_demo_to_an_export(
 
 
 @pytest.mark.skipif(find_binaries() is None, reason="PostgreSQL is not installed")
-def test_a_team_s_database_takes_an_account(
+def test_an_account_can_be_added_to_a_postgresql_database(
     installed: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """What `docker compose run app curators add` does: accounts in PostgreSQL, by the wheel."""
+    """What `docker compose run app curators add` does, with the installed wheel."""
     binaries = find_binaries()
     assert binaries is not None
     with temporary_server(binaries) as url:

@@ -1,4 +1,4 @@
-"""Splits and curators that a queue names and the dataset does not have are refused by name."""
+"""Splits and curators that the dataset does not have are refused by name in a queue."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,7 +66,7 @@ def test_a_value_that_the_dataset_does_not_have_is_refused(
         workspace.review.filter_of(dataset_id, from_text(query))
 
 
-def test_values_that_exist_are_followed(workspace: Workspace) -> None:
+def test_existing_values_filter_the_queue(workspace: Workspace) -> None:
     assert ids_of(workspace, 1, "split=test&review=all&order=position") == [2, 5]
     assert ids_of(workspace, 1, "decided_by=Ada&review=decided") == [1]
     assert ids_of(workspace, 1, "decided_by=rule: gain over 0.2&review=decided") == [2]
@@ -76,7 +76,7 @@ def test_values_that_exist_are_followed(workspace: Workspace) -> None:
     assert ids_of(workspace, 1, "decided_by=Ada&review=decided") == [], "she has decided before"
 
 
-def test_nobody_has_decided_anything_yet(tmp_path: Path) -> None:
+def test_a_curator_filter_without_verdicts_is_refused(tmp_path: Path) -> None:
     image_folder(tmp_path / "p", [{"file_name": "a.png", "caption": "A dog"}], ("a.png",))
     opened = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     opened.jobs.import_dataset(tmp_path / "p")
@@ -85,7 +85,7 @@ def test_nobody_has_decided_anything_yet(tmp_path: Path) -> None:
     opened.store.close()
 
 
-def test_a_long_list_is_cut(tmp_path: Path) -> None:
+def test_a_long_list_of_values_is_truncated(tmp_path: Path) -> None:
     rows = [
         {"file_name": "a.png", "id": str(n), "caption": "A dog", "split": f"part {n:03d}"}
         for n in range(30)
@@ -99,8 +99,8 @@ def test_a_long_list_is_cut(tmp_path: Path) -> None:
     opened.store.close()
 
 
-def test_it_costs_a_look_at_an_index(workspace: Workspace) -> None:
-    """Not a scan of a million pairs at each key: one row of an index, and names one by one."""
+def test_checking_values_only_searches_an_index(workspace: Workspace) -> None:
+    """Not a scan of a million pairs at each keystroke: one row of an index, then distinct names."""
     engine = workspace.store.opened.engine
     asked: list[tuple[str, object]] = []
 
@@ -129,7 +129,7 @@ def test_it_costs_a_look_at_an_index(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("query", ["split=tset", "decided_by=Nobdy"])
-def test_every_way_in_refuses(workspace: Workspace, query: str) -> None:
+def test_every_interface_refuses_unknown_values(workspace: Workspace, query: str) -> None:
     message = "There is no (split 'tset'|verdict by 'Nobdy')"
     with pytest.raises(SettingsError, match=message):
         workspace.review.select_pairs(1, queue=query)
@@ -139,7 +139,7 @@ def test_every_way_in_refuses(workspace: Workspace, query: str) -> None:
         NotebookDataset(workspace, 1).queue(query)
 
 
-def test_a_stale_address_opens_the_usual_queue_with_the_reason(workspace: Workspace) -> None:
+def test_a_stale_address_opens_the_default_queue_with_the_reason(workspace: Workspace) -> None:
     page = Page(ReviewActions(workspace), split="tset", review="all")
     assert "There is no split &#39;tset&#39;. There are: test, train." in page.shown.toast
     assert "The address was ignored" in page.shown.toast
@@ -152,7 +152,7 @@ def test_a_stale_address_opens_the_usual_queue_with_the_reason(workspace: Worksp
     assert page.session.filter["split"] == "test"
 
 
-def test_an_address_whose_search_cannot_be_made_is_ignored_too(workspace: Workspace) -> None:
+def test_an_address_with_an_impossible_search_is_ignored_too(workspace: Workspace) -> None:
     page = Page(ReviewActions(workspace), meaning="a dog")
     assert "until they are scored" in page.shown.toast
     assert page.session.pair_id is not None
@@ -175,7 +175,7 @@ def test_the_filters_of_one_dataset_are_dropped_where_another_lacks_the_value(
 
 
 def test_an_address_waits_for_the_dataset_that_it_names(workspace: Workspace) -> None:
-    """A page is opened with the dataset at the top first, and changes to the named one then."""
+    """A page opens with the first dataset and then changes to the one in the address."""
     page = Page(ReviewActions(workspace), 2, dataset="1", split="test")
     assert page.shown.toast == ""
     assert page.actions.open(1, page.request).toast == ""
@@ -184,8 +184,8 @@ def test_an_address_waits_for_the_dataset_that_it_names(workspace: Workspace) ->
     assert "was ignored" in deleted.shown.toast
 
 
-def test_saved_views_go_on(workspace: Workspace) -> None:
-    """One that names what exists opens; one that does not says so and breaks nothing else."""
+def test_saved_views_with_unknown_values_do_not_affect_others(workspace: Workspace) -> None:
+    """A view with existing values opens; one with unknown values reports them, and that is all."""
     workspace.review.save_view(1, "the tests", {"split": "test"})
     workspace.review.save_view(1, "by Eve", {"decided_by": "Eve"})
     page = Page(ReviewActions(workspace))
@@ -202,7 +202,7 @@ def test_saved_views_go_on(workspace: Workspace) -> None:
     assert "by Eve" not in page.shown.queue
 
 
-def test_a_filter_on_the_page_is_refused_and_the_queue_stays(workspace: Workspace) -> None:
+def test_a_refused_filter_on_the_page_keeps_the_queue(workspace: Workspace) -> None:
     page = Page(ReviewActions(workspace))
     before = page.session.pair_id
     assert "Did you mean &#39;test&#39;" in page.press("filter", filter={"split": "tset"})
@@ -210,7 +210,7 @@ def test_a_filter_on_the_page_is_refused_and_the_queue_stays(workspace: Workspac
     assert page.session.pair_id == before
 
 
-def test_a_way_of_likeness_that_does_not_exist_is_refused(workspace: Workspace) -> None:
+def test_an_unknown_kind_of_similarity_is_refused(workspace: Workspace) -> None:
     with pytest.raises(SettingsError, match="there are image, duplicate, caption, confused"):
         Actions(workspace).similar(1, way="sound")
     with pytest.raises(SettingsError, match="'sound:1' is not a search"):

@@ -1,9 +1,9 @@
-"""Opening one pair reads the store; what computes is not even imported."""
+"""Opening a pair only reads the store; modules that compute are not even imported."""
 
 import subprocess
 import sys
 
-#: What reads stored trajectories and suggestions does no work of its own.
+#: Modules that read stored trajectories and suggestions and compute nothing.
 READERS = {"backend.jobs", *(f"backend.jobs.stored_{name}" for name in
            ("expectations", "suggestions", "trajectories"))}  # fmt: skip
 CODE = "import sys, backend.review.pair; print(*sys.modules)"

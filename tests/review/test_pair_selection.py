@@ -1,4 +1,4 @@
-"""Which pairs an export is of: by queue, by saved view, by split, by ids."""
+"""Selecting the pairs of an export by queue, saved view, split or ids."""
 
 import json
 import time
@@ -50,7 +50,7 @@ def exported(workspace: Workspace, out: Path, choice: ExportChoice) -> list[str]
         ({"splits": ["train"], "ids": ["p0", "p1"]}, ["p0"]),
     ],
 )
-def test_an_export_of_some_pairs(
+def test_an_export_contains_only_the_selected_pairs(
     workspace: Workspace, tmp_path: Path, given: dict[str, object], ids: list[str]
 ) -> None:
     (second,) = workspace.review.queue_page(QueueFilter(1, external_id="p1")).rows
@@ -92,7 +92,7 @@ def finished(workspace: Workspace, job_id: int) -> JobView:
     return job
 
 
-def test_an_import_says_what_it_decided_by_itself(workspace: Workspace, tmp_path: Path) -> None:
+def test_an_import_reports_what_it_inferred(workspace: Workspace, tmp_path: Path) -> None:
     image_folder(tmp_path / "more", [], ("a.png",))
     (tmp_path / "more" / "metadata.jsonl").unlink()
     rows = "".join(f"a.png,7,A dog {n}\n" for n in range(3))
@@ -103,7 +103,7 @@ def test_an_import_says_what_it_decided_by_itself(workspace: Workspace, tmp_path
     assert "values of &#39;image_id&#39; repeat" in message
 
 
-def test_no_choice_is_every_pair(workspace: Workspace, tmp_path: Path) -> None:
+def test_no_selection_exports_every_pair(workspace: Workspace, tmp_path: Path) -> None:
     assert workspace.review.select_pairs(1) is None
     assert len(exported(workspace, tmp_path / "out", ExportChoice())) == len(SPLITS)
 
@@ -122,20 +122,20 @@ def test_no_choice_is_every_pair(workspace: Workspace, tmp_path: Path) -> None:
         ({"queue": "split=train", "view": "x"}, "not both"),
     ],
 )
-def test_what_does_not_exist_is_refused(
+def test_an_unknown_selection_is_refused(
     workspace: Workspace, given: dict[str, object], message: str
 ) -> None:
     with pytest.raises(SettingsError, match=message):
         workspace.review.select_pairs(1, **given)  # pyrefly: ignore[bad-argument-type]
 
 
-def test_a_choice_of_nothing_is_no_export(workspace: Workspace, tmp_path: Path) -> None:
+def test_an_empty_selection_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     chosen = workspace.review.select_pairs(1, queue="text=unicorn")
     with pytest.raises(ExportError, match="No pair of the dataset matches"):
         workspace.jobs.export(1, ExportChoice(only=chosen), tmp_path / "out", "csv")
 
 
-def test_a_file_of_ids(tmp_path: Path) -> None:
+def test_ids_are_read_from_a_file(tmp_path: Path) -> None:
     path = tmp_path / "ids.txt"
     path.write_bytes(b"\xef\xbb\xbfp0\r\n\nid with spaces \np0\n")
     assert read_ids(path) == ["p0", "id with spaces ", "p0"]

@@ -1,4 +1,4 @@
-"""The plane: what each axis, colour and threshold is made of."""
+"""The plane: the values behind its axes, colours and thresholds."""
 
 import math
 from typing import Any
@@ -20,7 +20,7 @@ PAIRS = 20
 
 @pytest.fixture
 def enriched(store: db.Store) -> tuple[Store, int]:
-    """Right and concrete pairs, of rising specificity; people enriched the lower half and called
+    """Correct and concrete pairs in order of specificity; people enriched the lower half and called
     the upper half correct."""
     dataset, ids = add_dataset(store, PAIRS)
     run = start_run(store, dataset)
@@ -55,14 +55,14 @@ def enriched(store: db.Store) -> tuple[Store, int]:
     return Store(store), dataset
 
 
-def test_accepted_enrichments_choose_the_threshold_for_generic(
+def test_accepted_enrichments_set_the_threshold_for_generic_captions(
     enriched: tuple[Store, int],
 ) -> None:
     store, dataset = enriched
     view = plane_of(store, dataset, "specificity")
     assert view.wrong == view.abstract == ()
     lowest = view.generic[0]
-    # Ten enriched pairs lie lowest, and two correct ones above them keep 80 %.
+    # Ten enriched pairs are lowest; with two correct ones above them precision is still 80 %.
     assert math.exp(lowest.at) == pytest.approx(12 / (PAIRS + 1))
     assert (lowest.decided, lowest.precision) == (12, pytest.approx(10 / 12))
     strictest = view.generic[-1]
@@ -75,7 +75,7 @@ def test_accepted_enrichments_choose_the_threshold_for_generic(
         assert queue.count(session, from_fields(dataset, fields)) == lowest.waiting
 
 
-def test_the_plane_is_coloured_by_what_was_measured(enriched: tuple[Store, int]) -> None:
+def test_the_plane_can_be_coloured_by_measured_values(enriched: tuple[Store, int]) -> None:
     store, dataset = enriched
     view = plane_of(store, dataset)
     by_support, by_share = (plane_figure(view, colour) for colour in ("support", "specificity"))
@@ -86,7 +86,7 @@ def test_the_plane_is_coloured_by_what_was_measured(enriched: tuple[Store, int])
     assert {trace.name for trace in plane_figure(view, "verdict").data} == {"correct", "undecided"}
 
 
-def test_the_slider_leaves_specific_captions_out() -> None:
+def test_the_slider_removes_specific_captions() -> None:
     points = tuple(PlanePoint(n, 0.1, 0.5, share, None, None) for n, share in enumerate((0.2, 0.9)))
     view = PlaneView((), 40, points, (), ())
     drawn: Any = plane_figure(view, "verdict", 0.5).data

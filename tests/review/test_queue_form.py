@@ -39,7 +39,7 @@ def test_fields_make_a_filter() -> None:
     assert not from_fields(3, {"order": "icc"}).descending
 
 
-def test_any_column_of_the_source_can_be_asked_for() -> None:
+def test_any_source_column_can_be_filtered() -> None:
     assert from_fields(1, {"extra": "licence = by-nc = 4"}).extra == ("licence", "by-nc = 4")
     assert from_fields(1, {"truncated": "no"}).truncated is False
     assert from_fields(1, {}).truncated is None
@@ -60,12 +60,12 @@ def test_a_link_brings_the_same_queue_back() -> None:
      {"extra": "licence"}, {"extra": "= by"}, {"extra": 'a"b = c'},
      {"p_error_to": "7"}, {"icc_from": "-1"}, {"decision": "maybe"}, {"review": "x"}],
 )  # fmt: skip
-def test_nonsense_is_refused(fields: dict[str, str]) -> None:
+def test_invalid_fields_are_refused(fields: dict[str, str]) -> None:
     with pytest.raises(SettingsError):
         from_fields(1, fields)
 
 
-def test_generic_first_leaves_out_what_is_wrong_or_abstract_unless_asked_for() -> None:
+def test_generic_first_excludes_wrong_and_abstract_captions_by_default() -> None:
     filter = from_fields(1, cleaned({"order": "specificity"}))
     assert not filter.descending
     bounds = {range.column: (range.minimum, range.maximum) for range in filter.ranges}
@@ -93,7 +93,9 @@ def test_generic_first_leaves_out_what_is_wrong_or_abstract_unless_asked_for() -
         ({"truncated": "perhaps"}, "no truncated 'perhaps'. There are: yes, no"),
     ],
 )
-def test_what_does_not_exist_is_named_with_what_does(fields: dict[str, str], message: str) -> None:
+def test_an_unknown_value_is_reported_with_the_valid_ones(
+    fields: dict[str, str], message: str
+) -> None:
     with pytest.raises(SettingsError, match=message):
         from_fields(1, fields)
     if "order" not in fields and "review" not in fields:
@@ -101,7 +103,7 @@ def test_what_does_not_exist_is_named_with_what_does(fields: dict[str, str], mes
             from_fields(1, cleaned(fields))
 
 
-def test_an_order_keeps_its_earlier_name() -> None:
+def test_the_earlier_name_of_an_order_still_works() -> None:
     assert cleaned({"order": "lot"}) == {**START, "order": "random"}
     assert from_text("?order=lot") == cleaned({"order": "random"})
     assert typed("order=lot") == {"order": "random"}
@@ -111,7 +113,7 @@ def test_an_order_keeps_its_earlier_name() -> None:
     assert cleaned({"text": "lot"})["text"] == "lot"
 
 
-def test_an_address_may_name_more_than_the_queue() -> None:
+def test_an_address_may_have_other_fields_than_the_queue() -> None:
     assert cleaned({"pair": "3", "split": "train"}, beside=("pair",))["split"] == "train"
     with pytest.raises(SettingsError, match="no field 'pair'"):
         cleaned({"pair": "3"})
@@ -131,7 +133,7 @@ def test_a_queue_typed_as_text_is_read_strictly(text: str, message: str) -> None
         from_fields(1, from_text(text))
 
 
-def test_a_queue_typed_as_text_is_what_an_address_says() -> None:
+def test_a_queue_can_be_typed_as_in_an_address() -> None:
     assert from_text("?" + as_query(FIELDS)) == cleaned(FIELDS)
     assert from_text("") == START
     assert from_text("split=&text=a%20dog") == {**START, "text": "a dog"}
@@ -143,5 +145,5 @@ def test_text_that_no_address_can_hold_is_refused(text: str) -> None:
         from_text(f"text={text}")
 
 
-def test_what_looks_like_an_id_and_is_none() -> None:
+def test_only_plain_numbers_are_ids() -> None:
     assert [id_in(text) for text in ("12", "²", "-3", "1_0", "9" * 5000, "")] == [12, *[None] * 5]

@@ -15,7 +15,7 @@ def unit(count: int, width: int = 8, seed: int = 0) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def test_what_is_appended_is_read_again_the_newest_last(tmp_path: Path) -> None:
+def test_appended_vectors_are_read_and_the_newest_of_a_pair_counts(tmp_path: Path) -> None:
     file = VectorFile(tmp_path / "new folder" / "v", 8)
     assert len(file.read()[0]) == 0
     vectors = unit(5)
@@ -26,7 +26,7 @@ def test_what_is_appended_is_read_again_the_newest_last(tmp_path: Path) -> None:
     np.testing.assert_allclose(result, vectors[[3, 2, 0]], atol=1e-3)
 
 
-def test_half_a_record_at_the_end_costs_nothing_else(tmp_path: Path) -> None:
+def test_a_truncated_last_record_is_dropped(tmp_path: Path) -> None:
     file = VectorFile(tmp_path / "v", 8)
     file.append([1, 2], unit(2))
     whole = (tmp_path / "v").read_bytes()
@@ -37,7 +37,7 @@ def test_half_a_record_at_the_end_costs_nothing_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("exact_up_to", [20_000, 50])
-def test_the_nearest_are_those_of_the_plain_way(
+def test_the_nearest_match_a_brute_force_search(
     tmp_path: Path, exact_up_to: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nearest, "_EXACT_UP_TO", exact_up_to)
@@ -55,7 +55,7 @@ def test_the_nearest_are_those_of_the_plain_way(
     assert index.vector(5) is None
 
 
-def test_an_index_sees_what_comes_later(tmp_path: Path) -> None:
+def test_an_index_sees_vectors_that_are_added_later(tmp_path: Path) -> None:
     index = Nearest(tmp_path / "v", 8)
     assert len(index) == 0
     assert index.of(unit(1)[0], 3) == []

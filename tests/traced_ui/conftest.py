@@ -1,4 +1,4 @@
-"""A workspace with a small dataset, not scored: pages must work before there are scores."""
+"""A workspace with a small dataset, not scored: pages must work without scores."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,7 +21,8 @@ def workspace(tmp_path: Path) -> Iterator[Workspace]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """Such a workspace that no test changes: building the pages takes longer than asking them."""
+    """The same workspace, shared by tests that only read: building the pages takes longer than
+    requesting them."""
     folder = tmp_path_factory.mktemp("served")
     opened = Workspace(load_settings({"data_directory": str(folder / "state")}, {}))
     opened.jobs.import_dataset(malformed(folder / "pairs"))

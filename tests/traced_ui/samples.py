@@ -1,4 +1,4 @@
-"""Every template as its page draws it, with one text wherever somebody else's text goes."""
+"""Every template as its page draws it, with one text wherever text of other people is inserted."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -209,7 +209,8 @@ def accounts(text: str) -> str:
     return team.accounts_html(workspace)
 
 
-#: By template: what a page draws with it. Parts of pages are drawn with the pages that they are in.
+#: Functions that draw each template as a page does. Parts are drawn with the pages that contain
+#: them.
 DRAWN: dict[str, Callable[[str], str]] = {
     "parts.html": lambda text: note(text, "error") + jobs.table([text], [[text]]),
     "review/toolbar.html": lambda text: review_page.toolbar(),

@@ -1,4 +1,4 @@
-"""The app on a real port, as programs and browsers reach it."""
+"""The app on a real port, for programs and browsers."""
 
 import socket
 import threading

@@ -1,4 +1,4 @@
-"""Accounts in the page: who may, and that nobody shuts everybody out."""
+"""Accounts on the page: who may change them, and that the last adjudicator stays."""
 
 import pytest
 
@@ -17,7 +17,7 @@ def team(workspace: Workspace) -> Workspace:
 
 
 @pytest.mark.parametrize("by", [None, "", "Ada", "nobody"])
-def test_only_adjudicators_may(team: Workspace, by: str | None) -> None:
+def test_only_adjudicators_may_change_accounts(team: Workspace, by: str | None) -> None:
     with pytest.raises(SettingsError):
         add_account(team, by, "Mallory", PASSWORD, "adjudicator")
     with pytest.raises(SettingsError):
@@ -28,12 +28,12 @@ def test_only_adjudicators_may(team: Workspace, by: str | None) -> None:
     }
 
 
-def test_an_adjudicator_adds_and_changes(team: Workspace) -> None:
+def test_an_adjudicator_adds_and_changes_accounts(team: Workspace) -> None:
     assert "can now log in" in add_account(team, "Eve", " Ben ", PASSWORD, "curator")
     token = team.accounts.log_in("Ben", PASSWORD)
     assert token is not None
     change_account(team, "Eve", "Ben", "password", "another password", "curator")
-    assert team.accounts.who(token) is None  # whoever had the old one is out
+    assert team.accounts.who(token) is None  # the old token is no longer valid
     assert team.accounts.log_in("Ben", PASSWORD) is None
     assert team.accounts.log_in("Ben", "another password") is not None
     assert "an adjudicator" in change_account(team, "Eve", "Ben", "role", "", "adjudicator")
@@ -44,7 +44,7 @@ def test_an_adjudicator_adds_and_changes(team: Workspace) -> None:
     assert team.accounts.log_in("Ben", "another password") is not None
 
 
-def test_nobody_shuts_themselves_out(team: Workspace) -> None:
+def test_an_adjudicator_cannot_lock_themselves_out(team: Workspace) -> None:
     for change in ("role", "out"):
         with pytest.raises(SettingsError, match="Another adjudicator"):
             change_account(team, "Eve", "Eve ", change, "", "curator")
@@ -52,7 +52,7 @@ def test_nobody_shuts_themselves_out(team: Workspace) -> None:
     change_account(team, "Eve", "Eve", "password", "a better password", "curator")
 
 
-def test_slips_are_refused(team: Workspace) -> None:
+def test_invalid_accounts_and_actions_are_refused(team: Workspace) -> None:
     refused = [
         ("", PASSWORD, "curator"), ("Ada", PASSWORD, "curator"), ("Ben", "short", "curator"),
         ("Ben", PASSWORD, "root"),

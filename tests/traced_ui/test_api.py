@@ -1,4 +1,4 @@
-"""The named endpoints over a real server: what a program does, and what it is told."""
+"""The named endpoints on a real server: their results and their messages."""
 
 from collections.abc import Iterator
 
@@ -21,7 +21,7 @@ def address(workspace: Workspace) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def client(served: Workspace) -> Iterator[Client]:
-    """For requests that are refused or only read."""
+    """A client for requests that are refused or only read."""
     with serving(served) as address:
         yield Client(address, verbose=False)
 
@@ -64,7 +64,7 @@ def test_a_program_reviews_a_queue(address: str, workspace: Workspace) -> None:
         ((1, 0, "correction"), "empty"),
     ],
 )
-def test_what_cannot_be_done_is_reported_without_the_insides(
+def test_a_failed_request_is_reported_without_internals(
     client: Client, given: tuple[int, int, str], message: str
 ) -> None:
     with pytest.raises(AppError, match=message) as problem:
@@ -73,7 +73,7 @@ def test_what_cannot_be_done_is_reported_without_the_insides(
 
 
 def raw(address: str, endpoint: str, *given: object) -> str:
-    """The events that answer a plain HTTP request."""
+    """The events in the response to a plain HTTP request."""
     call = f"{address}gradio_api/call/{endpoint}"
     asked = httpx.post(call, json={"data": given})
     assert asked.status_code == 200, asked.text
@@ -84,7 +84,7 @@ def raw(address: str, endpoint: str, *given: object) -> str:
 def test_a_request_may_leave_out_arguments_that_have_defaults(
     address: str, workspace: Workspace
 ) -> None:
-    """As those do that were written before an endpoint got another one."""
+    """Programs written before an argument was added leave it out."""
     (pair, *_) = workspace.review.queue_page(QueueFilter(1), limit=1).rows
     answer = raw(address, "decide", pair.pair_id, pair.verdict_version, "drop")
     assert "event: complete" in answer
@@ -100,7 +100,7 @@ def test_a_request_may_leave_out_arguments_that_have_defaults(
      "[0.5, null]",
      "[1e999, 1]", f"[1{'0' * 400}, 1]", f"[1, {2**70}]", "[[1], 1]", "[true, 1]", "[" * 5000],
 )  # fmt: skip
-def test_a_crooked_place_is_refused_without_a_word_of_sql(client: Client, after: str) -> None:
+def test_an_invalid_cursor_is_refused(client: Client, after: str) -> None:
     (dataset,) = client.predict(api_name="/datasets")
     with pytest.raises(AppError, match="is not a queue position"):
         client.predict(dataset["name"], after=after, api_name="/queue")
@@ -110,9 +110,7 @@ def test_a_crooked_place_is_refused_without_a_word_of_sql(client: Client, after:
     ("given", "message"),
     [({"order": "p_eror"}, "no order 'p_eror'.*p_error"), ({"review": "open"}, "no review 'open'")],
 )
-def test_a_queue_that_does_not_exist_is_refused(
-    client: Client, given: dict[str, str], message: str
-) -> None:
+def test_an_invalid_queue_is_refused(client: Client, given: dict[str, str], message: str) -> None:
     (dataset,) = client.predict(api_name="/datasets")
     with pytest.raises(AppError, match=message):
         client.predict(dataset["name"], **given, api_name="/queue")
@@ -128,7 +126,7 @@ def test_a_program_logs_in_like_people(guarded: str, workspace: Workspace) -> No
 
 
 @pytest.mark.parametrize("mcp", [False, True])
-def test_tools_are_there_when_they_are_asked_for(workspace: Workspace, mcp: bool) -> None:
+def test_mcp_tools_are_served_only_on_request(workspace: Workspace, mcp: bool) -> None:
     import httpx
 
     with serving(workspace, mcp=mcp) as address:

@@ -1,4 +1,4 @@
-"""What is no argument of an endpoint is refused in words, before anything is looked up."""
+"""Invalid arguments of an endpoint are refused with a message before anything is looked up."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def looked_up(pair_id: int, caption: str = "", request: object | None = None) ->
 
 
 @pytest.mark.parametrize("given", [3, 3.0, "3", " 3"])
-def test_whole_numbers(given: Any) -> None:
+def test_whole_numbers_are_accepted_in_any_form(given: Any) -> None:
     marker = object()
     assert checked(looked_up)(given, "x", request=marker) == (3, "x", marker)
 
@@ -37,6 +37,6 @@ def test_whole_numbers(given: Any) -> None:
         ((), "Unknown arguments"),
     ],
 )
-def test_what_is_none(given: tuple[Any, ...], message: str) -> None:
+def test_invalid_arguments_are_refused(given: tuple[Any, ...], message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         checked(looked_up)(*given)

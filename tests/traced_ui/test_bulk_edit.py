@@ -1,4 +1,4 @@
-"""Many captions edited at once on the review page and by the command line."""
+"""Editing many captions at once on the review page and on the command line."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def edit(**given: Any) -> dict[str, Any]:
     return {"edit": {"scope": "dataset", **given}}
 
 
-def test_a_preview_changes_nothing_and_one_undo_takes_the_edit_back(actions: ReviewActions) -> None:
+def test_a_preview_changes_nothing_and_one_undo_reverts_the_edit(actions: ReviewActions) -> None:
     page, before = Page(actions), texts(actions.workspace)
     page.press("replace")
     assert 'data-edit="find"' in page.shown.check
@@ -56,7 +56,7 @@ def test_a_preview_changes_nothing_and_one_undo_takes_the_edit_back(actions: Rev
     assert texts(actions.workspace) == [f"<b>A photo</b> of {text}" for text in before]
 
 
-def test_the_selected_or_the_queue_alone(actions: ReviewActions) -> None:
+def test_an_edit_is_limited_to_the_selection_or_the_queue(actions: ReviewActions) -> None:
     page, before = Page(actions), texts(actions.workspace)
     rows = actions.workspace.review.queue_page(EVERY, limit=100).rows
     chosen = [[row.pair_id, row.verdict_version] for row in rows[:2]]
@@ -75,7 +75,7 @@ def test_the_selected_or_the_queue_alone(actions: ReviewActions) -> None:
         assert message in page.press("edit-apply", edit=wrong)
 
 
-def test_a_person_calls_an_edited_caption_correct(actions: ReviewActions, tmp_path: Path) -> None:
+def test_an_edited_caption_can_be_called_correct(actions: ReviewActions, tmp_path: Path) -> None:
     page = Page(actions)
     page.press("edit-apply", **edit(suffix=" (edited)"))
     first = page.session.pair_id
@@ -91,14 +91,14 @@ def test_a_person_calls_an_edited_caption_correct(actions: ReviewActions, tmp_pa
 
 
 @pytest.mark.parametrize("is_regex", [True, False])
-def test_an_edit_that_takes_too_long_in_all_writes_nothing(
+def test_an_edit_that_takes_too_long_in_total_writes_nothing(
     workspace: Workspace, is_regex: bool
 ) -> None:
-    """Each caption may be quick enough, and a hundred thousand of them take hours."""
+    """Each caption may be fast enough while a hundred thousand of them take hours."""
     before = texts(workspace)
     edit = BulkEdit("^(.+)$", "x", is_regex) if is_regex else BulkEdit(prefix="A photo of ")
     filter = QueueFilter(1, "all", order="position", descending=False)
-    for author in (None, "Ada"):  # the preview as well
+    for author in (None, "Ada"):  # the preview too
         with pytest.raises(SettingsError) as refused:
             workspace.review.edit_captions(filter, edit, author, seconds=0.0)
         assert f"after 1 of {len(before)} captions" in str(refused.value)
@@ -109,10 +109,10 @@ def test_an_edit_that_takes_too_long_in_all_writes_nothing(
     assert done.changed == len(before)
 
 
-def test_the_time_of_every_caption_counts(
+def test_the_times_of_all_captions_are_added(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The sum is what is limited: three captions of 2 s each, with a clock that is set."""
+    """The sum is limited: three captions of 2 s each, with a fake clock."""
     ticks = iter(range(0, 10_000, 2))
     monkeypatch.setattr(bulk_edits, "perf_counter", lambda: next(ticks))
     filter = QueueFilter(1, "all", order="position", descending=False)
@@ -129,7 +129,7 @@ def test_the_page_has_a_limit(actions: ReviewActions, monkeypatch: pytest.Monkey
     assert texts(actions.workspace) == before
 
 
-def test_the_command_has_a_limit_of_its_own(
+def test_the_command_has_a_separate_limit(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (dataset,) = workspace.datasets()
@@ -149,7 +149,7 @@ def test_the_command_has_a_limit_of_its_own(
     assert "after 1 of" in refused.stderr
 
 
-def test_the_command_counts_shows_edits_and_takes_back(workspace: Workspace) -> None:
+def test_the_command_previews_applies_and_undoes_an_edit(workspace: Workspace) -> None:
     before = texts(workspace)
     (dataset,) = workspace.datasets()
     url = str(workspace.settings.database_url)

@@ -1,4 +1,4 @@
-"""Asking for a richer caption and accepting it on the page: the caption was right."""
+"""Requesting and accepting a richer caption on the page: the original caption was correct."""
 
 from typing import Any
 
@@ -50,7 +50,7 @@ def page(workspace: Workspace) -> Reader:
     return Reader(ReviewActions(workspace))
 
 
-def test_the_enrichment_that_is_accepted_is_the_one_that_the_page_numbers(page: Reader) -> None:
+def test_the_accepted_enrichment_is_the_one_with_that_number_on_the_page(page: Reader) -> None:
     workspace, first = page.actions.workspace, page.session.pair_id
     suggest(workspace, first)
     assert "There is no suggestion 3" in page.press("enrich-3")
@@ -68,11 +68,11 @@ def test_the_enrichment_that_is_accepted_is_the_one_that_the_page_numbers(page: 
     page.press("enrich-2")
     assert verdict(workspace, first) == ("correction", True, "a longer", 0)
     page.press("undo")
-    assert "Corrected. Saved" in page.press("suggestion-1")  # a correction has a number of its own
+    assert "Corrected. Saved" in page.press("suggestion-1")  # corrections are numbered separately
     assert verdict(workspace, first) == ("correction", False, "a correction", 1)
 
 
-def test_programs_are_told_that_a_verdict_enriches(page: Reader) -> None:
+def test_the_api_reports_whether_a_verdict_enriches(page: Reader) -> None:
     workspace, first = page.actions.workspace, page.session.pair_id
     ids = suggest(workspace, first)
     api = Actions(workspace)
@@ -84,7 +84,7 @@ def test_programs_are_told_that_a_verdict_enriches(page: Reader) -> None:
     assert not api.pair(first)["enriches"]
 
 
-def test_lists_and_notebooks_tell_an_enrichment_from_a_correction(page: Reader) -> None:
+def test_lists_and_notebooks_distinguish_enrichments_from_corrections(page: Reader) -> None:
     workspace, first = page.actions.workspace, page.session.pair_id
     ids = suggest(workspace, first)
     page.press("enrich-1")
@@ -101,7 +101,7 @@ def test_lists_and_notebooks_tell_an_enrichment_from_a_correction(page: Reader) 
     assert "verdict <b>correction</b>: " in pair_html(page.view(first), b"")
 
 
-def test_an_enrichment_accepted_in_a_post_is_no_error(page: Reader) -> None:
+def test_an_enrichment_accepted_in_a_post_is_not_an_error(page: Reader) -> None:
     workspace, first = page.actions.workspace, page.session.pair_id
     ids, view = suggest(workspace, first), page.view(first)
     order = page.post(shown=first)["order"]
@@ -124,7 +124,7 @@ def test_an_enrichment_accepted_in_a_post_is_no_error(page: Reader) -> None:
     assert page.view(order[0]).decision is None
 
 
-def test_a_button_asks_too_while_there_is_something_to_ask(page: Reader) -> None:
+def test_a_button_is_shown_only_while_enrichment_is_possible(page: Reader) -> None:
     workspace, first = page.actions.workspace, page.session.pair_id
     assert first is not None
     assert 'data-action="richer"' not in str(line(workspace.review.open_pair(first)) or "")
@@ -142,7 +142,7 @@ def test_a_button_asks_too_while_there_is_something_to_ask(page: Reader) -> None
     assert not view_of(workspace.store, first, corrector="folder/longer").may_enrich
 
 
-def test_r_asks_for_the_pair_on_the_page_and_says_why_there_is_nothing(
+def test_r_enriches_the_pair_on_the_page_or_says_why_not(
     page: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace, first = page.actions.workspace, page.session.pair_id
@@ -171,7 +171,7 @@ def test_r_asks_for_the_pair_on_the_page_and_says_why_there_is_nothing(
     assert page.view(first).decision is None
 
 
-def test_whoever_enriches_a_caption_agrees_that_it_was_right(page: Reader) -> None:
+def test_enriching_a_caption_agrees_with_calling_it_correct(page: Reader) -> None:
     workspace, first = page.actions.workspace, page.session.pair_id
     ids = suggest(workspace, first)
     workspace.review.decide(

@@ -1,4 +1,4 @@
-"""The export page follows its job to the end, whatever the end is."""
+"""The export page follows its job to the end, whatever its outcome."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Where people log in, pages read and write in the folders that the administrator has named."""
+"""With login, pages read and write only in the folders that the administrator has configured."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -24,7 +24,7 @@ def team(tmp_path: Path) -> Iterator[Workspace]:
         tmp_path, import_root=[str(tmp_path / "in")], export_root=[str(tmp_path / "out")]
     )
     workspace.jobs.import_dataset(malformed(tmp_path / "in" / "pairs"))
-    workspace.confine()  # as a server does where people log in: `test_by_default_…`
+    workspace.confine()  # as a server with login does: `test_by_default_…`
     yield workspace
     workspace.store.close()
 
@@ -37,7 +37,7 @@ def secret(folder: Path) -> Path:
 
 
 @pytest.mark.parametrize("way", ["plain", "dots", "link", "folder link"])
-def test_an_import_stays_in_its_folders_and_tells_nothing_of_others(
+def test_an_import_stays_in_its_folders_and_reveals_nothing_of_others(
     team: Workspace, tmp_path: Path, way: str
 ) -> None:
     table = secret(tmp_path / "private")
@@ -60,7 +60,9 @@ def test_an_import_stays_in_its_folders_and_tells_nothing_of_others(
     assert [dataset.name for dataset in team.datasets()] == ["pairs"]
 
 
-def test_nor_does_the_folder_of_the_images_lie_elsewhere(team: Workspace, tmp_path: Path) -> None:
+def test_the_image_folder_of_an_import_stays_in_its_folders(
+    team: Workspace, tmp_path: Path
+) -> None:
     rows = [{"file_name": "payroll.csv", "caption": "a picture"}]
     table = tmp_path / "in" / "mine.jsonl"
     table.write_text("\n".join(map(json.dumps, rows)))
@@ -91,7 +93,7 @@ def test_an_export_does_not_follow_a_link_out_of_its_folders(
 
 @pytest.mark.parametrize("kind", ["import", "export"])
 @pytest.mark.parametrize("path", ["a\0b", "half \ud83d", "~nobody-of-that-name/x", "circle/x"])
-def test_what_cannot_be_a_path_is_said(
+def test_an_invalid_path_is_refused_with_the_reason(
     team: Workspace, tmp_path: Path, kind: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -109,7 +111,7 @@ def test_what_cannot_be_a_path_is_said(
         by_command()
 
 
-def test_inside_both_work(team: Workspace, tmp_path: Path) -> None:
+def test_import_and_export_work_inside_their_folders(team: Workspace, tmp_path: Path) -> None:
     folder = malformed(tmp_path / "in" / "more")
     imported = team.jobs.start("import", None, path=str(folder))
     exported = team.jobs.start(
@@ -121,7 +123,7 @@ def test_inside_both_work(team: Workspace, tmp_path: Path) -> None:
     assert (tmp_path / "out" / "x" / "data.csv").is_file()
 
 
-def test_by_default_that_is_the_data_folder(tmp_path: Path) -> None:
+def test_by_default_the_data_folder_is_the_only_allowed_one(tmp_path: Path) -> None:
     workspace = opened(tmp_path)
     create_app(workspace, None, login=True)
     with pytest.raises(UnsafePath):
@@ -136,7 +138,7 @@ def test_by_default_that_is_the_data_folder(tmp_path: Path) -> None:
     workspace.store.close()
 
 
-def test_somebody_alone_is_not_restricted(tmp_path: Path) -> None:
+def test_a_server_without_login_is_not_restricted(tmp_path: Path) -> None:
     workspace = opened(tmp_path, import_root=[str(tmp_path / "in")])
     create_app(workspace, None, login=False)
     started = workspace.jobs.start("import", None, path=str(malformed(tmp_path / "anywhere")))

@@ -1,4 +1,4 @@
-"""Cookies and guesses over a real port: what locks an attacker out and not the owner."""
+"""Cookies and password guesses on a real port: attackers are locked out, and owners are not."""
 
 import time
 from collections import Counter
@@ -27,7 +27,7 @@ def address(workspace: Workspace) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def unguessed(served: Workspace) -> Iterator[str]:
-    """For tests that give no wrong password: those are counted for everybody's next test."""
+    """A server for tests without wrong passwords, which would count in later tests."""
     served.accounts.add("Ada", PASSWORD)
     with serving(served, login=True) as address:
         yield address
@@ -47,7 +47,7 @@ def guess(address: str, number: int) -> int:
     ['a{b}="x"; ', "broken; ", "päth=ü; ", 'j={"a": [1, 2]}; ', "=; ;; a=b=c; ",
      'open="never closed; '],
 )  # fmt: skip
-def test_cookies_of_other_programs_lock_nobody_out(unguessed: str, neighbours: str) -> None:
+def test_cookies_of_other_programs_lock_no_one_out(unguessed: str, neighbours: str) -> None:
     with httpx.Client(base_url=unguessed, timeout=20) as client:
         assert log_in(client) == 200
         token = client.cookies["traced_login"]
@@ -57,8 +57,8 @@ def test_cookies_of_other_programs_lock_nobody_out(unguessed: str, neighbours: s
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_a_cookie_of_our_name_that_another_program_has_set(unguessed: str, before: bool) -> None:
-    """For another path: a browser sends both, and which comes first nobody can tell."""
+def test_a_login_works_next_to_a_cookie_of_the_same_name(unguessed: str, before: bool) -> None:
+    """The other cookie is set for another path: a browser sends both in an unspecified order."""
     with httpx.Client(base_url=unguessed, timeout=20) as client:
         assert log_in(client) == 200
         token = client.cookies["traced_login"]
@@ -77,7 +77,7 @@ def test_guesses_in_parallel_are_counted_before_they_are_checked(
 
     def counted(password: str, kept: str | None) -> bool:
         checked.append(password)
-        time.sleep(0.1)  # as a real hash: long enough for the others to come in between
+        time.sleep(0.1)  # like a real hash: long enough for the others to interleave
         return check(password, kept)
 
     monkeypatch.setattr("backend.accounts.team.is_right", counted)
@@ -87,7 +87,7 @@ def test_guesses_in_parallel_are_counted_before_they_are_checked(
     assert len(checked) == 5
 
 
-def test_somebody_elses_guesses_do_not_lock_a_known_device_out(address: str) -> None:
+def test_guesses_of_others_do_not_lock_out_a_known_device(address: str) -> None:
     with httpx.Client(base_url=address, timeout=20) as known:
         assert log_in(known) == 200
         known.post("logout")
@@ -98,7 +98,7 @@ def test_somebody_elses_guesses_do_not_lock_a_known_device_out(address: str) -> 
         assert log_in(known) == 429, "but it cannot guess without end either"
 
 
-def test_a_device_cookie_serves_its_own_name_alone(address: str, workspace: Workspace) -> None:
+def test_a_device_cookie_is_valid_only_for_its_account(address: str, workspace: Workspace) -> None:
     workspace.accounts.add("Ben", PASSWORD)
     with httpx.Client(base_url=address, timeout=20) as bens:
         assert log_in(bens, name="Ben") == 200
@@ -127,7 +127,7 @@ def test_the_wait_is_reported_to_programs(address: str) -> None:
 def test_addresses_of_one_ipv6_network_count_as_one(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A customer has 2^64 of them, and may guess at a name from each."""
+    """A customer has 2^64 of them and could guess from each."""
     monkeypatch.setattr("backend.accounts.team.is_right", lambda *_: False)
     app = create_app(workspace, login=True)
 
@@ -146,7 +146,7 @@ def test_addresses_of_one_ipv6_network_count_as_one(
     assert guesses(*["192.0.2.7", "::ffff:192.0.2.7"] * 20) == {401: 29, 429: 11}, "one address"
 
 
-def test_many_names_push_no_count_out() -> None:
+def test_many_names_do_not_evict_the_count_of_another() -> None:
     throttle = Throttle(keys=64, clock=lambda: 0.0)
     owner = {"name Ada at x": 1, "name Ada": 1}
     assert throttle.admit(owner) == 0

@@ -1,4 +1,4 @@
-"""Which requests are answered at all: by the name they ask for, and by the page they come from."""
+"""Which requests are accepted, by their Host and by the origin of the page that sends them."""
 
 import http.client
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def asked(
     address: str, path: str, headers: dict[str, str], method: str = "GET", body: str = ""
 ) -> tuple[int, dict[str, str]]:
-    """Status and headers of the answer; `headers` are sent as they are, Host included."""
+    """Status and headers of the response; `headers` are sent unchanged, including Host."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=20)
     connection.putrequest(method, path, skip_host="Host" in headers)
     for name, value in {**headers, "Content-Length": str(len(body))}.items():
@@ -66,8 +66,8 @@ def asked(
         "localhost@evil.example",
     ],
 )
-def test_a_name_that_is_not_ours_is_refused(address: str, path: str, host: str) -> None:
-    """DNS rebinding: a foreign name that has come to point at this machine."""
+def test_an_unknown_host_name_is_refused(address: str, path: str, host: str) -> None:
+    """DNS rebinding: a foreign name that now resolves to this machine."""
     status, headers = asked(address, path, {"Host": host})
     assert status == 403
     assert "access-control-allow-origin" not in headers
@@ -80,7 +80,7 @@ def test_a_name_that_is_not_ours_is_refused(address: str, path: str, host: str) 
      "app.localhost", "[::1]:7860", "127.8.8.8",
      "curator.example", "curator.example:8443", "CURATOR.example.", "[fd00::7]"],
 )  # fmt: skip
-def test_names_of_this_machine_and_those_allowed_are_answered(address: str, host: str) -> None:
+def test_names_of_this_machine_and_allowed_names_are_accepted(address: str, host: str) -> None:
     assert asked(address, "/healthy", {"Host": host})[0] == 200
 
 
@@ -106,7 +106,9 @@ def test_the_refusal_says_what_to_do(address: str) -> None:
         {"Origin": "http://evil.example/curator.example"},
     ],
 )
-def test_posts_of_other_pages_are_refused(address: str, path: str, headers: dict[str, str]) -> None:
+def test_posts_from_other_pages_are_refused(
+    address: str, path: str, headers: dict[str, str]
+) -> None:
     status, answered = asked(address, path, headers, "POST", "{}")
     assert status == 403
     assert "access-control-allow-origin" not in answered
@@ -117,7 +119,9 @@ def test_posts_of_other_pages_are_refused(address: str, path: str, headers: dict
     [{"Origin": ELSEWHERE}, {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
      {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "iframe"}],
 )  # fmt: skip
-def test_other_pages_read_and_frame_nothing(address: str, headers: dict[str, str]) -> None:
+def test_other_pages_can_neither_read_nor_frame_the_app(
+    address: str, headers: dict[str, str]
+) -> None:
     assert asked(address, "/gradio_api/info", headers)[0] == 403
 
 
@@ -134,13 +138,13 @@ def test_links_from_elsewhere_open_the_page(address: str) -> None:
     assert asked(address, "/?dataset=1", headers)[0] == 200
 
 
-def test_our_own_page_posts_as_before_and_no_origin_is_echoed(address: str) -> None:
+def test_posts_from_the_page_are_accepted_and_no_origin_is_echoed(address: str) -> None:
     its_own = address.rstrip("/")
     for headers in (
         {"Origin": its_own},
         {"Origin": its_own, "Sec-Fetch-Site": "same-origin"},
         {"Origin": "https://curator.example", "Host": "127.0.0.1"},  # behind a proxy
-        {"Origin": "https://proxy.example:8443", "Host": "127.0.0.1"},  # on a port of its own
+        {"Origin": "https://proxy.example:8443", "Host": "127.0.0.1"},  # on a different port
         {},  # programs send neither
     ):
         status, answered = asked(
@@ -152,7 +156,7 @@ def test_our_own_page_posts_as_before_and_no_origin_is_echoed(address: str) -> N
 
 
 def test_a_refused_upload_is_not_read(address: str) -> None:
-    """The answer comes before the body: nothing of it reaches the disk."""
+    """The response is sent before the body is read, so nothing reaches the disk."""
     connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=120)
     connection.putrequest("POST", "/gradio_api/upload")
     connection.putheader("Origin", ELSEWHERE)

@@ -1,4 +1,4 @@
-"""The Datasets page offers each option that the refusal of an import asks for."""
+"""The Datasets page has a field for every option that a refused import asks for."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from traced_ui.jobs import job_html, state_of
 from traced_ui.page_words import for_page
 from traced_ui.server import create_app
 
-#: A table of Windows that could be one of several encodings.
+#: A table from Windows that could be in any of several encodings.
 TABLE = 'image,caption\na.png,"A café by the sea"\n'.encode("latin-1")
 
 
@@ -57,7 +57,7 @@ def upload(client: TestClient, folder: Path) -> str:
     return name
 
 
-def test_a_doubtful_table_is_uploaded_with_its_encoding(
+def test_a_table_of_ambiguous_encoding_is_uploaded_with_its_encoding(
     client: TestClient, workspace: Workspace, tmp_path: Path
 ) -> None:
     folder = folder_of(tmp_path / "windows")
@@ -74,7 +74,7 @@ def test_a_doubtful_table_is_uploaded_with_its_encoding(
     assert captions(workspace, done.result["dataset_id"]) == ["A café by the sea"]
 
 
-def test_what_an_upload_says_is_checked(
+def test_the_options_of_an_upload_are_validated(
     client: TestClient, workspace: Workspace, tmp_path: Path
 ) -> None:
     name = upload(client, folder_of(tmp_path / "windows"))
@@ -100,12 +100,12 @@ def test_what_an_upload_says_is_checked(
         ({"subset": "en", "encoding": None}, {"subset": "en"}),
     ],
 )
-def test_fields_are_options(given: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_fields_become_options(given: dict[str, Any], expected: dict[str, Any]) -> None:
     nothing = dict.fromkeys((*LABELS, "caption_from"))
     assert import_options(given) == {**nothing, **expected}
 
 
-def test_each_field_is_one_that_an_import_takes(workspace: Workspace, tmp_path: Path) -> None:
+def test_every_field_is_an_option_of_an_import(workspace: Workspace, tmp_path: Path) -> None:
     image_folder(tmp_path / "p", [{"file_name": "a.png", "caption": "A dog"}], ("a.png",))
     report = workspace.jobs.import_dataset(tmp_path / "p", **import_options({}))
     assert report.added == 1
@@ -152,7 +152,7 @@ def begin_on_page(workspace: Workspace, path: str, **entered: Any) -> int:
     return int(started)
 
 
-def test_a_path_is_imported_with_what_was_entered(workspace: Workspace, tmp_path: Path) -> None:
+def test_a_path_is_imported_with_the_entered_options(workspace: Workspace, tmp_path: Path) -> None:
     table = 'image;caption;id\na.png;"A café";1\na.png;"Ein Bär";1\n'
     folder = folder_of(tmp_path / "semicolons", table.encode("latin-1"))
     path = str(folder / "captions.csv")
@@ -167,7 +167,7 @@ def test_a_path_is_imported_with_what_was_entered(workspace: Workspace, tmp_path
         begin_on_page(workspace, path, id_column="id", no_id_column=True)
 
 
-def test_captions_inside_images_and_subsets_are_reached(
+def test_captions_inside_images_and_subsets_can_be_imported(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     picture = Image.new("RGB", (30, 20), "red")
@@ -194,8 +194,8 @@ def test_captions_inside_images_and_subsets_are_reached(
 @pytest.mark.parametrize("module", sorted((ROOT / "backend" / "datasets").glob("*.py")),
                          ids=lambda path: path.name)  # fmt: skip
 def test_refusals_name_the_field(module: Path) -> None:
-    """Each sentence that advises an option of the import advises its field on the page, and loses
-    nothing."""
+    """Every sentence that advises an import option advises its field on the page instead, without
+    losing anything."""
     text = re.sub(r'"\s*\n\s*f?"', "", module.read_text(encoding="utf-8"))
     text = re.sub(r'"""[\s\S]*?"""', "", text)
     options = "encoding|delimiter|subset|caption-from|no-id-column|id-column|image-root"

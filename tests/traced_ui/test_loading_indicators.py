@@ -16,7 +16,7 @@ def test_events_without_an_indicator_update_none(served: Workspace) -> None:
     assert all(event["show_progress_on"] is None for event in shown)
 
 
-def test_the_script_of_the_indicators_is_gradios_but_for_one_expression(served: Workspace) -> None:
+def test_the_indicator_script_differs_from_gradios_in_one_expression(served: Workspace) -> None:
     (file,) = ASSETS.glob("statustracker-*.js")
     answer = TestClient(create_app(served, 1)).get(f"/assets/{file.name}")
     assert answer.headers["content-type"].startswith("text/javascript")

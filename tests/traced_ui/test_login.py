@@ -1,4 +1,4 @@
-"""Nothing is served to those who have not logged in."""
+"""Nothing is served without a login."""
 
 import pytest
 from fastapi import FastAPI
@@ -13,7 +13,7 @@ PASSWORD = "a long password"
 
 @pytest.fixture(scope="module")
 def app(served: Workspace) -> FastAPI:
-    """Ada, too, is there for all tests; those that keep her out have an app of their own."""
+    """The app with Ada's account, shared by tests; those that lock her out have a separate app."""
     served.accounts.add("Ada", PASSWORD)
     return create_app(served, 1, login=True)
 
@@ -34,13 +34,13 @@ def log_in(client: TestClient, name: str = "Ada", password: str = PASSWORD) -> i
 
 
 @pytest.mark.parametrize("path", ["/pictures/1", "/gradio_api/info", "/config", "/assets/index.js"])
-def test_programs_are_reported_and_see_nothing(client: TestClient, path: str) -> None:
+def test_programs_without_a_login_are_refused(client: TestClient, path: str) -> None:
     result = client.get(path)
     assert result.status_code == 401
     assert "Log in" in result.json()["detail"]
 
 
-def test_people_are_led_to_the_page_and_back(client: TestClient) -> None:
+def test_people_are_redirected_to_the_login_page_and_back(client: TestClient) -> None:
     result = client.get("/?pair=3", headers={"Accept": "text/html"})
     assert result.status_code == 303
     assert result.headers["location"] == "/login?to=%2F%3Fpair%3D3"
@@ -64,7 +64,7 @@ def test_a_login_opens_pictures_and_a_logout_closes_them(
     assert client.get(f"/pictures/{pair}?size=104").status_code == 401
 
 
-def test_a_token_serves_a_program_until_the_account_is_closed(
+def test_a_token_is_valid_until_the_account_is_closed(
     own_client: TestClient, workspace: Workspace
 ) -> None:
     answer = own_client.post("/login", data={"username": "Ada", "password": PASSWORD})
@@ -79,13 +79,13 @@ def test_a_token_serves_a_program_until_the_account_is_closed(
     assert log_in(own_client) == 401
 
 
-def test_guessing_is_slowed_down(own_client: TestClient) -> None:
+def test_password_guessing_is_slowed_down(own_client: TestClient) -> None:
     assert [log_in(own_client, password="wrong password") for _ in range(5)] == [401] * 5
     assert log_in(own_client) == 429, "the right password, too, has to wait"
     assert log_in(own_client, name="Nobody") == 401, "others do not"
 
 
-def test_a_token_is_kept_as_a_digest(client: TestClient, served: Workspace) -> None:
+def test_a_token_is_stored_as_a_digest(client: TestClient, served: Workspace) -> None:
     token = client.post("/login", data={"username": "Ada", "password": PASSWORD}).json()["token"]
     with served.store.reading() as session:
         kept = session.connection().exec_driver_sql("SELECT token_digest FROM logins").scalars()
@@ -95,9 +95,9 @@ def test_a_token_is_kept_as_a_digest(client: TestClient, served: Workspace) -> N
 @pytest.mark.parametrize(
     "to", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:1", "/a\nb", ""]
 )
-def test_a_login_leads_nowhere_else(to: str) -> None:
+def test_a_login_redirects_only_within_the_app(to: str) -> None:
     assert inner(to) == "/"
 
 
-def test_the_page_shows_text_as_text() -> None:
+def test_the_login_page_escapes_text() -> None:
     assert "<script>" not in login_page('/"><script>', "<script>alert(1)</script>")

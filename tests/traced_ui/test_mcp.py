@@ -1,4 +1,4 @@
-"""The actions as MCP tools, through the protocol's own client."""
+"""The actions as MCP tools, called with the official client."""
 
 import base64
 import io
@@ -41,12 +41,12 @@ def asked(address: str, work: Callable[[ClientSession], Awaitable[Any]], token: 
         async with session(address, token) as client:
             return await work(client)
 
-    # In a thread of its own: where browser tests ran before, this one has a running event loop.
+    # In a separate thread: after browser tests the main thread has a running event loop.
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(anyio.run, run).result()
 
 
-def test_answers_are_json_and_a_pair_comes_with_its_picture(workspace: Workspace) -> None:
+def test_results_are_json_and_a_pair_includes_its_picture(workspace: Workspace) -> None:
     pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
 
     async def work(client: ClientSession) -> Any:
@@ -81,7 +81,7 @@ def test_tools_say_whether_they_write(workspace: Workspace) -> None:
     assert set(TOOLS) >= WRITING
 
 
-def test_where_people_log_in_tools_act_in_the_name_of_the_token(workspace: Workspace) -> None:
+def test_with_login_tools_act_for_the_owner_of_the_token(workspace: Workspace) -> None:
     workspace.accounts.add("Ada", PASSWORD)
     pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
 
@@ -99,7 +99,7 @@ def test_where_people_log_in_tools_act_in_the_name_of_the_token(workspace: Works
     assert workspace.review.open_pair(pair).history[-1].author == "Ada"
 
 
-def test_beside_the_tools_programs_work_as_before(workspace: Workspace) -> None:
+def test_the_api_still_works_with_mcp_tools(workspace: Workspace) -> None:
     workspace.accounts.add("Ada", PASSWORD)
     pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
     with serving(workspace, mcp=True, login=True) as address:

@@ -1,4 +1,4 @@
-"""The Models page and the choice of a model to score with: what they say and what they start."""
+"""The Models page and the choice of a scoring model: their texts and the jobs that they start."""
 
 import html
 import re
@@ -29,7 +29,7 @@ __all__ = ["checkpoint", "hub"]  # fixtures
 PROBE = Probe("fast", None, "cpu", "float32", 600.0, 2.0, 700_000_000, 2, "2026-11-23T00:00:00")
 
 
-def test_the_table_says_what_each_costs_and_what_is_here(workspace: Workspace) -> None:
+def test_the_table_shows_costs_and_installed_models(workspace: Workspace) -> None:
     html = models_html(workspace.models.listed())
     for text in ("fast", "openai/clip-vit-base-patch32", "605 MB", "MIT", "3d74acf9a28c",
                  "not measured", "151 million", "BSD 3-Clause"):  # fmt: skip
@@ -37,7 +37,7 @@ def test_the_table_says_what_each_costs_and_what_is_here(workspace: Workspace) -
     assert html.count(">yes</td>") == 1  # the embedded one
 
 
-def test_a_name_is_text(workspace: Workspace) -> None:
+def test_a_hostile_model_name_is_escaped(workspace: Workspace) -> None:
     hostile = "<b onclick=x>${7*6}"
     view = ModelView(hostile, hostile, None, hostile, None, None, None, "", "", True, False, PROBE)
     html = models_html([view])
@@ -52,7 +52,7 @@ def test_each_model_is_offered_with_size_and_time(
     monkeypatch.setattr("backend.jobs.model_manager.probes", lambda folder: {"fast": PROBE})
     listed = choices(workspace, 785)
     assert listed[0] == ("the dataset's own model", "")
-    # 785 pairs and as many noisy copies that the first detector is trained on.
+    # 785 pairs, and the noisy copies that the first detector is trained on.
     assert listed[1] == ("fast · 605 MB to download · about 16 min for 785 pairs", "fast")
     rough = next(label for label, name in listed if name == "balanced")
     assert re.search(r"813 MB to download · roughly [\d.]+ (min|h) for 785 pairs", rough)
@@ -60,7 +60,7 @@ def test_each_model_is_offered_with_size_and_time(
     assert listed[-1][1] == "embedded"
 
 
-def test_only_adjudicators_change_what_a_server_holds(workspace: Workspace) -> None:
+def test_only_adjudicators_change_the_models_of_a_server(workspace: Workspace) -> None:
     workspace.accounts.add("ada", "a long password", "adjudicator")
     workspace.accounts.add("bob", "a long password", "curator")
 
@@ -95,7 +95,7 @@ def test_an_import_of_other_pictures_asks_for_a_model(workspace: Workspace, tmp_
     assert "--" not in imported_note(result)
 
 
-def test_a_model_at_hand_is_suggested_before_one_to_download(workspace: Workspace) -> None:
+def test_an_installed_model_is_suggested_before_one_to_download(workspace: Workspace) -> None:
     views = workspace.models.listed()
     assert suggested(views) == "fast"
     local = replace(views[0], name="somebody/clip", is_here=True)
@@ -117,7 +117,7 @@ def test_a_refused_scoring_chooses_another_model(workspace: Workspace) -> None:
     assert models_offered(workspace, 1, True, "somebody/clip").value == "somebody/clip"
 
 
-def test_what_a_job_has_brought() -> None:
+def test_finished_jobs_are_summarised() -> None:
     assert done_message("download", {"models": [["a/b", "0123456789abcdef"]]}).endswith(
         "a/b at 0123456789ab."
     )
@@ -126,7 +126,7 @@ def test_what_a_job_has_brought() -> None:
 
 
 class ModelsPage:
-    """The page as Gradio has it: what its buttons and its timer call, and what they change."""
+    """The page in Gradio: calls the functions of its buttons and timer."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -136,7 +136,7 @@ class ModelsPage:
         self.asked = ""
 
     def click(self, button: str, model: str | None, username: str | None = None) -> dict[str, Any]:
-        """Click `models-BUTTON` with this model chosen; the new values by element id or type."""
+        """Click `models-BUTTON` with this model; returns the new values by element id or type."""
         given = self.asked if button == "remove-sure" else model
         changed = self._call(f"models-{button}", "click", given, gr.Request(username=username))
         if button == "remove":
@@ -146,11 +146,11 @@ class ModelsPage:
         return changed
 
     def tick(self, model: str | None) -> dict[str, Any]:
-        """What the timer does once a second."""
+        """What the timer does every second."""
         return self._call("timer", "tick", self.job, model)
 
     def ended(self, model: str) -> dict[str, Any]:
-        """What the timer does once the job has ended."""
+        """What the timer does after the job has ended."""
         assert self.workspace.jobs.background.wait(120)
         return self.tick(model)
 
@@ -210,7 +210,7 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     question = html.unescape(asked["models-what-goes"])
     assert f"Remove '{NAME}' from this machine?" in question
     assert "It is the model for new datasets; the embedded one will take its place." in question
-    assert workspace.models.view(NAME).is_here  # nothing goes unless that is confirmed
+    assert workspace.models.view(NAME).is_here  # nothing is removed without confirmation
     removed = page.click("remove-sure", "fast")
     assert not removed["models-removal"].visible
     said = html.unescape(removed["models-message"])
@@ -222,7 +222,7 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert workspace.models.default() == "embedded"
 
 
-def test_a_job_is_watched_until_it_ends(
+def test_a_job_is_followed_until_it_ends(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running, over = threading.Event(), threading.Event()
@@ -248,7 +248,7 @@ def test_a_job_is_watched_until_it_ends(
     assert row_of(ended["models-table"], "fast")
 
 
-def test_what_cannot_be_done_is_refused_in_words(workspace: Workspace, hub: Hub) -> None:
+def test_impossible_actions_are_refused_with_the_reason(workspace: Workspace, hub: Hub) -> None:
     page = ModelsPage(workspace)
     with pytest.raises(gr.Error, match="Download it first"):
         page.click("default", NAME)
@@ -265,7 +265,7 @@ def test_what_cannot_be_done_is_refused_in_words(workspace: Workspace, hub: Hub)
 
 
 @pytest.mark.parametrize("button", ["download", "probe", "default", "remove"])
-def test_each_button_asks_who_and_which(workspace: Workspace, button: str) -> None:
+def test_each_button_requires_permission_and_a_model(workspace: Workspace, button: str) -> None:
     workspace.accounts.add("bob", "a long password", "curator")
     page = ModelsPage(workspace)
     with pytest.raises(gr.Error, match="Only an adjudicator"):
@@ -275,7 +275,7 @@ def test_each_button_asks_who_and_which(workspace: Workspace, button: str) -> No
     assert workspace.jobs.recent() == []
 
 
-def test_a_hostile_name_is_text_wherever_the_page_shows_it(
+def test_a_hostile_name_is_escaped_everywhere_on_the_page(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     folder = tmp_path / "<img src=x onerror=alert(1)>"

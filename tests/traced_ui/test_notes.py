@@ -1,4 +1,4 @@
-"""A note with a verdict and the guidelines beside it, as keys and programs bring them."""
+"""Notes on verdicts and guidelines next to pairs, by keyboard and by the API."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ def actions(workspace: Workspace) -> ReviewActions:
     return ReviewActions(workspace)
 
 
-def test_the_next_verdict_carries_the_note(actions: ReviewActions) -> None:
+def test_the_next_verdict_includes_the_note(actions: ReviewActions) -> None:
     page = Page(actions)
     first = page.session.pair_id
     page.press("drop", note="  the <b>wrong</b> dog\r\nsecond line ")
@@ -32,7 +32,7 @@ def test_the_next_verdict_carries_the_note(actions: ReviewActions) -> None:
     assert "the &lt;b&gt;wrong&lt;/b&gt; dog" in shown.stage
 
 
-def test_a_note_is_added_to_a_verdict_that_stands(actions: ReviewActions) -> None:
+def test_a_note_is_added_to_an_existing_verdict(actions: ReviewActions) -> None:
     page = Page(actions)
     first = page.session.pair_id
     assert "give a verdict now" in page.press("save-note", note="why")
@@ -51,7 +51,7 @@ def test_a_note_is_added_to_a_verdict_that_stands(actions: ReviewActions) -> Non
     assert "at most 2,000" in page.press("save-note", note="x" * 2001)
 
 
-def test_many_at_once_get_one_note_and_are_found_by_it(actions: ReviewActions) -> None:
+def test_many_pairs_get_one_note_and_can_be_searched_by_it(actions: ReviewActions) -> None:
     page = Page(actions)
     page.press("grid")
     rows = actions.workspace.review.queue_page(actions.filter_of(page.session)).rows
@@ -65,7 +65,7 @@ def test_many_at_once_get_one_note_and_are_found_by_it(actions: ReviewActions) -
     assert "There is no noted &#39;maybe&#39;" in page.press("filter", filter={"noted": "maybe"})
 
 
-def test_programs_give_and_find_notes(workspace: Workspace) -> None:
+def test_programs_add_and_search_notes(workspace: Workspace) -> None:
     actions = Actions(workspace)
     name = actions.datasets()[0]["name"]
     pair = actions.queue(name)["pairs"][0]
@@ -95,7 +95,9 @@ def test_notes_are_exported(workspace: Workspace, tmp_path: Path) -> None:
         }
 
 
-def test_guidelines_stand_beside_each_pair(workspace: Workspace, actions: ReviewActions) -> None:
+def test_guidelines_are_shown_next_to_each_pair(
+    workspace: Workspace, actions: ReviewActions
+) -> None:
     page = Page(actions)
     assert "data-guidelines" not in page.shown.steps
     workspace.set_guidelines(1, "# Colours\n\nName them. <script>alert(1)</script> ${7*6}")

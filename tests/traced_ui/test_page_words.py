@@ -1,4 +1,4 @@
-"""What a page says names nothing that can only be typed into a terminal."""
+"""Messages on a page name nothing that can only be typed into a terminal."""
 
 import re
 from pathlib import Path
@@ -12,7 +12,7 @@ from traced_ui.messages import explained
 from traced_ui.page_words import for_page
 
 OPTION = re.compile(r"(?<![\w-])--[a-z]|app\.py")
-#: Modules whose errors reach a page, with the literals in them that name an option.
+#: Modules whose errors are shown on a page, with their literals that name an option.
 RAISING = [*(ROOT / "backend").glob("review/*.py"), *(ROOT / "backend").glob("jobs/*.py"),
            ROOT / "backend" / "accounts" / "folders.py"]  # fmt: skip
 
@@ -39,20 +39,20 @@ RAISING = [*(ROOT / "backend").glob("review/*.py"), *(ROOT / "backend").glob("jo
         ("A caption -- with dashes -- stays.", "A caption -- with dashes -- stays."),
     ],
 )  # fmt: skip
-def test_advice_is_the_pages(said: str, shown: str) -> None:
+def test_advice_is_adapted_to_the_page(said: str, shown: str) -> None:
     assert for_page(said) == shown
     assert explained(SettingsError(said)) == shown
 
 
 @pytest.mark.parametrize("module", RAISING, ids=lambda path: path.name)
 def test_no_error_shows_an_option_on_a_page(module: Path) -> None:
-    """Every literal that names one, as it stands in the code."""
+    """Checks every literal in the code that names an option."""
     text = re.sub(r'"\s*\n\s*f?"', "", module.read_text(encoding="utf-8"))
     text = re.sub(r'"""[\s\S]*?"""', "", text)
     for literal in re.findall(r'"([^"\n]*(?:--[a-z]|app\.py)[^"\n]*)"', text):
         assert not OPTION.search(for_page(literal)), literal
 
 
-def test_what_a_model_cannot_say_names_no_option() -> None:
+def test_notes_of_embedded_models_show_no_option_on_a_page() -> None:
     for file in (ROOT / "assets" / "models").rglob("traced.json"):
         assert not OPTION.search(for_page(file.read_text(encoding="utf-8")))

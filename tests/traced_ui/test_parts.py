@@ -1,4 +1,4 @@
-"""Parts of pages: what strangers wrote is text, and nothing of it is lost."""
+"""Parts of pages: untrusted text is escaped, and none of it is lost."""
 
 import html
 import re
@@ -43,7 +43,7 @@ def test_a_caption_is_shown_byte_for_byte(caption: str) -> None:
 
 
 @pytest.mark.parametrize("caption", HOSTILE)
-def test_charts_and_steps_take_any_caption(caption: str) -> None:
+def test_charts_and_steps_accept_any_caption(caption: str) -> None:
     made = trajectory(caption)
     listed = steps_list(made, 1)
     assert "<img" not in listed
@@ -55,7 +55,7 @@ def test_charts_and_steps_take_any_caption(caption: str) -> None:
     assert "nan" not in chart
 
 
-def test_steps_that_replace_words_show_what_went_and_what_came() -> None:
+def test_steps_that_replace_words_show_the_old_and_the_new() -> None:
     made = replace(trajectory("A red dog"), captions=("A brown dog", "A brown <b>", "A"))
     listed = steps_list(made, 1)
     assert "<del>red</del> <ins>brown</ins>" in listed
@@ -65,7 +65,7 @@ def test_steps_that_replace_words_show_what_went_and_what_came() -> None:
     assert "<b>" not in chart
 
 
-def test_a_chart_keeps_its_curves_within_its_frame() -> None:
+def test_the_curves_of_a_chart_stay_within_its_frame() -> None:
     made = trajectory("A red dog on a lawn")
     for step in range(made.steps + 1):
         chart = trajectory_chart(made, step)
@@ -92,13 +92,15 @@ def test_a_chart_keeps_its_curves_within_its_frame() -> None:
         ("", "A dog.", False),
     ],
 )
-def test_a_caption_described_anew_is_shown_whole(before: str, after: str, is_marked: bool) -> None:
+def test_a_completely_rewritten_caption_is_shown_in_full(
+    before: str, after: str, is_marked: bool
+) -> None:
     shown = readable(before, after)
     assert ("<ins>" in shown) == is_marked
     assert html.unescape(re.sub(r"<del>.*?</del> ?|<[^>]*>", "", shown)).split() == after.split()
 
 
-def test_suspicion_shows_as_shade_line_and_number() -> None:
+def test_suspicion_is_shown_as_shade_underline_and_number() -> None:
     marked = highlighted_caption("A red dog", [SuspectWord(2, 5, 0.83)], words_read=2)
     assert '--suspicion:0.83" title="suspicion 0.83"' in marked
     assert 'class="word suspect"' in marked
@@ -115,20 +117,20 @@ def test_suspicion_shows_as_shade_line_and_number() -> None:
         ("<b>x</b>", "<i>y</i>", None, None),
     ],
 )
-def test_differences(
+def test_differences_are_marked_as_deletions_and_insertions(
     before: str, after: str, gone: list[str] | None, new: list[str] | None
 ) -> None:
     shown = difference(before, after)
     if gone is not None:
         assert [html.unescape(t) for t in re.findall(r"<del>(.*?)</del>", shown)] == gone
         assert re.findall(r"<ins>(.*?)</ins>", shown) == new
-    # The space between a deletion and its replacement is for the eye alone.
+    # The space between a deletion and its replacement is only visual.
     without = re.sub(r"<del>.*?</del> ?", "", shown)
     assert text_of(without).replace(" ", "") == after.replace(" ", "")
     assert "<b>" not in shown
 
 
-def test_no_key_does_two_things() -> None:
+def test_no_key_has_two_actions() -> None:
     names = [name for key in KEYS for name in key.keys]
     assert len(names) == len(set(names)) == len(key_table())
 
@@ -137,24 +139,24 @@ def test_no_key_does_two_things() -> None:
     ("value", "shown"),
     [(None, "–"), (0.0, "0 %"), (0.005, "< 1 %"), (0.5, "50 %"), (0.999, "> 99 %"), (1.0, "100 %")],
 )
-def test_percent(value: float | None, shown: str) -> None:
+def test_percentages_are_formatted(value: float | None, shown: str) -> None:
     assert percent(value) == shown
 
 
-def test_styles_fetch_nothing() -> None:
+def test_styles_load_no_resources() -> None:
     styles = STYLES.read_text(encoding="utf-8")
     assert "url(" not in styles
     assert "@import" not in styles
 
 
-def test_a_pair_says_why_it_is_suspected() -> None:
+def test_a_pair_shows_why_it_is_suspected() -> None:
     shown = text_of(review_page.stage(pair("A red dog"), 0, (), ()))
     assert "match better without “A”, “red”, “dog”." in shown
     for silent in (pair("A red dog", gain=0.0), pair("A red dog", trajectory=None)):
         assert "match better without" not in review_page.stage(silent, 0, (), ())
 
 
-def test_a_candidate_stands_beside_the_one_in_use_in_one_table() -> None:
+def test_the_candidate_and_the_classifier_in_use_share_a_table() -> None:
     both = classifiers("boosted")
     shown = retrain.comparison_html(both)
     assert shown.count("<table") == 1
@@ -167,6 +169,6 @@ def test_a_candidate_stands_beside_the_one_in_use_in_one_table() -> None:
 
 
 @pytest.mark.parametrize("line", ["abc", [1, "a"], [1, None], [[1], 2], [1, 10**400], None, 7])
-def test_a_region_that_is_none_is_refused(line: object) -> None:
+def test_an_invalid_region_is_refused(line: object) -> None:
     with pytest.raises(SettingsError, match="not a region"):
         picture_map._line(line)

@@ -1,4 +1,4 @@
-"""The map's colours: by probability, ICC and verdict, with pairs of which nothing is known."""
+"""The map's colours by probability, ICC and verdict, including pairs without values."""
 
 import base64
 import json
@@ -20,7 +20,7 @@ from traced_ui.figures import C_COLOUR, S_COLOUR, VERDICT_LOOKS
 from traced_ui.picture_map import COLOURS, map_figure
 
 NAN = float("nan")
-#: Pairs 1 to 6, each at a place of its own.
+#: Pairs 1 to 6, each at a different place.
 P_ERROR = [0.9, 0.1, NAN, 0.5, 0.3, 0.7]
 ICC = [0.2, NAN, NAN, 0.6, 0.9, 0.4]
 VERDICTS = ["wrong", UNDECIDED, "correct", "abstract", "unsure", UNDECIDED]
@@ -50,11 +50,11 @@ def colour_at(scale: Any, place: float) -> str:
         ("icc", "ICC", ICC, [5, 4, 6, 1], [2, 3], 0),
     ],
 )
-def test_a_scale_of_colours(
+def test_values_are_shown_on_a_colour_scale(
     colour: str, title: str, values: list[float], order: list[int], unknown: list[int],
     loud_end: int,
 ) -> None:  # fmt: skip
-    """Orange is what needs attention, likely wrong or abstract, and lies on top of the others."""
+    """Orange marks what needs attention, likely wrong or abstract, and is drawn on top."""
     drawn = traces(map_figure(view_of(), colour))
     assert list(drawn) == ["unknown", title]
     known = drawn[title]
@@ -67,7 +67,7 @@ def test_a_scale_of_colours(
     assert places == sorted(places)
     assert (places[0], places[-1]) == (0, 1)
     assert known.marker.colorbar.title.text == title
-    # Without a value: grey and hollow, below the others, and not left out.
+    # Pairs without a value are grey and hollow, below the others, and not left out.
     without = drawn["unknown"]
     assert list(without.customdata) == unknown
     assert without.marker.symbol == "circle-open"
@@ -75,7 +75,7 @@ def test_a_scale_of_colours(
     assert map_figure(view_of(), colour).layout.showlegend
 
 
-def test_verdicts_have_the_looks_of_the_other_charts() -> None:
+def test_verdicts_look_the_same_as_in_other_charts() -> None:
     drawn = traces(map_figure(view_of(), "verdict"))
     by_name = {name: list(trace.customdata) for name, trace in drawn.items()}
     assert by_name == {
@@ -87,7 +87,7 @@ def test_verdicts_have_the_looks_of_the_other_charts() -> None:
 
 
 @pytest.mark.parametrize("colour", list(COLOURS.values()))
-def test_every_pair_is_a_point_at_its_place(colour: str) -> None:
+def test_every_pair_is_a_point_at_its_coordinates(colour: str) -> None:
     view = view_of()
     drawn = [
         (int(pair), float(x), float(y))
@@ -99,7 +99,7 @@ def test_every_pair_is_a_point_at_its_place(colour: str) -> None:
 
 
 @pytest.mark.parametrize("colour", ["p_error", "icc"])
-def test_a_map_of_which_all_or_nothing_is_known(colour: str) -> None:
+def test_a_map_with_all_or_no_values_is_drawn(colour: str) -> None:
     nothing = map_figure(view_of([NAN] * 3, [NAN] * 3, [UNDECIDED] * 3), colour)
     assert list(traces(nothing)) == ["unknown"]
     assert list(nothing.data[0].customdata) == [1, 2, 3]
@@ -109,7 +109,7 @@ def test_a_map_of_which_all_or_nothing_is_known(colour: str) -> None:
 
 
 @pytest.mark.parametrize("colour", list(COLOURS.values()))
-def test_points_become_smaller_where_there_are_many(colour: str) -> None:
+def test_points_are_smaller_on_a_large_map(colour: str) -> None:
     sizes = [
         map_figure(view_of([0.5] * count, [0.5] * count, [UNDECIDED] * count), colour)
         .data[0]
@@ -140,7 +140,7 @@ def mapped(workspace: Workspace) -> Workspace:
 
 
 def unpacked(part: Any) -> Any:
-    """Plotly's JSON with its arrays, which travel as bytes, as lists."""
+    """Plotly's JSON with its byte-encoded arrays decoded to lists."""
     if isinstance(part, dict) and set(part) == {"dtype", "bdata"}:
         return np.frombuffer(base64.b64decode(part["bdata"]), part["dtype"]).tolist()
     if isinstance(part, dict):
@@ -149,7 +149,7 @@ def unpacked(part: Any) -> Any:
 
 
 class MapPage:
-    """The page as Gradio has it: its colour control, and what draws the chart."""
+    """The page in Gradio: its colour control, and the function that draws the chart."""
 
     def __init__(self, workspace: Workspace) -> None:
         with gr.Blocks() as blocks:
@@ -179,7 +179,7 @@ class MapPage:
         return traces(go.Figure(unpacked(json.loads(chart.value["plot"]))))
 
 
-def test_the_colour_is_chosen_on_the_page(mapped: Workspace) -> None:
+def test_the_colour_can_be_chosen_on_the_page(mapped: Workspace) -> None:
     page = MapPage(mapped)
     assert [value for _, value in page.control.choices] == [
         "probability of error",

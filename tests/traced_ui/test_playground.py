@@ -1,4 +1,4 @@
-"""What is uploaded to the playground is opened as any image that nobody here has made."""
+"""Uploads to the playground are opened like any untrusted image."""
 
 import html
 import re
@@ -59,7 +59,7 @@ def svg(path: Path) -> None:
         ("x.svg", svg, "x.svg.*not an image"),
     ],
 )
-def test_a_bad_upload_is_reported_in_words(
+def test_a_bad_upload_is_reported_with_a_message(
     tmp_path: Path, workspace: Workspace, name: str, make: Callable[[Path], None], message: str
 ) -> None:
     path = tmp_path / name
@@ -71,7 +71,7 @@ def test_a_bad_upload_is_reported_in_words(
         playground.checking(workspace)(given, "A dog")
 
 
-def test_a_picture_in_an_address_is_not_opened(workspace: Workspace) -> None:
+def test_a_picture_given_by_url_is_not_opened(workspace: Workspace) -> None:
     picture = playground.Picture(label="Picture")
     assert picture.preprocess(None) is None
     with pytest.raises(gr.Error, match="Upload"):
@@ -95,10 +95,10 @@ def test_a_good_upload_is_checked(
     assert seen == [("RGB", (30, 20), "A dog")]
 
 
-def test_another_model_of_this_machine_may_be_chosen(
+def test_another_installed_model_can_be_chosen(
     tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By its name; nothing is downloaded for a picture in the playground."""
+    """By name; the playground downloads nothing for a picture."""
     chosen = []
 
     def play(store: Store, engine: Engine, *others: object) -> None:
@@ -120,7 +120,7 @@ def test_another_model_of_this_machine_may_be_chosen(
 
 
 class Knows:
-    """Checks of the playground: only one model knows the picture."""
+    """Playground checks in which only one model recognises the picture."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, workspace: Workspace, model: str) -> None:
         self.model, self.asked = model, list[str | None]()
@@ -134,12 +134,12 @@ class Knows:
 
 
 def clicked(model: str, workspace: Workspace, path: str, user: str | None = None) -> list[Any]:
-    """What the page shows, one after the other, when an offered model is clicked."""
+    """The successive states of the page after an offered model is clicked."""
     event, request = gr.EventData(None, {"model": model}), gr.Request(username=user)
     return list(playground.using(workspace)(path, "A dog", None, event, request))
 
 
-def test_a_picture_that_the_model_does_not_know_is_offered_others(
+def test_other_models_are_offered_for_an_unrecognised_picture(
     tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     local = replace(workspace.models.view("fast"), name="o<wn", is_here=True, core_seconds=None,
@@ -175,11 +175,11 @@ def test_one_click_downloads_a_model_and_checks_with_it(
     assert (NAME, NAME) in steps[-1][-1].choices
     assert known.asked == [NAME]
     hub.requests.clear()
-    assert len(clicked(NAME, workspace, path)) == 1  # a second time it is here
+    assert len(clicked(NAME, workspace, path)) == 1  # the second time it is installed
     assert hub.requests == []
 
 
-def test_a_model_that_cannot_be_downloaded_says_what_to_copy(
+def test_a_failed_download_says_what_to_copy(
     tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, hub: Hub
 ) -> None:
     known = Knows(monkeypatch, workspace, NAME)
@@ -194,5 +194,5 @@ def test_a_model_that_cannot_be_downloaded_says_what_to_copy(
     assert len(workspace.jobs.recent()) == 1
 
 
-def test_models_that_are_not_here_are_not_offered(workspace: Workspace) -> None:
+def test_models_that_are_not_installed_are_not_offered(workspace: Workspace) -> None:
     assert playground.models_here(workspace) == ["embedded"]

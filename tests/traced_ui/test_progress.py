@@ -1,4 +1,4 @@
-"""The Progress page says what is known and what is not."""
+"""The Progress page shows what is known and what is not."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -25,7 +25,7 @@ VIEW = ProgressView(
 )  # fmt: skip
 
 
-def test_cards_tell_the_estimate_and_its_interval() -> None:
+def test_cards_show_the_estimate_and_its_interval() -> None:
     shown = cards_html(VIEW)
     for part in ("120 of 1000", "80 %", "errors that remain, about", ">41<", "95 % confidence"):
         assert part in shown
@@ -35,7 +35,7 @@ def test_cards_tell_the_estimate_and_its_interval() -> None:
     assert "would be more precise" in cards_html(few)
 
 
-def test_charts_and_tables_hold_names_as_text() -> None:
+def test_charts_and_tables_escape_names() -> None:
     for figure in (found_figure(VIEW), pace_figure(VIEW), calibration_figure(VIEW)):
         assert figure.data
         assert "<b>" not in figure.to_json().replace("\\u003c", "<")

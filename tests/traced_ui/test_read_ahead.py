@@ -1,4 +1,4 @@
-"""Verdicts that a page posts: each is saved for the pair that was seen, or comes back."""
+"""Verdicts posted by a page: each is saved for the pair that was seen, or returned."""
 
 import threading
 from dataclasses import replace
@@ -52,7 +52,7 @@ class Reader(Page):
         return self.actions.workspace.review.open_pair(pair_id)
 
 
-def test_what_follows_is_drawn_once(actions: ReviewActions) -> None:
+def test_following_pairs_are_drawn_once(actions: ReviewActions) -> None:
     page = Reader(actions)
     first = page.session.pair_id
     ready = page.post(shown=first)
@@ -63,7 +63,7 @@ def test_what_follows_is_drawn_once(actions: ReviewActions) -> None:
         assert page.view(pair).decision is None
     marks = {pair: ready["drawn"][str(pair)]["mark"] for pair in ready["order"]}
     assert page.post(shown=first, have=marks)["drawn"] == {}
-    # Somebody else decides one of them: what is ready is no longer what is there.
+    # A colleague decides one of them: the prefetched pair is outdated.
     decided = ready["order"][0]
     actions.workspace.review.decide(decided, 0, "correct")
     assert decided not in page.post(shown=first, have=marks)["order"]
@@ -82,18 +82,18 @@ def test_verdicts_go_to_the_pairs_that_were_seen(actions: ReviewActions) -> None
     assert page.view(order[0]).decision == "drop"
     assert page.session.pair_id == order[1]
     assert f'data-target="{order[1]}"' in done["queue"]
-    # The same post once more, because its answer was lost: nothing is written again.
+    # The same post again, because the response was lost: nothing is written again.
     again = page.post(*acts, shown=order[1])
     assert not again["returned"]
     assert [page.view(pair).version for pair in (first, order[0])] == [1, 1]
-    # The keys go on from what is on the page: back through it, and undo.
+    # Keys continue from what is on the page: back through it, and undo.
     page.press("previous")
     assert page.session.pair_id == order[0]
     page.press("undo")
     assert page.view(order[0]).decision is None
 
 
-def test_what_cannot_be_saved_comes_back_with_its_pair(
+def test_a_verdict_that_cannot_be_saved_is_returned_with_its_pair(
     actions: ReviewActions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = Reader(actions)
@@ -139,9 +139,9 @@ def test_a_typed_correction_is_posted_like_any_verdict(actions: ReviewActions) -
     typed = page.act(page.view(first), "correction", text="  A lighthouse at <dusk>. ")
     assert "Corrected." in page.post(typed, shown=order[0])["toast"]
     assert page.view(first).corrected_caption == "A lighthouse at <dusk>."
-    # Once more, because the answer was lost: the same text is the same verdict.
+    # Again, because the response was lost: the same text is the same verdict.
     assert not page.post(typed, shown=order[0])["returned"]
-    # A colleague was first: the text comes back with its pair, to be read and copied.
+    # A colleague was first: the text is returned with its pair, to be read and copied.
     view = page.view(order[0])
     actions.workspace.review.decide(order[0], 0, "unsure")
     late = page.act(view, "correction", text="A lighthouse at <dusk>.")
@@ -149,12 +149,12 @@ def test_a_typed_correction_is_posted_like_any_verdict(actions: ReviewActions) -
     assert "A lighthouse at &lt;dusk&gt;." in returned
     assert f'data-returned="{order[0]}"' in returned
     assert page.view(order[0]).decision == "unsure"
-    # Nothing typed is no correction.
+    # An empty text is not a correction.
     empty = page.act(page.view(order[1]), "correction", text=" ")
     assert "caption is empty" in page.post(empty, shown=order[1])["returned"]
 
 
-def test_a_server_that_was_started_anew_saves_and_says_so(actions: ReviewActions) -> None:
+def test_a_restarted_server_saves_and_says_so(actions: ReviewActions) -> None:
     page = Reader(actions)
     first = page.session.pair_id
     view = page.view(first)
@@ -168,7 +168,7 @@ def test_a_server_that_was_started_anew_saves_and_says_so(actions: ReviewActions
     assert page.view(first).decision == "drop"
 
 
-def test_all_pairs_by_post_end_the_queue(actions: ReviewActions) -> None:
+def test_posting_verdicts_for_all_pairs_ends_the_queue(actions: ReviewActions) -> None:
     page = Reader(actions)
     pair, total = page.session.pair_id, len(decisions(actions.workspace))
     for left in range(total, 0, -1):
@@ -183,7 +183,7 @@ def test_all_pairs_by_post_end_the_queue(actions: ReviewActions) -> None:
 
 
 class Colleague(Reader):
-    """The same with login."""
+    """A `Reader` with login."""
 
     def __init__(self, actions: ReviewActions, curator: str) -> None:
         self.actions, self.dataset_id = actions, 1
@@ -191,7 +191,7 @@ class Colleague(Reader):
         self.shown = actions.open(1, self.request)
 
 
-def test_nobody_has_ready_what_another_has(actions: ReviewActions) -> None:
+def test_no_pair_is_prefetched_for_two_people(actions: ReviewActions) -> None:
     ada, ben = Colleague(actions, "Ada"), Colleague(actions, "Ben")
     shown = {page: page.session.pair_id for page in (ada, ben)}
     ready = {page: page.post(shown=shown[page])["order"] for page in (ada, ben)}
@@ -200,14 +200,14 @@ def test_nobody_has_ready_what_another_has(actions: ReviewActions) -> None:
     of_ada, of_ben = {shown[ada], *ready[ada]}, {shown[ben], *ready[ben]}
     assert of_ada == ada.session.held
     assert not of_ada & of_ben
-    # A verdict gives the pair back, and takes another one for the end of what is ready.
+    # A verdict releases its pair, and another one is claimed at the end of the prefetched pairs.
     first, second = shown[ada], ready[ada][0]
     done = ada.post(ada.act(ada.view(first), "drop"), shown=second)
     assert not done["returned"]
     assert ada.session.held == {second, *done["order"]}
     assert first not in ada.session.held
     assert not ada.session.held & of_ben
-    # What the server draws by itself on the way keeps what is ready; to go elsewhere does not.
+    # Redraws by the server keep the prefetched pairs; going elsewhere releases them.
     before = ada.session.held
     ada.press("next")
     assert ada.session.held == before
@@ -217,7 +217,7 @@ def test_nobody_has_ready_what_another_has(actions: ReviewActions) -> None:
 
 
 def test_a_pair_that_a_colleague_has_taken_meanwhile_is_reported(actions: ReviewActions) -> None:
-    """After a long break the claims have expired."""
+    """Claims expire after a long break."""
     ada = Colleague(actions, "Ada")
     shown = ada.session.pair_id
     ready = ada.post(shown=shown)["order"]
@@ -244,7 +244,7 @@ def test_a_post_is_checked_before_anything_is_done(workspace: Workspace) -> None
     assert decisions(workspace).count("drop") == 0
 
 
-def test_the_later_steps_of_the_pair_on_the_page_come_without_its_lock(
+def test_later_steps_of_the_pair_are_computed_without_the_page_lock(
     actions: ReviewActions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = Reader(actions)
@@ -282,7 +282,7 @@ def test_the_later_steps_of_the_pair_on_the_page_come_without_its_lock(
     )
 
 
-def test_corrections_without_a_probability_say_so_to_the_page(actions: ReviewActions) -> None:
+def test_corrections_without_a_probability_are_marked_for_the_page(actions: ReviewActions) -> None:
     page = Reader(actions)
     assert page.session.pair_id is not None
     view = page.view(page.session.pair_id)
@@ -293,7 +293,7 @@ def test_corrections_without_a_probability_say_so_to_the_page(actions: ReviewAct
     assert "data-unjudged" in drawn
     assert suggestion_items(view, [judged, waiting]) in drawn
     assert drawn.count(f"p {percent(0.9)} → ") == 1
-    # Without a classifier there is nothing to compute.
+    # Nothing can be computed without a classifier.
     assert "data-unjudged" not in stage(view, 0, [replace(waiting, p_before=None)], ())
 
 

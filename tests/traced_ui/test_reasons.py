@@ -1,4 +1,4 @@
-"""Reasons as sentences, and what the captioner expected on hover."""
+"""Reasons as sentences, and the captioner's expectations on hover."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ def sentence_of(sign: str, contribution: float, words: tuple[int, ...] = ()) -> 
     return " ".join(part for part in (before, *named, after) if part)
 
 
-def test_each_sign_has_a_sentence_both_ways() -> None:
+def test_each_sign_has_a_sentence_for_either_direction() -> None:
     word = ONE.caption.words[2]
     assert sentence_of("captioner lowest", 1, (2,)) == (
         f"The captioner does not expect {word} (it expected grass 0.61, sand 0.20)"
@@ -46,7 +46,7 @@ def test_the_section_lists_the_strongest_and_escapes_the_caption() -> None:
     assert "Nothing sets this caption apart" in str(reasons_section(Reasons((), True), ONE))
 
 
-def test_hover_says_what_was_expected() -> None:
+def test_hover_shows_what_was_expected() -> None:
     assert list(expectations_by_word(ONE)) == ["", "dog 0.80", "grass 0.61, sand 0.20"]
     assert list(expectations_by_word(replace(ONE, expectation=None))) == []
     html = highlighted_caption(TEXT, (), expected=expectations_by_word(ONE))

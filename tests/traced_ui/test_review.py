@@ -1,4 +1,4 @@
-"""What keys and clicks do, on a real store: nothing is written that nobody has seen."""
+"""Keys and clicks on a real store: nothing is written that the curator has not seen."""
 
 import html
 from pathlib import Path
@@ -21,7 +21,7 @@ from traced_ui.review_actions import ACTIONS, ReviewActions
 
 
 class Page:
-    """One open page: presses keys as the browser would, with what it last showed."""
+    """One open page: presses keys as the browser would, with the state that it last showed."""
 
     def __init__(
         self, actions: ReviewActions, dataset_id: int = 1, session: str = "one", **query: str
@@ -35,7 +35,7 @@ class Page:
         return self.actions.sessions.of(self.request)
 
     def press(self, action: str, **more: Any) -> str:
-        """The message on the page afterwards."""
+        """Returns the message on the page afterwards."""
         view = self.actions.workspace.review.open_pair(self.session.pair_id)
         event = {"action": action, "pair": view.pair_id, "version": view.version, **more}
         self.shown = self.actions.act(event, self.dataset_id, self.request)
@@ -52,7 +52,7 @@ def decisions(workspace: Workspace) -> list[str | None]:
     return [row.decision for row in rows]
 
 
-def test_a_verdict_is_saved_and_the_next_pair_is_there(actions: ReviewActions) -> None:
+def test_a_verdict_is_saved_and_the_next_pair_is_shown(actions: ReviewActions) -> None:
     page = Page(actions)
     first = page.session.pair_id
     assert "Saved" in page.press("correct")
@@ -60,7 +60,7 @@ def test_a_verdict_is_saved_and_the_next_pair_is_there(actions: ReviewActions) -
     assert page.session.pair_id != first
 
 
-def test_a_key_for_a_pair_that_is_gone_from_the_page_writes_nothing(actions: ReviewActions) -> None:
+def test_a_key_for_a_pair_no_longer_on_the_page_writes_nothing(actions: ReviewActions) -> None:
     page = Page(actions)
     first = page.session.pair_id
     page.press("correct")
@@ -84,7 +84,7 @@ def test_a_pair_that_another_page_decided_is_not_overwritten(actions: ReviewActi
     assert actions.workspace.review.open_pair(pair).decision == "drop"
 
 
-def test_all_pairs_by_key_and_back_again(actions: ReviewActions) -> None:
+def test_all_pairs_are_decided_by_key_and_undone_again(actions: ReviewActions) -> None:
     page = Page(actions)
     total = len(decisions(actions.workspace))
     for _ in range(total):
@@ -99,7 +99,7 @@ def test_all_pairs_by_key_and_back_again(actions: ReviewActions) -> None:
     assert decisions(actions.workspace).count("unsure") == 1
 
 
-def test_redo_leads_back_to_where_one_was(actions: ReviewActions) -> None:
+def test_redo_returns_to_the_pair_before_the_undo(actions: ReviewActions) -> None:
     page = Page(actions)
     first = page.session.pair_id
     page.press("correction", text="A better caption.")
@@ -110,23 +110,23 @@ def test_redo_leads_back_to_where_one_was(actions: ReviewActions) -> None:
     assert first is not None
     assert "Redone" in page.press("redo")
     assert page.session.pair_id == was_at
-    page.press("correct")  # of the pair that is on the page, not of the one that was redone
+    page.press("correct")  # for the pair on the page, not for the one that was redone
     assert actions.workspace.review.open_pair(first).decision == "correction"
     assert actions.workspace.review.open_pair(was_at).decision == "correct"
 
 
-def test_redo_goes_on_even_where_nothing_is_known_of_before(actions: ReviewActions) -> None:
+def test_redo_moves_on_without_a_history_in_the_session(actions: ReviewActions) -> None:
     page = Page(actions)
     first = page.session.pair_id
     page.press("drop")
     page.press("undo")
-    page.session.undone.clear()  # the page has been opened anew
+    page.session.undone.clear()  # the page has been reopened
     page.press("redo")
     assert page.session.pair_id != first
     assert actions.workspace.review.open_pair(page.session.pair_id).decision is None
 
 
-def test_a_verdict_that_the_queue_does_not_show_is_changed_only_if_it_is_meant(
+def test_a_verdict_hidden_by_the_queue_is_changed_only_after_confirmation(
     actions: ReviewActions,
 ) -> None:
     page = Page(actions)
@@ -134,30 +134,30 @@ def test_a_verdict_that_the_queue_does_not_show_is_changed_only_if_it_is_meant(
     page.press("correction", text="A better caption.")
     page.press("open", target=first)
     assert "already been decided (✎ corrected)" in page.press("drop")
-    assert "already been decided" in page.press("drop")  # once more is no answer
+    assert "already been decided" in page.press("drop")  # repeating the key does not confirm
     page.press("leave")
     assert page.press("meant") == ""
     assert actions.workspace.review.open_pair(first).decision == "correction"
     page.press("drop")
     page.press("next")
     page.press("open", target=first)
-    assert page.press("meant") == ""  # the question was left behind
+    assert page.press("meant") == ""  # the question no longer applies
     page.press("drop")
     assert "Wrong: dropped" in page.press("meant")
     assert actions.workspace.review.open_pair(first).decision == "drop"
-    # A queue that shows what is decided asks nothing.
+    # A queue of decided pairs asks for no confirmation.
     page.press("filter", filter={"review": "decided"})
     assert page.session.pair_id == first
     assert "Correct." in page.press("correct")
 
 
-def test_a_search_without_hits_leaves_nothing_to_decide(actions: ReviewActions) -> None:
+def test_a_search_without_hits_shows_no_pair_to_decide(actions: ReviewActions) -> None:
     page = Page(actions)
     first, view = page.session.pair_id, actions.workspace.review.open_pair(page.session.pair_id)
     page.press("filter", filter={"text": "zyzzyva"})
     assert page.session.pair_id is None
     assert "data-pair" not in page.shown.stage
-    # A key that was on its way when the search came.
+    # A key that was pressed before the search arrived.
     late = {"action": "drop", "pair": view.pair_id, "version": view.version}
     page.shown = actions.act(late, 1, page.request)
     assert "nothing was written" in page.shown.toast
@@ -166,14 +166,16 @@ def test_a_search_without_hits_leaves_nothing_to_decide(actions: ReviewActions) 
     assert page.session.pair_id == first
 
 
-def test_a_slip_is_told_without_a_word_about_settings(actions: ReviewActions) -> None:
+def test_an_unknown_suggestion_is_reported_without_mentioning_settings(
+    actions: ReviewActions,
+) -> None:
     page = Page(actions)
     message = page.press("suggestion-9")
     assert "There is no suggestion 9" in message
     assert "is invalid" not in message
 
 
-def test_a_message_names_a_pair_as_the_page_does(
+def test_a_message_names_a_pair_like_the_page(
     actions: ReviewActions, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Review, "search", lambda *_: (1, 2))
@@ -196,7 +198,7 @@ def test_a_search_by_meaning_without_vectors_says_how_to_get_them(workspace: Wor
         workspace.review.search(1, meaning="a dog")
 
 
-def test_an_address_is_visited_with_its_queue(actions: ReviewActions) -> None:
+def test_visiting_an_address_opens_its_queue(actions: ReviewActions) -> None:
     page = Page(actions)
     first = page.session.pair_id
     page.press("filter", filter={"review": "all", "order": "position"})
@@ -208,7 +210,7 @@ def test_an_address_is_visited_with_its_queue(actions: ReviewActions) -> None:
     assert page.session.pair_id is None
 
 
-def test_an_own_correction(actions: ReviewActions) -> None:
+def test_a_typed_correction_is_checked_and_saved(actions: ReviewActions) -> None:
     page = Page(actions)
     pair = page.session.pair_id
     assert "same as the caption" in page.press(
@@ -250,7 +252,7 @@ def test_next_and_previous_stay_within_the_queue(actions: ReviewActions) -> None
     assert page.session.pair_id == first
 
 
-def test_search_finds_text_case_aside_and_hostile_text_stays_text(actions: ReviewActions) -> None:
+def test_search_ignores_case_and_hostile_text_is_escaped(actions: ReviewActions) -> None:
     page = Page(actions)
     page.press("filter", filter={"review": "all", "order": "position", "text": "ONERROR"})
     queue, stage = page.shown.queue, page.shown.stage
@@ -259,14 +261,14 @@ def test_search_finds_text_case_aside_and_hostile_text_stays_text(actions: Revie
     assert "&lt;img src=x onerror=alert(1)&gt;" in stage
 
 
-def test_a_link_opens_its_pair_and_a_dead_link_the_queue(actions: ReviewActions) -> None:
+def test_a_link_opens_its_pair_and_a_broken_link_the_queue(actions: ReviewActions) -> None:
     pair = Page(actions).session.pair_id + 3
     assert Page(actions, session="two", pair=str(pair)).session.pair_id == pair
     for dead in ("99999", "x", ""):
         assert Page(actions, session=f"s{dead}", pair=dead).session.pair_id is not None
 
 
-def test_no_dataset_says_what_to_do(actions: ReviewActions) -> None:
+def test_without_a_dataset_the_page_says_what_to_do(actions: ReviewActions) -> None:
     shown = actions.open(None, gr.Request(session_hash="none", query_params={}))
     assert "No dataset yet" in shown.stage
 
@@ -300,7 +302,7 @@ def test_why_a_pair_has_no_scores(
     assert all(shown in html.unescape(part["steps"]) for part in waiting)
 
 
-def test_a_queue_can_be_kept_opened_and_forgotten(actions: ReviewActions) -> None:
+def test_a_queue_can_be_saved_opened_and_deleted(actions: ReviewActions) -> None:
     page = Page(actions)
     page.press("filter", filter={"review": "all", "order": "position", "icc_to": ""})
     assert "Saved as &#39;as it came&#39;" in page.press("save-view", name=" as it  came ")
@@ -317,7 +319,7 @@ def test_a_queue_can_be_kept_opened_and_forgotten(actions: ReviewActions) -> Non
     assert "not a number" in page.press("filter", filter={"s_0_from": "much"})
 
 
-def test_a_link_opens_its_queue_and_nonsense_the_usual_one(actions: ReviewActions) -> None:
+def test_a_link_opens_its_queue_and_an_invalid_one_the_default(actions: ReviewActions) -> None:
     first = Page(actions, session="a", review="all", order="position")
     assert first.session.filter == {"review": "all", "order": "position"}
     assert "order=position" in first.shown.queue
@@ -330,7 +332,7 @@ def test_a_link_opens_its_queue_and_nonsense_the_usual_one(actions: ReviewAction
     assert first.session.filter["review"] == "decided"
 
 
-def test_a_word_is_called_wrong_and_right_again(actions: ReviewActions) -> None:
+def test_a_word_is_marked_as_wrong_and_unmarked(actions: ReviewActions) -> None:
     page = Page(actions)
     pair = page.session.pair_id
     page.press("mark-word", word=1)
@@ -342,7 +344,7 @@ def test_a_word_is_called_wrong_and_right_again(actions: ReviewActions) -> None:
     assert "nothing was written" in page.press("mark-word", word=0, pair=pair + 1)
 
 
-def test_many_pairs_at_once_and_one_undo(actions: ReviewActions) -> None:
+def test_many_pairs_are_decided_at_once_and_reverted_by_one_undo(actions: ReviewActions) -> None:
     page = Page(actions)
     page.press("grid")
     assert 'class="picks"' in page.shown.stage
@@ -366,7 +368,7 @@ def test_many_pairs_at_once_and_one_undo(actions: ReviewActions) -> None:
     assert 'class="picks"' not in page.shown.stage
 
 
-def test_an_address_with_a_misspelt_field_is_told_and_not_followed(actions: ReviewActions) -> None:
+def test_an_address_with_a_misspelt_field_is_reported_and_ignored(actions: ReviewActions) -> None:
     page = Page(actions, dataset="1", p_eror_from="0.99", __theme="dark")
     assert "Did you mean" in page.shown.toast
     assert "p_error_from" in page.shown.toast
@@ -376,7 +378,7 @@ def test_an_address_with_a_misspelt_field_is_told_and_not_followed(actions: Revi
     assert followed.session.filter["p_error_from"] == "0.99"
 
 
-def test_every_key_is_an_action_of_the_page_or_of_the_browser_alone() -> None:
+def test_every_key_is_an_action_of_the_page_or_of_the_browser_only() -> None:
     script = Path(keyboard.__file__).with_name("script.js").read_text(encoding="utf-8")
     for key in keyboard.KEYS:
         known = key.action.rstrip("-0123456789") in ACTIONS

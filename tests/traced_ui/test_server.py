@@ -1,4 +1,4 @@
-"""What the server hands out, and what it does not."""
+"""What the server serves, and what it does not."""
 
 import io
 import time
@@ -21,7 +21,7 @@ def client(served: Workspace) -> TestClient:
     return TestClient(create_app(served, 1))
 
 
-def test_pictures_come_by_id_in_two_sizes(client: TestClient, served: Workspace) -> None:
+def test_pictures_are_served_by_id_in_two_sizes(client: TestClient, served: Workspace) -> None:
     pair = served.review.queue_page(QueueFilter(1)).rows[0].pair_id
     small = client.get(f"/pictures/{pair}?size=104")
     assert small.status_code == 200
@@ -47,7 +47,7 @@ def test_nothing_else_is_served(client: TestClient, path: str, status: int) -> N
     assert result.status_code in (status, 404)
 
 
-def test_a_picture_that_has_gone_is_reported_without_its_path(workspace: Workspace) -> None:
+def test_a_missing_picture_is_reported_without_its_path(workspace: Workspace) -> None:
     pair = workspace.review.queue_page(QueueFilter(1)).rows[0].pair_id
     path = file_of(workspace.review.image_path(pair))
     path.unlink()
@@ -56,7 +56,7 @@ def test_a_picture_that_has_gone_is_reported_without_its_path(workspace: Workspa
     assert str(path.parent) not in result.text
 
 
-def test_the_app_is_there_and_its_listeners_are_private(client: TestClient) -> None:
+def test_the_app_is_served_and_its_listeners_are_private(client: TestClient) -> None:
     assert client.get("/healthy").json() == {"datasets": 1}
     assert "TRACED Curator" in client.get("/").text
     information = client.get("/gradio_api/info").json()
@@ -67,12 +67,12 @@ def test_the_app_is_there_and_its_listeners_are_private(client: TestClient) -> N
 
 
 def test_no_stream_for_developers_is_open(client: TestClient) -> None:
-    """It never ends, and each looks for changes twenty times a second (found by the fuzzer)."""
+    """It never ends, and each one polls for changes twenty times a second (found by fuzzing)."""
     assert client.get("/gradio_api/dev/reload").status_code == 404
 
 
-def test_an_idle_server_rests(served: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Left to itself, Gradio looks at its queue a thousand times a second: 5 % of a core."""
+def test_an_idle_server_polls_rarely(served: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default Gradio polls its queue a thousand times a second: 5 % of a core."""
     looks = []
     length = Queue.__len__
 
@@ -82,7 +82,7 @@ def test_an_idle_server_rests(served: Workspace, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr(Queue, "__len__", counted)
     with serving(served) as address:
-        # Whoever knows this address would start a second loop beside the first.
+        # A request to this address would start a second loop.
         httpx.get(f"{address}gradio_api/startup-events")
         looks.clear()
         start = time.monotonic()
@@ -91,7 +91,7 @@ def test_an_idle_server_rests(served: Workspace, monkeypatch: pytest.MonkeyPatch
     assert 0 < count <= seconds / QUEUE_INTERVAL + 2
 
 
-def test_without_its_database_the_server_says_so(
+def test_an_unreachable_database_is_reported_by_the_health_check(
     client: TestClient, served: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def gone() -> None:
@@ -104,7 +104,7 @@ def test_without_its_database_the_server_says_so(
 
 
 @pytest.mark.parametrize("path", ["/", "/healthy", "/pictures/99999", "/gradio_api/info"])
-def test_nothing_may_come_from_or_go_elsewhere(client: TestClient, path: str) -> None:
+def test_the_security_policy_allows_no_other_server(client: TestClient, path: str) -> None:
     headers = client.get(path).headers
     policy = headers["content-security-policy"]
     assert "default-src 'self'" in policy
@@ -124,7 +124,7 @@ def test_nothing_may_come_from_or_go_elsewhere(client: TestClient, path: str) ->
 def test_a_malformed_request_is_explained_and_not_repeated(
     client: TestClient, path: str, body: object
 ) -> None:
-    """With numbers that the web framework's own answer could not write."""
+    """With numbers that the web framework's default response could not serialise."""
     refused = client.post(path, json=body)
     assert refused.status_code == 422
     assert refused.json()["detail"][0]["problem"]

@@ -1,4 +1,4 @@
-"""`serve` as a service manager sees it: its port, its end, and what it goes on with."""
+"""`serve` as a service manager sees it: its port, its shutdown, and the jobs that it resumes."""
 
 import os
 import re
@@ -28,7 +28,7 @@ from traced_ui import server
 from traced_ui.listening import listen
 from traced_ui.server import SECONDS_TO_END, _Server
 
-#: The server has so many seconds on an idle machine; a busy one is given more, but not for ever.
+#: The seconds that the server has on an idle machine; a busy machine gets more, within limits.
 PATIENCE = 6 * SECONDS_TO_END
 
 
@@ -36,7 +36,7 @@ PATIENCE = 6 * SECONDS_TO_END
 def started(folder: Path, *options: str) -> Iterator[tuple[Program, str, list[str]]]:
     """(process, its address, the lines it has printed)."""
     environment = {**os.environ, "TRACED_DATA_DIRECTORY": str(folder), "HF_HUB_OFFLINE": "1"}
-    # The demo by its folder: without one it would come with its scores, and without a job.
+    # The demo by its folder: without one it would already be scored, and no job would run.
     arguments = ["app.py", "serve", "--data", str(DEMO), "--port", "0", *options]
     process = programs.start(
         arguments, environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -64,7 +64,7 @@ def job_under_way(address: str) -> bool:
 
 
 @pytest.mark.parametrize("options", [(), ("--mcp",)], ids=["plain", "mcp"])
-def test_it_ends_in_time_with_jobs_and_clients_and_goes_on(
+def test_the_server_stops_in_time_with_jobs_and_clients_and_resumes(
     tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     with started(tmp_path, *options) as (process, address, _):
@@ -89,7 +89,7 @@ def test_it_ends_in_time_with_jobs_and_clients_and_goes_on(
 
 
 @pytest.mark.parametrize(("sent", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, INTERRUPTED)])
-def test_whatever_hangs_is_ended_before_the_time_is_over(
+def test_a_hanging_server_is_killed_before_the_time_limit(
     monkeypatch: pytest.MonkeyPatch, sent: signal.Signals, status: int
 ) -> None:
     ended: list[int] = []
@@ -102,7 +102,7 @@ def test_whatever_hangs_is_ended_before_the_time_is_over(
     (watchdog,) = started
     assert watchdog.daemon, "or it would itself keep a process that has ended in time"
     assert SECONDS_TO_END == 10
-    # Not before the server had time to end by itself, and not so late that nothing is left.
+    # Not before the server had time to stop by itself, and not at the last moment.
     assert SECONDS_TO_END / 2 < watchdog.interval <= SECONDS_TO_END - 1
     assert ended == []
     watchdog.function(*watchdog.args)
@@ -112,7 +112,7 @@ def test_whatever_hangs_is_ended_before_the_time_is_over(
     assert len(started) == 1, "nor is there more time"
 
 
-#: A server whose thread never ends, as one that is inside a library; it has a moment to do so.
+#: A server with a thread that never ends, like one inside a library; the time limit is short.
 _HANGING = """
 import signal, threading
 from traced_ui import server
@@ -122,7 +122,7 @@ threading.Event().wait()
 """
 
 
-def test_a_thread_that_hangs_does_not_keep_the_process() -> None:
+def test_a_hanging_thread_does_not_keep_the_process_alive() -> None:
     assert programs.start(["-c", _HANGING], os.environ).wait(PATIENCE * 4) == 0
 
 
@@ -151,8 +151,8 @@ def wait_for(what: Callable[[], bool], seconds: float = 240) -> None:
         time.sleep(0.05)
 
 
-def test_a_killed_server_goes_on_with_its_jobs(tmp_path: Path) -> None:
-    """SIGKILL in the middle of an import and of scoring: the next start says so and goes on."""
+def test_a_killed_server_resumes_its_jobs(tmp_path: Path) -> None:
+    """After SIGKILL during an import and during scoring the next start reports and resumes it."""
     state, pairs = tmp_path / "state", 4_000
     rows = [{"file_name": "a.png", "caption": f"A dog {n}.", "id": str(n)} for n in range(pairs)]
     source = image_folder(tmp_path / "mine", rows, ("a.png",))
@@ -192,7 +192,7 @@ def test_a_killed_server_goes_on_with_its_jobs(tmp_path: Path) -> None:
 def test_idle_connections_outlive_uvicorns_five_seconds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What reaches uvicorn: nobody waits for it here."""
+    """Checks the option given to uvicorn, without waiting for it."""
     configured: list[uvicorn.Config] = []
     monkeypatch.setattr(server._Server, "run", lambda self, sockets: configured.append(self.config))
     monkeypatch.setattr(Engine, "warm_up", lambda self: None)
@@ -218,11 +218,11 @@ def test_a_port_in_use_is_reported_before_anything_else(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid"])
-def test_an_address_that_is_not_ours_is_reported(host: str) -> None:
+def test_an_address_of_another_machine_is_reported(host: str) -> None:
     with pytest.raises(PortInUse):
         listen(host, 0)
 
 
-def test_localhost_is_reached_by_its_number() -> None:
+def test_localhost_is_reached_by_its_ip_address() -> None:
     with listen("localhost", 0) as listening:
         assert listening.getsockname()[0] == "127.0.0.1"

@@ -1,4 +1,4 @@
-"""What the server keeps of its visitors: little of each, and of those that hold nothing least."""
+"""What the server keeps of its visitors: little, and sessions without state are dropped first."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ def sessions_of(client: TestClient) -> Sessions:
     return mounted.state_holder
 
 
-def test_a_call_leaves_next_to_nothing(client: TestClient) -> None:
+def test_api_calls_leave_sessions_without_state(client: TestClient) -> None:
     with client:
         for _ in range(3):
             asked = client.post("/gradio_api/call/datasets", json={"data": []})
@@ -36,7 +36,7 @@ def test_a_call_leaves_next_to_nothing(client: TestClient) -> None:
     assert not any(any(value.config_values.values()) or value.state_data for value in kept.values())
 
 
-def test_sessions_that_hold_nothing_are_forgotten_first(client: TestClient) -> None:
+def test_sessions_without_state_are_dropped_first(client: TestClient) -> None:
     sessions = sessions_of(client)
     sessions["a page"].state_data[1] = "something"
     for number in range(MOST + 50):
@@ -48,7 +48,7 @@ def test_sessions_that_hold_nothing_are_forgotten_first(client: TestClient) -> N
     assert len(sessions.time_last_used) == MOST
 
 
-def test_of_sessions_that_all_hold_something_the_oldest_goes(client: TestClient) -> None:
+def test_the_oldest_of_sessions_with_state_is_dropped(client: TestClient) -> None:
     sessions = sessions_of(client)
     for number in range(MOST + 1):
         sessions[f"page-{number}"].state_data[1] = number

@@ -1,4 +1,4 @@
-"""The line and the strip of a pair's specificity."""
+"""The sentence and the strip of pictures about a pair's specificity."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -23,7 +23,7 @@ def html(result: SpecificityView | None) -> str:
     return str(line(view) or "")
 
 
-def test_the_sentence_and_the_strip() -> None:
+def test_the_rank_and_the_more_similar_pictures_are_shown() -> None:
     message = html(FOUND)
     assert "finds its own picture as <b>3rd of 21</b> similar ones (31 %)" in message
     assert [f'data-target="{pair}"' in message for pair in (17, 4)] == [True, True]
@@ -32,7 +32,7 @@ def test_the_sentence_and_the_strip() -> None:
     assert "these 2 pictures" in message
 
 
-def test_what_limits_it_is_said() -> None:
+def test_limits_of_the_measurement_are_stated() -> None:
     assert html(None) == ""
     assert "strip" not in html(replace(FOUND, rank=1, better=()))
     assert "among 50,000 of 1,000,000 pictures" in html(
@@ -44,7 +44,7 @@ def test_what_limits_it_is_said() -> None:
     assert many.count("<img") == SHOWN
 
 
-def test_richer_captions_stand_apart_from_corrections() -> None:
+def test_richer_captions_are_listed_apart_from_corrections() -> None:
     suggestion = SuggestionView(
         7, "A red dog <b>", "vlm · blend v1", 0.2, 0.3, 0.1, 0.12, 1, 0.9, (), (3, 1, 21),
         ("the picture does not show 'a kite'",), (0.5, 0.75), ("the model reads 32 of 41 words",),
@@ -58,7 +58,7 @@ def test_richer_captions_stand_apart_from_corrections() -> None:
     assert "the model reads 32 of 41 words" in message
     assert "<b>" not in message.replace("<kbd>", "")
     assert "<ins>red" in message
-    # A description from scratch is no edit of the caption: two interleaved texts are unreadable.
+    # A description from scratch is not shown as an edit: two interleaved texts are unreadable.
     afresh = replace(suggestion, caption="On a bench at the lake, two men in red.")
     view: Any = SimpleNamespace(caption="A dog", enrichments=(afresh,))
     assert "On a bench at the lake, two men in red." in str(enrichments(view))
@@ -70,5 +70,5 @@ def test_richer_captions_stand_apart_from_corrections() -> None:
     ("number", "text"),
     [(1, "1st"), (2, "2nd"), (3, "3rd"), (11, "11th"), (13, "13th"), (21, "21st"), (22, "22nd")],
 )
-def test_ordinals(number: int, text: str) -> None:
+def test_ordinals_are_formatted(number: int, text: str) -> None:
     assert ordinal(number) == text

@@ -1,4 +1,4 @@
-"""What a verdict costs the database: statements and transactions, on a scored store."""
+"""The database cost of a verdict: statements and transactions, on a scored store."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ from traced_ui.review_actions import ReviewActions
 
 @dataclass
 class Statements:
-    """What reached the database; the driver's own BEGIN and PRAGMA are counted by themselves."""
+    """Statements sent to the database; the driver's BEGIN and PRAGMA are counted separately."""
 
     queries: list[str] = field(default_factory=list)
     writing: int = 0
@@ -60,12 +60,12 @@ def scored(tmp_path: Path) -> Iterator[Workspace]:
     workspace.store.close()
 
 
-#: Statements before decide gave the verdict alone: 41 on a page, 47 for one of several curators,
-#: 17 through the API.
+#: Statements before `decide` was changed to write only the verdict: 41 on a page, 47 for one of
+#: several curators, 17 through the API.
 @pytest.mark.parametrize(
     ("curator", "at_most", "transactions"), [(None, 19, 1), ("Ada", 23, 2), ("Ben", 23, 2)]
 )
-def test_a_verdict_on_the_page_costs_half_of_what_it_did(
+def test_a_verdict_on_the_page_needs_half_of_the_earlier_statements(
     scored: Workspace, curator: str | None, at_most: int, transactions: int
 ) -> None:
     page = Page(ReviewActions(scored))
@@ -85,7 +85,7 @@ def test_a_verdict_on_the_page_costs_half_of_what_it_did(
 @pytest.mark.parametrize(
     ("verdict", "corrected", "at_most"), [("drop", "", 5), ("correction", "Another caption.", 6)]
 )
-def test_a_verdict_through_the_api_costs_its_own_transaction(
+def test_a_verdict_through_the_api_needs_one_transaction(
     scored: Workspace, verdict: str, corrected: str, at_most: int
 ) -> None:
     with counted(scored) as statements:
@@ -96,7 +96,7 @@ def test_a_verdict_through_the_api_costs_its_own_transaction(
     assert statements.writing == 1
 
 
-def test_an_adjudicator_is_looked_for_where_something_can_be_settled(scored: Workspace) -> None:
+def test_adjudicators_are_queried_only_if_a_dispute_can_be_settled(scored: Workspace) -> None:
     scored.review.decide(1, 0, "correct", author="Ada")
     scored.review.decide(1, 1, "drop", author="Cid")
     with counted(scored) as statements:

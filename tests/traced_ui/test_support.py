@@ -1,4 +1,4 @@
-"""Chips of phrases: plain text, escaped, with what s does on hover."""
+"""Phrase chips: plain text, escaped, with the change of s on hover."""
 
 from dataclasses import replace
 
@@ -13,14 +13,14 @@ PHRASES = (
 )
 
 
-def test_chips_say_what_s_does() -> None:
+def test_chips_show_the_change_of_s() -> None:
     html = phrase_chips(CAPTION, PHRASES)
     assert html.count("<li") == 3
     assert "attribute · s falls by 0.040 ± 0.010 when it is made meaningless" in html
     assert "object · s rises by 0.020 ± 0.050" in html
     assert 'class="phrase against unsure"' in html
     assert "not tested" in html
-    # The largest bar reaches the edge; the negative one lies left of the middle.
+    # The largest bar reaches the edge; the negative one is left of the middle.
     assert "left:50.0%;width:50.0%" in html
     assert "left:25.0%;width:25.0%" in html
 
@@ -31,7 +31,7 @@ def test_captions_are_escaped() -> None:
     assert "&lt;b&gt;red" in html
 
 
-def test_the_section_is_there_only_where_phrases_were_measured() -> None:
+def test_the_section_is_shown_only_if_phrases_were_measured() -> None:
     assert phrases_section(CAPTION, None, None) is None
     assert "No phrase to test." in str(phrases_section(CAPTION, (), None))
     html = str(phrases_section(CAPTION, PHRASES, -1.234, "One <note>."))

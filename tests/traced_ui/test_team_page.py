@@ -1,4 +1,4 @@
-"""What the Team page says of disputes."""
+"""Disputes on the Team page."""
 
 from backend.accounts.team import Team
 from db import Store

@@ -1,4 +1,4 @@
-"""Uploads become datasets; exports and rows left out can be taken along."""
+"""Uploads become datasets; exports and rows left out can be downloaded."""
 
 import csv
 import io
@@ -46,7 +46,7 @@ def test_an_archive_becomes_a_dataset(client: TestClient, workspace: Workspace) 
     wait_for_job(workspace, job)
     (made,) = [summary for summary in workspace.datasets() if summary.name == "Mine"]
     assert (made.total, made.problems) == (1, 1)
-    # It is a dataset's now, and no longer the browser's to take back.
+    # It belongs to a dataset now, and the browser can no longer delete it.
     refused = client.delete(f"/uploads/{upload}")
     assert refused.status_code == 400
     assert "dataset" in refused.json()["detail"]
@@ -67,7 +67,7 @@ def test_a_folder_becomes_a_dataset(
     assert made.total == GOOD
 
 
-def test_what_is_refused_says_why(client: TestClient, workspace: Workspace) -> None:
+def test_refused_uploads_say_why(client: TestClient, workspace: Workspace) -> None:
     upload = client.post("/uploads").json()["upload"]
     outside = client.put(f"/uploads/{upload}?path=../../traced.db", content=b"x")
     assert outside.status_code == 400
@@ -81,7 +81,7 @@ def test_what_is_refused_says_why(client: TestClient, workspace: Workspace) -> N
     assert list(workspace.uploads.folder.iterdir()) == []
 
 
-def test_an_export_is_taken_along_as_it_was_written(
+def test_an_export_is_downloaded_as_it_was_written(
     client: TestClient, workspace: Workspace, tmp_path: Path
 ) -> None:
     out = tmp_path / "clean"
@@ -107,7 +107,9 @@ def test_an_export_is_taken_along_as_it_was_written(
     assert client.get(f"/exports/{job}.zip").status_code == 400
 
 
-def test_rows_left_out_are_a_table(client: TestClient, workspace: Workspace) -> None:
+def test_rows_left_out_can_be_downloaded_as_a_table(
+    client: TestClient, workspace: Workspace
+) -> None:
     answer = client.get("/datasets/1/left-out.csv")
     rows = list(csv.DictReader(io.StringIO(answer.text)))
     assert len(rows) == workspace.summary(1).problems > 0
