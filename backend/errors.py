@@ -216,9 +216,9 @@ def not_loaded(what: str, name: str, problem: BaseException, advice: str) -> Tra
     )
 
 
-def explain(error: BaseException, door: str = "") -> str:
-    """One or two plain sentences about `error`, without traceback or markup. `door`: "terminal" or
-    "page", to add what to do there.
+def explain(error: BaseException, interface: str = "") -> str:
+    """One or two plain sentences about `error`, without traceback or markup. `interface`:
+    "terminal" or "page", to add what to do there.
 
     >>> explain(DatasetNotFound("No file 'a.csv'. Give a path that exists."))
     "There is no such dataset: No file 'a.csv'. Give a path that exists."
@@ -226,7 +226,7 @@ def explain(error: BaseException, door: str = "") -> str:
     if isinstance(error, TracedError):
         detail = str(error).strip()
         text = f"{error.title}: {detail}" if detail else f"{error.title}."
-        return f"{text} {error.remedies.get(door, '')}".rstrip()
+        return f"{text} {error.remedies.get(interface, '')}".rstrip()
     if is_out_of_memory(error):
         return f"{OutOfMemory.title}."
     if isinstance(error, OSError):

@@ -56,7 +56,7 @@ class ModelShelf:
             if key == newest or sum(size for _, size in self._models.values()) <= self.budget:
                 break
             del self._models[key]
-        memory.give_back(at_once=True)
+        memory.release(at_once=True)
 
     def __len__(self) -> int:
         return len(self._models)
@@ -103,7 +103,7 @@ class Engine:
         memory.keep_little()
         self._siblings[self.settings] = self
 
-    def beside(self, settings: Settings) -> "Engine":
+    def with_settings(self, settings: Settings) -> "Engine":
         """The engine with these settings that shares lock, shelf and spending with this one; the
         same one for the same settings."""
         with self.lock:
@@ -268,7 +268,7 @@ class Engine:
                 for state, (_, caption) in zip(states, pairs, strict=True)
             ]
             by_index = dict(run_trajectories(self.scorer, parsed, exploring or self.exploring))
-        memory.give_back()
+        memory.release()
         return [by_index[index] for index in range(len(pairs))]
 
     def expectations(self, asked: Sequence[tuple[Image.Image, str]]) -> list[Expectation]:
@@ -280,7 +280,7 @@ class Engine:
                 return []
             self._share_cores()
             result = expectations(captioner, asked)
-        memory.give_back()
+        memory.release()
         return result
 
     def encode(self, images: Sequence[Image.Image]) -> list[ImageState]:

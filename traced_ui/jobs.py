@@ -173,8 +173,8 @@ def build_drawer(
     timer = gr.Timer(POLL)
     known = [seen, stages, pace]
     shown = [drawer, button, *known, timer]
-    # "multiple": if Gradio closes its stream just before the answer to a poll, that answer waits for
-    # a stream that only another event opens. With "once" there would never be another poll.
+    # "multiple": if Gradio closes its stream just before the answer to a poll, the answer waits
+    # until another event opens a stream. With "once" there would never be another poll.
     polls = [timer.tick, blocks.load, drawer.input]
     gr.on(polls, look, known, shown, trigger_mode="multiple", **options)
     drawer.select(act, None, [drawer], queue=False, trigger_mode="multiple", **options)

@@ -182,7 +182,7 @@ def _models(settings: Settings, named: _Named, load: bool) -> Iterator[Finding]:
     engine = Engine(settings)
     yield from _loaded(engine, "", "Choose another with --model.")
     for names, others in named.items():
-        yield from _loaded(engine.beside(others), _of(names), _rescore(names))
+        yield from _loaded(engine.with_settings(others), _of(names), _rescore(names))
 
 
 def _remembered(store: Store, settings: Settings) -> _Named:

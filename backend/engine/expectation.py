@@ -189,7 +189,9 @@ def _with(trajectories: Sequence["Trajectory"], added: Sequence[Expectation]) ->
     ]
 
 
-def listening(trajectories: Sequence["Trajectory"], captioner: str) -> list["Trajectory"]:
+def with_expectations_of(
+    trajectories: Sequence["Trajectory"], captioner: str
+) -> list["Trajectory"]:
     """The trajectories with this captioner's expectations only; those of others are removed."""
     return [
         trajectory

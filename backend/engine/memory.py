@@ -17,7 +17,7 @@ _MIB = 2**20
 #: Allocations from this size on are mapped separately and unmapped when freed. glibc's default
 #: threshold is dynamic and rises up to 32 MiB, with which the peak is a quarter higher.
 OWN_PAGES = 8 * _MIB
-#: Free memory at the end of a heap that is kept until `give_back`.
+#: Free memory at the end of a heap that is kept until `release`.
 KEPT = 64 * _MIB
 #: Processor time of this process, in seconds, between two releases of the memory that batches leave
 #: behind.
@@ -47,7 +47,7 @@ def keep_little() -> None:
 _last = float("-inf")
 
 
-def give_back(at_once: bool = False) -> None:
+def release(at_once: bool = False) -> None:
     """Release free memory between allocations in use; call after a batch. Takes milliseconds, and
     as many to allocate it again in the next batch, so most calls do nothing, unless `at_once`."""
     global _last

@@ -222,7 +222,7 @@ class BoostWork:
             suggestion_queries.save_attempt(
                 session, Attempt(row.pair_id, self.name, self.corrector.run.id, outcome, why)
             )
-        memory.give_back()
+        memory.release()
         return outcome, struck
 
     def considered(

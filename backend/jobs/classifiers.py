@@ -60,7 +60,7 @@ def word_weights(classifier: Classifier | None) -> WordWeights:
     return classifier.words if classifier is not None else DEFAULT
 
 
-def listened_to(engine: Engine, classifier: Classifier | None) -> "Captioner | None":
+def classifier_captioner(engine: Engine, classifier: Classifier | None) -> "Captioner | None":
     """The session's captioner if the classifier was trained with its evidence: new captions judged
     by this classifier need it too."""
     if classifier is None or not classifier.captioner:

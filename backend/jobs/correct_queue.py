@@ -29,9 +29,9 @@ from backend.engine.language_models import ChatEndpoint
 from backend.errors import BudgetSpent, ImageError, SettingsError, UnsafePath
 from backend.jobs.classifiers import (
     as_far_as_read,
+    classifier_captioner,
     classifier_in_use,
     judging,
-    listened_to,
     suspects_by,
 )
 from backend.jobs.dataset_pairs import prepare_scorer
@@ -291,7 +291,7 @@ class PairCorrector:
         return judge.judge(
             self.engine.scorer, context, proposals, judging(self.classifier),
             exploring=as_far_as_read(self.classifier, exploring_of(self.run)), keep=keep,
-            listened_to=listened_to(self.engine, self.classifier),
+            classifier_captioner=classifier_captioner(self.engine, self.classifier),
         )  # fmt: skip
 
     def _from(self, proposal: Proposal | None) -> dict[str, Any] | None:

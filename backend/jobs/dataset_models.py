@@ -51,12 +51,12 @@ class DatasetEngines:
         if model:
             return self.of_dataset_or_session(None, model)
         settings = settings_for(self._store, self.of_session.settings, dataset_id)
-        return self.of_session.beside(settings)
+        return self.of_session.with_settings(settings)
 
     def of_dataset_or_session(self, dataset_id: int | None, model: str | None = None) -> Engine:
         """Like `of_dataset`; the session's engine if `dataset_id` is None."""
         if model:
-            return self.of_session.beside(self.of_session.settings.chosen(model))
+            return self.of_session.with_settings(self.of_session.settings.chosen(model))
         return self.of_session if dataset_id is None else self.of_dataset(dataset_id)
 
     def of_pair(self, pair_id: int) -> Engine:

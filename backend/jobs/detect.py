@@ -11,7 +11,7 @@ from backend.engine.detection.classifier import Classifier
 from backend.engine.detection.cold_start import captioner_of, cold_start
 from backend.engine.detection.localisation import VISIBLE
 from backend.engine.detection.types import reads_later_steps
-from backend.engine.expectation import listening
+from backend.engine.expectation import with_expectations_of
 from backend.engine.noise.word_kinds import kind_of
 from backend.engine.statistics.disagreement import rank_disagreement
 from backend.engine.trajectories.trajectory import Trajectory
@@ -67,7 +67,7 @@ def detect(store: Store, workers: Workers, run: RunRow, progress: Progress) -> d
     else:
         progress(0, 0, INJECTION.name)
         pairs, trajectories = scored_pairs(store, run, drawn)
-        trajectories = listening(trajectories, captioner_of(trajectories))
+        trajectories = with_expectations_of(trajectories, captioner_of(trajectories))
         keyed = [(pair.id, pair.image_path) for pair in pairs]
         whole = reads_later_steps(detector) and not lacks_steps
         exploring = replace(exploring_of(run), whole=whole)

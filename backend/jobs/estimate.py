@@ -31,9 +31,9 @@ from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import ImageError, SettingsError
 from backend.jobs.classifiers import (
     as_far_as_read,
+    classifier_captioner,
     classifier_in_use,
     judging,
-    listened_to,
     probabilities,
     suspects_by,
 )
@@ -480,7 +480,7 @@ def _suggestion_seconds(
                 engine.captioner,
                 judging(classifier),
                 exploring=as_far_as_read(classifier, engine.exploring),
-                listened_to=listened_to(engine, classifier),
+                classifier_captioner=classifier_captioner(engine, classifier),
                 judged=judged_ahead(engine),
             )
     return (time.monotonic() - began) / len(chosen)

@@ -115,7 +115,7 @@ class Jobs:
         if trajectories is None:
             return engine
         chosen = parse_depth(trajectories).name
-        return engine.beside(dataclasses.replace(engine.settings, trajectories=chosen))
+        return engine.with_settings(dataclasses.replace(engine.settings, trajectories=chosen))
 
     def score(
         self,

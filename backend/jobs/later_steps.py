@@ -11,8 +11,8 @@ from backend.engine.scoring.protocol import ImageState
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.classifiers import (
     as_far_as_read,
+    classifier_captioner,
     classifier_in_use,
-    listened_to,
     probabilities,
 )
 from backend.jobs.stored_trajectories import exploring_of, to_row
@@ -72,7 +72,7 @@ def judge_suggestions(
         exploring=as_far_as_read(classifier, exploring_of(run)),
     )
     with engine.lock:
-        reader = listened_to(engine, classifier)
+        reader = classifier_captioner(engine, classifier)
         trajectories = with_expectations(reader, [image] * len(suggestions), trajectories)
     rows = [
         NewSuggestion(

@@ -27,7 +27,12 @@ from backend.engine.expectation import with_expectations
 from backend.engine.phrases.attribution import attribute_phrases
 from backend.engine.phrases.nonce import Nonces
 from backend.engine.phrases.spans import Phrase
-from backend.jobs.classifiers import as_far_as_read, listened_to, probabilities, suspects_by
+from backend.jobs.classifiers import (
+    as_far_as_read,
+    classifier_captioner,
+    probabilities,
+    suspects_by,
+)
 from backend.jobs.correct_queue import PairCorrector
 from backend.jobs.nonce_pools import nonce_pools
 from backend.jobs.stored_trajectories import exploring_of
@@ -160,7 +165,7 @@ class PictureDoubts:
             [(context.state, variant) for context, variant in variants],
             exploring=as_far_as_read(corrector.classifier, exploring_of(corrector.run), words=True),
         )
-        reader = listened_to(engine, corrector.classifier)
+        reader = classifier_captioner(engine, corrector.classifier)
         with engine.lock:
             images = [context.image for context, _ in variants]
             trajectories = with_expectations(reader, images, trajectories)
@@ -191,7 +196,7 @@ class PictureDoubts:
                 ]
             )  # fmt: skip
             at += len(phrases) + 1
-        memory.give_back()
+        memory.release()
         return evidence
 
     def _supports(self, requests: Sequence[Asked]) -> list[dict[tuple[int, int], float | None]]:

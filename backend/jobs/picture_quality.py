@@ -63,7 +63,7 @@ def measure_pictures(
             queries.save_signals(session, rows)
         measured += len(rows)
         unreadable += len(batch) - len(rows)
-        memory.give_back()
+        memory.release()
         progress(done + measured + unreadable, total, "Looking at pictures")
     with store.reading() as session:
         signals_and_names = queries.signals_of(session, dataset_id)

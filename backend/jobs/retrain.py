@@ -14,7 +14,7 @@ from sqlalchemy.orm import Session
 from backend.engine.detection.cold_start import captioner_of
 from backend.engine.detection.retraining import Retrained, compare, retrain
 from backend.engine.detection.types import reads_later_steps
-from backend.engine.expectation import listening
+from backend.engine.expectation import with_expectations_of
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import TrainingError
 from backend.jobs.classifiers import classifier_in_use, stored_classifier
@@ -70,7 +70,7 @@ def train_candidate(
     # Scored without a captioner or with another one: compute the missing evidence for training.
     remember_expectations(store, workers, run, len(drawn), progress)
     pairs, trajectories = _decided_by_people(*scored_pairs(store, run, sorted({*drawn, *decided})))
-    trajectories = listening(trajectories, captioner_of(trajectories))
+    trajectories = with_expectations_of(trajectories, captioner_of(trajectories))
     labels = [LABELS.get(pair.judgement or "") for pair in pairs]
     verdicts = sum(label is not None for label in labels)
     progress(0, 0, "Training on verdicts and injected noise")

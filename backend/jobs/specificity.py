@@ -63,7 +63,7 @@ def measure_specificity(
         rows = judge.measured(batch, run.id)
         with store.writing() as session:
             queries.save_retrievals(session, rows)
-        memory.give_back()
+        memory.release()
         seen += len(batch)
         progress(min(seen, total), total, "Specificity")
     with store.writing() as session:

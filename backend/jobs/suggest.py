@@ -16,9 +16,9 @@ from backend.engine.trajectories.exploring import Exploring
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.jobs.classifiers import (
     as_far_as_read,
+    classifier_captioner,
     classifier_in_use,
     judging,
-    listened_to,
     suspects_by,
 )
 from backend.jobs.scoring_stages import CORRECTIONS
@@ -199,10 +199,10 @@ def _suggest(
             engine.captioner,
             judging(classifier),
             exploring=as_far_as_read(classifier, exploring or engine.exploring),
-            listened_to=listened_to(engine, classifier),
+            classifier_captioner=classifier_captioner(engine, classifier),
             judged=judged,
         )
-    memory.give_back()
+    memory.release()
     return dict(zip(contexts, suggested, strict=True))
 
 

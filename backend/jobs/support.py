@@ -88,7 +88,7 @@ def phrase_scores(
         nonces = Nonces(engine.scorer.reader, pools)
         pairs = ((state, Caption.parse(caption)) for state, caption in requests)
         phrases = [scores for _, scores in attribute_phrases(engine.scorer, pairs, nonces)]
-    memory.give_back()
+    memory.release()
     return phrases
 
 

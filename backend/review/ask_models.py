@@ -18,9 +18,9 @@ from backend.errors import SettingsError
 from backend.jobs import correct_queue
 from backend.jobs.classifiers import (
     as_far_as_read,
+    classifier_captioner,
     classifier_in_use,
     judging,
-    listened_to,
     probabilities,
     suspects_by,
 )
@@ -129,7 +129,7 @@ def check_caption(store: Store, engine: Engine, pair_id: int, caption: str) -> C
         as_far_as_read(classifier, exploring, words=True),
     )  # fmt: skip
     with engine.lock:
-        reader = listened_to(engine, classifier)
+        reader = classifier_captioner(engine, classifier)
         (trajectory,) = with_expectations(reader, [image], [trajectory])
     p_error = probabilities(classifier, [trajectory])[0] if classifier is not None else None
     return CaptionCheck(
@@ -190,7 +190,7 @@ def play(
             engine.captioner,
             judging(classifier),
             exploring=as_far_as_read(classifier, engine.exploring),
-            listened_to=listened_to(engine, classifier),
+            classifier_captioner=classifier_captioner(engine, classifier),
         )
         icc, words = engine.why_abstract(caption)
         phrases = _phrases(engine, state, caption[:LONGEST_EDIT])

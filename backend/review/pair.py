@@ -70,7 +70,7 @@ def view_of(
         has_retrieval = pair.specificity is not None
         retrieval = specificity_queries.get_retrieval(session, pair_id) if has_retrieval else None
         measured = run_queries.get_run(session, retrieval.run_id) if retrieval else None
-        blind = reader is not None and queue_queries.waits_for(
+        blind = reader is not None and queue_queries.needs_opinion_of(
             session, pair_id, reader, dataset.overlap_share, dataset.overlap_people
         )
     trajectory = to_trajectory(pair.caption, stored) if stored is not None else None

@@ -276,7 +276,9 @@ def previous_pair(session: Session, filter: QueueFilter, before_pair_id: int) ->
     return _first_id(session, filter, _place(session, filter, before_pair_id), backwards=True)
 
 
-def waits_for(session: Session, pair_id: int, reader: str, share: float, people: int) -> bool:
+def needs_opinion_of(
+    session: Session, pair_id: int, reader: str, share: float, people: int
+) -> bool:
     """Whether others have decided the pair and it still needs this reader's own opinion."""
     if share <= 0:
         return False

@@ -134,8 +134,8 @@ def test_pairs_in_the_overlap_wait_for_the_given_number_of_people(store: Store) 
     assert waiting("Ben", 0.5) == some, "the draw is always the same"
     asked = min(some)
     with store.reading() as session:
-        assert queue.waits_for(session, asked, "Ben", 0.5, 2)
-        assert not queue.waits_for(session, asked, "Ada", 0.5, 2)
+        assert queue.needs_opinion_of(session, asked, "Ben", 0.5, 2)
+        assert not queue.needs_opinion_of(session, asked, "Ada", 0.5, 2)
     decide(store, asked, "drop", "Ben")
     assert asked not in waiting("Eve", 0.5)
     assert asked in waiting("Eve", 0.5, people=3)

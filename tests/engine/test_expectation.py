@@ -14,9 +14,9 @@ from backend.engine.expectation import (
     TokenReading,
     expectation_of,
     expectations,
-    listening,
     signals_of,
     with_expectations,
+    with_expectations_of,
 )
 from backend.errors import ModelMismatch
 from tests.checkpoints import drawn_pairs, random_captioner, random_vision_to_text
@@ -97,8 +97,10 @@ def test_only_the_captioner_used_in_training_is_used() -> None:
     said = Expectation(np.array([-1.0], np.float32), np.array([0.5], np.float32), (), "this one")
     plain = trajectory("dog", [0.1], 0.5)
     (with_it,) = [replace(trajectory, expectation=said) for trajectory in [plain]]
-    assert listening([plain, with_it], "this one") == [plain, with_it]
-    assert [trajectory.expectation for trajectory in listening([plain, with_it], "another")] == [
+    assert with_expectations_of([plain, with_it], "this one") == [plain, with_it]
+    assert [
+        trajectory.expectation for trajectory in with_expectations_of([plain, with_it], "another")
+    ] == [
         None,
         None,
     ]

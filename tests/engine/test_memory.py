@@ -47,7 +47,7 @@ def let_go(size: int, count: int, before: str = "", after: str = "") -> float:
 @only_linux
 def test_memory_below_a_block_in_use_is_released() -> None:
     # Too small to be mapped separately: without help they stay in the heap below the last one.
-    assert let_go(12_000, 2_000, after="memory.give_back()") > 150
+    assert let_go(12_000, 2_000, after="memory.release()") > 150
 
 
 @only_linux
@@ -57,7 +57,7 @@ def test_a_large_array_is_released_at_once() -> None:
 
 @only_linux
 def test_arrays_of_any_size_are_released_after_a_batch() -> None:
-    before, after = "memory.keep_little()", "memory.give_back()"
+    before, after = "memory.keep_little()", "memory.release()"
     assert let_go(400_000, 50, before=before, after=after) > 120
 
 
@@ -68,13 +68,13 @@ def test_batches_release_memory_rarely_and_models_at_once(monkeypatch: pytest.Mo
     monkeypatch.setattr(memory, "_malloc_trim", trimmed.append)
     monkeypatch.setattr(memory, "_last", float("-inf"))
     monkeypatch.setattr(memory.time, "process_time", lambda: now)
-    memory.give_back()
-    memory.give_back()
+    memory.release()
+    memory.release()
     assert len(trimmed) == 1
-    memory.give_back(at_once=True)
+    memory.release(at_once=True)
     assert len(trimmed) == 2
     now += memory.SELDOM
-    memory.give_back()
+    memory.release()
     assert len(trimmed) == 3
 
 
@@ -105,7 +105,7 @@ def test_a_batch_keeps_memory_that_it_reuses() -> None:
 def test_every_batch_releases_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given: list[str] = []
     monkeypatch.setattr(memory, "keep_little", lambda: given.append("before"))
-    monkeypatch.setattr(memory, "give_back", lambda **_: given.append("after"))
+    monkeypatch.setattr(memory, "release", lambda **_: given.append("after"))
     engine = Engine(load_settings({"data_directory": str(tmp_path)}, {}))
     assert given == ["before"]
     (state,) = engine.encode([Image.new("RGB", (96, 96), "red")])

@@ -192,7 +192,7 @@ def test_the_memory_for_models_is_a_setting(pairs: Path, clip: Path) -> None:
         engine = Engine(settings({"data_directory": str(pairs), "model": str(clip),
                                   "model_memory": gigabytes}))  # fmt: skip
         first = engine.scorer
-        beside = engine.beside(engine.settings.chosen(str(other)))
+        beside = engine.with_settings(engine.settings.chosen(str(other)))
         assert beside.scorer is not first
         assert (engine.scorer is first) == (gigabytes == 1)
         return len(engine._shelf)
@@ -205,8 +205,8 @@ def test_the_memory_for_models_is_a_setting(pairs: Path, clip: Path) -> None:
 
 def test_engines_with_equal_settings_are_reused_and_all_share_a_lock(tmp_path: Path) -> None:
     engine = Engine(settings({"data_directory": str(tmp_path)}))
-    other = engine.beside(settings({"data_directory": str(tmp_path), "explorer": "gcd"}))
-    assert engine.beside(engine.settings) is engine
+    other = engine.with_settings(settings({"data_directory": str(tmp_path), "explorer": "gcd"}))
+    assert engine.with_settings(engine.settings) is engine
     assert other is not engine
     assert (other.lock, other.spending) == (engine.lock, engine.spending)
     assert other.scorer is engine.scorer

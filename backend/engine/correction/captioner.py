@@ -106,7 +106,7 @@ class Captioner:
             return None
 
     @property
-    def searches_plainly(self) -> bool:
+    def has_plain_beam_search(self) -> bool:
         """Whether the model's generation_config leaves the result of beam search unchanged."""
         configured = self.model.text_decoder.generation_config.to_dict()
         return not {name for name, value in configured.items() if value is not None} - _HARMLESS

@@ -30,11 +30,11 @@ def suggest(
     probability_of: ProbabilityOf | None = None,
     count: int = 3,
     exploring: Exploring | None = None,
-    listened_to: "Captioner | None" = None,
+    classifier_captioner: "Captioner | None" = None,
 ) -> list[Suggestion]:
     """`suggest_all` for one pair."""
     return suggest_all(
-        scorer, [context], captioner, probability_of, count, exploring, listened_to
+        scorer, [context], captioner, probability_of, count, exploring, classifier_captioner
     )[0]  # fmt: skip
 
 
@@ -45,19 +45,25 @@ def suggest_all(
     probability_of: ProbabilityOf | None = None,
     count: int = 3,
     exploring: Exploring | None = None,
-    listened_to: "Captioner | None" = None,
+    classifier_captioner: "Captioner | None" = None,
     judged: int | None = None,
 ) -> list[list[Suggestion]]:
     """At most `count` corrections per pair, each with a higher score than the caption it would
     replace, ranked by gain against words lost. `probability_of` computes the probability of error
     after the correction, from trajectories computed with `exploring` and the expectations of
-    `listened_to`, the captioner that the classifier depends on, for the first `judged` corrections
-    of a pair (None: for all). Pairs are batched; the results are the same as for each pair
-    alone."""
+    `classifier_captioner`, the captioner that the classifier depends on, for the first `judged`
+    corrections of a pair (None: for all). Pairs are batched; the results are the same as for each
+    pair alone."""
     contexts = seen(contexts, captioner)
     cases = list(zip(contexts, proposals_of(contexts, captioner), strict=True))
     return judge_all(
-        scorer, cases, probability_of, count, exploring, listened_to=listened_to, judged=judged
+        scorer,
+        cases,
+        probability_of,
+        count,
+        exploring,
+        classifier_captioner=classifier_captioner,
+        judged=judged,
     )
 
 
@@ -122,11 +128,11 @@ def judge(
     count: int = 3,
     exploring: Exploring | None = None,
     keep: bool = False,
-    listened_to: "Captioner | None" = None,
+    classifier_captioner: "Captioner | None" = None,
 ) -> list[Suggestion]:
     """`judge_all` for one pair."""
     return judge_all(
-        scorer, [(context, proposals)], probability_of, count, exploring, keep, listened_to
+        scorer, [(context, proposals)], probability_of, count, exploring, keep, classifier_captioner
     )[0]  # fmt: skip
 
 
@@ -137,7 +143,7 @@ def judge_all(
     count: int = 3,
     exploring: Exploring | None = None,
     keep: bool = False,
-    listened_to: "Captioner | None" = None,
+    classifier_captioner: "Captioner | None" = None,
     judged: int | None = None,
 ) -> list[list[Suggestion]]:
     """Score the proposals (caption -> proposer) of each case against its image and keep the best.
@@ -175,7 +181,9 @@ def judge_all(
     ]
     chosen = [(context, caption) for (context, _), best in zip(cases, kept, strict=True)
               for _, caption in best]  # fmt: skip
-    after = iter(_probabilities(scorer, session, first, probability_of, exploring, listened_to))
+    after = iter(
+        _probabilities(scorer, session, first, probability_of, exploring, classifier_captioner)
+    )
     alike = iter(_similarities(scorer, session, chosen))
     places = [_places(proposals) for _, proposals in cases]
     return [
@@ -222,7 +230,7 @@ def _probabilities(
     chosen: Sequence[tuple[CorrectionContext, str]],
     probability_of: ProbabilityOf | None,
     exploring: Exploring | None,
-    listened_to: "Captioner | None",
+    classifier_captioner: "Captioner | None",
 ) -> Sequence[float | None]:
     """The probability of error of each chosen caption in place of the original."""
     if probability_of is None or not chosen:
@@ -230,15 +238,17 @@ def _probabilities(
     pairs = [(context.state, Caption.parse(caption)) for context, caption in chosen]
     trajectories = dict(run_trajectories(scorer, pairs, exploring, session=session))
     ordered = [trajectories[i] for i in range(len(chosen))]
-    if listened_to is None:
+    if classifier_captioner is None:
         return probability_of(ordered)
     distinct = {id(context): context for context, _ in chosen}
     memories = {
         key: context.memory
-        for key, context in zip(distinct, seen(list(distinct.values()), listened_to), strict=True)
+        for key, context in zip(
+            distinct, seen(list(distinct.values()), classifier_captioner), strict=True
+        )
     }
     return probability_of(
-        with_expectations_in(listened_to, [memories[id(c)] for c, _ in chosen], ordered)
+        with_expectations_in(classifier_captioner, [memories[id(c)] for c, _ in chosen], ordered)
     )
 
 

@@ -82,7 +82,7 @@ class PackedDecoding:
         self, images: Sequence[int], prefix: str = "", max_new_tokens: int = 30
     ) -> list[str]:
         captioner = self._captioner
-        if not captioner.searches_plainly:
+        if not captioner.has_plain_beam_search:
             plain = TreeDecoding(captioner, self._memories)
             return plain.describe(images, prefix, max_new_tokens)
         prompt = captioner.tokens([prefix])[0][:-1]

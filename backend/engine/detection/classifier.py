@@ -46,10 +46,10 @@ from backend.engine.detection.families import (
     from_json,
     is_heard,
 )
-from backend.engine.detection.features import NAMES, Matrix, current_name, unheard
+from backend.engine.detection.features import NAMES, Matrix, current_name, without_expectation
 from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.types import DETECTORS, FIRST_STEP_DETECTORS
-from backend.engine.expectation import listening
+from backend.engine.expectation import with_expectations_of
 from backend.engine.trajectories.trajectory import Trajectory
 from backend.errors import SettingsError, TrainingError
 
@@ -119,8 +119,8 @@ class Classifier:
     def read(self, trajectory: Trajectory) -> Trajectory:
         """The part of a trajectory that it uses: only its own captioner's expectations, and only
         the steps that it was trained on."""
-        (heard,) = listening([trajectory], self.captioner)
-        return heard.first_step() if self.first_step else heard
+        (has_expectation,) = with_expectations_of([trajectory], self.captioner)
+        return has_expectation.first_step() if self.first_step else has_expectation
 
     def predict(self, features: Matrix) -> Weights:
         """Probability of error in [0, 1] of each row of `feature_matrix`, shape [n]."""
@@ -333,7 +333,7 @@ def _tried(
         if len(set(labels[folds != fold].tolist())) < 2:
             raise _too_few()
     if not is_heard(features, labels):
-        features = unheard(features)
+        features = without_expectation(features)
     best: Chosen | None = None
     alone: Chosen | None = None
     signs: Chosen | None = None

@@ -19,8 +19,8 @@ from backend.engine.detection.features import (
     SIGNS,
     SUMMARY,
     Matrix,
-    heard,
-    unheard,
+    has_expectation,
+    without_expectation,
 )
 
 Labels = NDArray[np.int64]
@@ -201,14 +201,14 @@ class Heard:
         return self.model.kind
 
     def fit(self, features: Matrix, labels: Labels, weights: Weights) -> "Heard":
-        rows = heard(features)
+        rows = has_expectation(features)
         return Heard(
             self.model.fit(features[rows], labels[rows], weights[rows]),
-            self.bare.fit(unheard(features), labels, weights),
+            self.bare.fit(without_expectation(features), labels, weights),
         )
 
     def log_odds(self, features: Matrix) -> Weights:
-        rows = heard(features)
+        rows = has_expectation(features)
         odds = np.zeros(len(features))
         for model, part in ((self.model, rows), (self.bare, ~rows)):
             if part.any():
@@ -225,7 +225,7 @@ class Heard:
 
 def is_heard(features: Matrix, labels: Labels) -> bool:
     """Whether a captioner has read most of the rows, including rows of both classes."""
-    rows = heard(features)
+    rows = has_expectation(features)
     return bool(rows.mean() > _MOSTLY) and len(set(labels[rows].tolist())) == 2
 
 
@@ -236,7 +236,7 @@ def fitted(model: Model, features: Matrix, labels: Labels, weights: Weights) -> 
     if isinstance(model, Cart | Boosted) and not model.held:
         return model.fit(features, labels, weights)
     if not is_heard(features, labels):
-        return model.fit(unheard(features), labels, weights)
+        return model.fit(without_expectation(features), labels, weights)
     return Heard(model, model).fit(features, labels, weights)
 
 

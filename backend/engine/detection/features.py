@@ -163,13 +163,13 @@ def current_name(stored: str) -> str:
     return stored
 
 
-def heard(features: Matrix) -> NDArray[np.bool_]:
+def has_expectation(features: Matrix) -> NDArray[np.bool_]:
     """Which rows a captioner has read, shape [rows]."""
     has_captioner: NDArray[np.bool_] = features[:, -1] > 0
     return has_captioner
 
 
-def unheard(features: Matrix) -> Matrix:
+def without_expectation(features: Matrix) -> Matrix:
     """A copy of the rows with the captioner's columns set to 0."""
     without = features.copy()
     without[:, _CAPTIONER] = 0.0

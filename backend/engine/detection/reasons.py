@@ -85,8 +85,10 @@ def reasons_of(
     """
     if not backbone or "bare" not in backbone:
         return None
-    heard = trajectory.expectation is not None and trajectory.expectation.captioner == captioner
-    use_words = heard and "heard" in backbone
+    has_expectation = (
+        trajectory.expectation is not None and trajectory.expectation.captioner == captioner
+    )
+    use_words = has_expectation and "heard" in backbone
     signs = NineSigns.from_json(backbone["heard" if use_words else "bare"])
     columns = signs.signs.columns
     if columns == EIGHT:

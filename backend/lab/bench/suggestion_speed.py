@@ -93,7 +93,7 @@ def _timed(
     for first in range(0, len(cases), together):
         part = cases[first : first + together]
         made += judge.suggest_all(
-            scorer, part, captioner, _no_opinion, listened_to=captioner, judged=judged
+            scorer, part, captioner, _no_opinion, classifier_captioner=captioner, judged=judged
         )
     return time.process_time() - begun, made
 

@@ -98,7 +98,12 @@ def correction_quality(
             ):
                 by_name.setdefault(corrector.proposer, []).append(_judge(pairs, row, suggestion))
         suggestions = judge(
-            scorer, context, proposals, probability_of, exploring=exploring, listened_to=captioner
+            scorer,
+            context,
+            proposals,
+            probability_of,
+            exploring=exploring,
+            classifier_captioner=captioner,
         )
         judged = [_judge(pairs, row, suggestion) for suggestion in suggestions]
         if judged:

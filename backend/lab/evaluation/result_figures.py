@@ -28,8 +28,8 @@ from backend.engine.detection.features import (
     PAPER,
     Matrix,
     feature_matrix,
-    heard,
-    unheard,
+    has_expectation,
+    without_expectation,
 )
 from backend.engine.detection.localisation import DEFAULT, WordWeights
 from backend.engine.detection.types import DETECTORS
@@ -246,8 +246,8 @@ def figures_of(
         alone = _detector(training_half(silent, pairs.wrong, pairs.groups, test, seed), detector)
         without = metrics.auc(wrong, alone.predict(silent[test]))
     deaf = None
-    if heard(features).any():
-        silent = unheard(features)
+    if has_expectation(features).any():
+        silent = without_expectation(features)
         alone = _detector(training_half(silent, pairs.wrong, pairs.groups, test, seed), detector)
         deaf = metrics.auc(wrong, alone.predict(silent[test]))
     single = metrics.auc(wrong, judged.s_0)

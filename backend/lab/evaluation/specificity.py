@@ -167,7 +167,7 @@ def evaluate_scenes(
         texts = {name: _texts(scorer, scenes.captions[name]) for name in KINDS}
         rows += _scene_rows(seed, scenes, pictures, texts, sizes)
         column.append(_column(seed, scorer, scenes, pictures, texts["ordinary"]))
-        memory.give_back()
+        memory.release()
     notes = [
         f"drawn scenes, judged by the embedded {kind}; the results do not carry over to photographs"
     ]

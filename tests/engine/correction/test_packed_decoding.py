@@ -120,9 +120,9 @@ def test_a_configured_generation_is_left_to_transformers(
     captioner: Captioner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memories = captioner.encode([PAIRS[0][0]])
-    assert captioner.searches_plainly
+    assert captioner.has_plain_beam_search
     monkeypatch.setattr(captioner.model.text_decoder.generation_config, "min_length", 12)
-    assert not captioner.searches_plainly
+    assert not captioner.has_plain_beam_search
     (described,) = captioner.describe_all(memories)
     assert len(captioner.tokens([described])[0]) >= 12
 

@@ -7,7 +7,12 @@ from sklearn.metrics import roc_auc_score
 
 from backend.engine.detection.classifier import Calibration, Classifier, choose, fold_of
 from backend.engine.detection.families import EVERY, NINE, S_0, Boosted, Heard, NineSigns, fitted
-from backend.engine.detection.features import NAMES, feature_matrix, heard, unheard
+from backend.engine.detection.features import (
+    NAMES,
+    feature_matrix,
+    has_expectation,
+    without_expectation,
+)
 from backend.engine.detection.reasons import SIGNS, backbone_of, reasons_of
 from backend.engine.expectation import Expectation
 from backend.engine.trajectories.trajectory import Trajectory
@@ -89,8 +94,8 @@ def test_captions_without_captioner_evidence_are_judged_by_the_other_signs() -> 
     features = feature_matrix(trajectories)
     both = fitted(NineSigns(), features, LABELS, WEIGHTS)
     assert isinstance(both, Heard)
-    alone = NineSigns().fit(unheard(features), LABELS, WEIGHTS)
-    silent = unheard(features)
+    alone = NineSigns().fit(without_expectation(features), LABELS, WEIGHTS)
+    silent = without_expectation(features)
     np.testing.assert_allclose(both.log_odds(silent), alone.log_odds(silent), atol=1e-9)
     again = Classifier.from_bytes(Classifier(both, Calibration(), captioner=READER).to_bytes())
     mixed = np.concatenate([features[:5], silent[5:10]])
@@ -105,8 +110,8 @@ def test_having_captioner_evidence_is_not_itself_a_sign() -> None:
         for plain, with_it, wrong in zip(WORLD.trajectories, read(WORLD), WORLD.wrong, strict=True)
     ]
     features = feature_matrix(trajectories)
-    assert heard(features).sum() == LABELS.sum()
-    silent = unheard(features)
+    assert has_expectation(features).sum() == LABELS.sum()
+    silent = without_expectation(features)
     folds = fold_of(range(len(LABELS)))
     chosen = choose(features, LABELS, WEIGHTS, folds, labelled=True)
     without = choose(silent, LABELS, WEIGHTS, folds, labelled=True)
