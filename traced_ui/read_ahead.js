@@ -14,6 +14,7 @@
   let ahead = [];  // prefetched pairs: {pair, mark, stage, chart, steps, picture, isReady}
   let behind = null;  // the pair that precedes them, as text
   let link = null;  // the queue that they belong to
+  let visits = 0;  // to other pages; what was drawn before the last of them may be outdated
   let more = false;  // whether the queue continues after them
   let current = null;  // the prefetched pair that was shown last
   let isAdvancing = false;  // a verdict has been given and the next pair is not loaded yet
@@ -139,7 +140,7 @@
     if (isPosting) { postAgain = true; return; }
     isPosting = true;
     postAgain = false;
-    const acts = unsent.slice(0, AT_ONCE), pair = pairShown();
+    const acts = unsent.slice(0, AT_ONCE), pair = pairShown(), before = visits;
     const have = Object.fromEntries(ahead.map(({ pair, mark }) => [pair, mark]));
     let answer = null;
     try {
@@ -158,7 +159,7 @@
     unsent.splice(0, acts.length);
     keep();
     dropDrafts(acts, answer.returned);
-    take(answer, acts.length);
+    take(answer, acts.length, before === visits);
     if (unsent.length || postAgain || (isAdvancing && !ahead.length)) { setTimeout(exchange); return; }
     waitingToAct.splice(0).forEach((act) => act());
   }
@@ -171,7 +172,7 @@
       .forEach(({ pair }) => dropDraft(pair));
   }
 
-  function take(answer, count) {
+  function take(answer, count, isCurrent) {
     if (answer.returned) {
       box("returned").querySelector("ul").insertAdjacentHTML("beforeend", answer.returned);
       box("returned").hidden = false;
@@ -185,6 +186,7 @@
     if (fromBefore && count) { fromBefore = 0; if (!answer.returned) says("later"); }
     if (answer.link === null || answer.link !== queueShown().dataset.link) return;
     morph(host("#traced-queue"), answer.queue);
+    if (!isCurrent) { postAgain = true; return; }
     const s = stage(), ready = new Map(ahead.map((entry) => [entry.pair, entry]));
     const list = answer.order.map((pair) => (answer.drawn[pair] ? prepared({ pair, ...answer.drawn[pair] }) : ready.get(pair)));
     const place = answer.order.indexOf(Number(s?.dataset.pair));
@@ -235,7 +237,7 @@
   onRedraw(QUEUE, (queue) => { if (queue.dataset.session && unsent.length) exchange(); });
   // Other pages change how pairs are displayed: guidelines, a new detector, phrases.
   document.addEventListener("click", ({ target }) => {
-    if (target.closest("button[role=tab]")) { ahead = []; behind = null; setTimeout(exchange); }
+    if (target.closest("button[role=tab]")) { ahead = []; behind = null; visits += 1; setTimeout(exchange); }
   });
   document.addEventListener("click", ({ target }) => {
     const list = box("returned");

@@ -8,8 +8,9 @@ import pytest
 from playwright.sync_api import APIResponse, Page, Route, expect
 
 from tests.browser.conftest import Site
-from tests.browser.test_main_job import pair_of
+from tests.browser.test_main_job import pair_of, press
 from tests.browser.test_own_pictures import pictures
+from tests.browser.test_read_ahead import wait_until_ready
 
 pytestmark = pytest.mark.browser
 
@@ -158,3 +159,29 @@ def test_a_poll_whose_answer_is_lost_does_not_end_the_polling(page: Page) -> Non
     ((route, answer),) = streams
     route.fulfill(response=answer)
     expect(page.locator("#traced-jobs-button")).to_contain_text(": done", timeout=60_000)
+
+
+def test_pairs_prefetched_before_the_guidelines_changed_are_not_shown(page: Page) -> None:
+    late: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if late:
+            route.continue_()
+        else:
+            late.append((route, route.fetch()))
+
+    wait_until_ready(page)
+    page.route("**/review/acts", hold)
+    page.get_by_role("tab", name="Datasets").click()
+    wait_for(page, late)
+    page.locator("#guidelines button").first.click()
+    page.locator("#guidelines-text textarea").fill("Name all colours.")
+    page.locator("#guidelines-save").click()
+    expect(page.locator("#guidelines-shown")).to_contain_text("Name all colours.")
+    page.get_by_role("tab", name="Review").click()
+    with page.expect_response("**/review/acts"):  # the next one
+        ((route, answer),) = late
+        route.fulfill(response=answer)
+    page.wait_for_timeout(500)  # until what it brings has been prepared
+    press(page, "j")
+    expect(page.locator("#traced-steps [data-guidelines]")).to_have_count(1)
