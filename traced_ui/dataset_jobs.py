@@ -11,10 +11,7 @@ from backend.workspace import Workspace
 from traced_ui import models_page
 from traced_ui.dataset_messages import ended_html
 from traced_ui.import_form import FIELDS, import_options
-from traced_ui.jobs import job_html
-
-#: What a button that starts a job updates: the job's id, its status, the timer that follows it.
-Started = tuple[int, str, gr.Timer]
+from traced_ui.jobs import Started, begin, followed, job_html
 
 
 class Update(NamedTuple):
@@ -39,38 +36,32 @@ class DatasetJobs:
         if not source:
             raise SettingsError("Enter a folder or a file first.")
         entered = dict(zip(FIELDS, given, strict=True))
-        return self._followed(
-            self.workspace.jobs.start("import", None, path=source, **import_options(entered))
-        )
+        started = self.workspace.jobs.start("import", None, path=source, **import_options(entered))
+        return followed(self.workspace, started)
 
     def uploaded(self, event: gr.EventData) -> Started:
         """Follow the import job started by an upload, like that of any other import."""
-        return self._followed(int(dict(event._data or {}).get("job", 0)))
+        return followed(self.workspace, int(dict(event._data or {}).get("job", 0)))
 
     def starting(self, kind: str) -> Callable[[int | None], Started]:
         """The handler that starts a job of this kind."""
-        return functools.partial(self._begin, kind)
+        return functools.partial(begin, self.workspace, kind)
 
     def begin_scoring(
         self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
         request: gr.Request,
     ) -> Started:  # fmt: skip
-        arguments = scoring_arguments(which, anyway)
-        if model and dataset_id is not None:
-            model = models_page.chosen_by(self.workspace, model, request)
-            arguments["model"] = model
-            if not self.workspace.models.view(model).is_here:
-                arguments["download"] = True
-        return self._begin("score", dataset_id, **arguments)
+        arguments = self._scoring(dataset_id, model, which, anyway, request)
+        if "model" in arguments and not self.workspace.models.view(arguments["model"]).is_here:
+            arguments["download"] = True
+        return begin(self.workspace, "score", dataset_id, **arguments)
 
     def begin_estimate(
         self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
         request: gr.Request,
     ) -> Started:  # fmt: skip
-        arguments = scoring_arguments(which, anyway)
-        if model and dataset_id is not None:
-            arguments["model"] = models_page.chosen_by(self.workspace, model, request)
-        return self._begin("estimate", dataset_id, **arguments)
+        arguments = self._scoring(dataset_id, model, which, anyway, request)
+        return begin(self.workspace, "estimate", dataset_id, **arguments)
 
     def models(self, dataset_id: int | None, chosen: str | None = None) -> gr.Dropdown:
         """The models to score with. `chosen`: the choice on the page, which is kept."""
@@ -94,13 +85,19 @@ class DatasetJobs:
         model = models_offered(self.workspace, dataset_id, asks=True) if asks else gr.skip()
         return Update(ended_html(job), gr.Timer(active=False), dataset, model, True)
 
-    def _begin(self, kind: str, dataset_id: int | None, **arguments: Any) -> Started:
-        if dataset_id is None:
-            raise SettingsError("Choose a dataset at the top first.")
-        return self._followed(self.workspace.jobs.start(kind, dataset_id, **arguments))
-
-    def _followed(self, started: int) -> Started:
-        return started, job_html(self.workspace.jobs.job(started)), gr.Timer(active=True)
+    def _scoring(
+        self, dataset_id: int | None, model: str | None, which: str, anyway: bool,
+        request: gr.Request,
+    ) -> dict[str, Any]:  # fmt: skip
+        """The arguments of a job that scores or estimates, without the defaults."""
+        arguments: dict[str, Any] = {}
+        if anyway:
+            arguments["anyway"] = True
+        if which:
+            arguments["trajectories"] = which
+        if model and dataset_id is not None:
+            arguments["model"] = models_page.chosen_by(self.workspace, model, request)
+        return arguments
 
 
 def choices(workspace: Workspace) -> list[tuple[str, int]]:
@@ -120,9 +117,3 @@ def models_offered(
     if asks and not chosen:
         value = models_page.suggested(workspace.models.listed())
     return gr.Dropdown(choices=models_page.choices(workspace, pairs), value=value)
-
-
-def scoring_arguments(trajectories: str, anyway: bool) -> dict[str, Any]:
-    """The arguments of a job that scores or estimates, without the defaults."""
-    chosen: dict[str, Any] = {"anyway": True} if anyway else {}
-    return chosen | ({"trajectories": trajectories} if trajectories else {})

@@ -12,7 +12,7 @@ from backend.jobs.reports import ExportChoice, ExportCounts, SelectionReport, Tw
 from backend.jobs.selection_losses import losses
 from backend.review.queue_form import as_query
 from backend.workspace import Workspace
-from traced_ui.jobs import job_html, table
+from traced_ui.jobs import Started, begin, job_html, table
 from traced_ui.messages import explained, guarded, note
 from traced_ui.templates import render
 
@@ -195,18 +195,18 @@ class ExportPage:
 
     def begin(
         self, dataset_id: int | None, format: str, folder: str, overwrite: bool, *entered: Any
-    ) -> tuple[int, str, gr.Timer]:
+    ) -> Started:
         """Start the export; returns the job's id, its status and the timer that follows it."""
         if dataset_id is None:
             raise SettingsError("Choose a dataset at the top first.")
         if not folder.strip():
             raise SettingsError("Enter the output folder.")
         fields = Fields(*entered)
-        started = self.workspace.jobs.start(
-            "export", dataset_id, choice=self._choice(dataset_id, fields), out=folder.strip(),
-            format=format, overwrite=bool(overwrite), **pairs_of(fields.view, fields.queue),
+        return begin(
+            self.workspace, "export", dataset_id, choice=self._choice(dataset_id, fields),
+            out=folder.strip(), format=format, overwrite=bool(overwrite),
+            **pairs_of(fields.view, fields.queue),
         )  # fmt: skip
-        return started, job_html(self.workspace.jobs.job(started)), gr.Timer(active=True)
 
     def watch(self, started: int | None) -> tuple[Any, Any, Any]:
         """The state of the job: status, timer, and the written data card."""

@@ -4,9 +4,8 @@ from typing import Any
 
 import gradio as gr
 
-from backend.errors import SettingsError
 from backend.workspace import Workspace
-from traced_ui.jobs import job_html
+from traced_ui.jobs import Started, begin, job_html
 from traced_ui.messages import guarded
 
 
@@ -26,13 +25,10 @@ def start_by(
     timer = gr.Timer(1.0, active=False)
 
     @guarded
-    def begin(dataset_id: int | None, *given: Any) -> tuple[int, str, Any]:
-        if dataset_id is None:
-            raise SettingsError("Choose a dataset at the top first.")
+    def begin_this(dataset_id: int | None, *given: Any) -> Started:
         named = {name: value for name, value in zip(arguments, given, strict=True)
                  if value is not None}  # fmt: skip
-        started = workspace.jobs.start(kind, dataset_id, **named)
-        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
+        return begin(workspace, kind, dataset_id, **named)
 
     @guarded
     def watch(started: int | None, count: int) -> tuple[Any, Any, int]:
@@ -47,6 +43,6 @@ def start_by(
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     inputs = [dataset, *arguments.values()]
-    button.click(begin, inputs, [job_id, status, timer], **options)
+    button.click(begin_this, inputs, [job_id, status, timer], **options)
     timer.tick(watch, [job_id, done], [status, timer, done], **options)
     done.change(*shown, **options)

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import gradio as gr
 from markupsafe import Markup
 
+from backend.errors import SettingsError
 from backend.jobs.pace import duration
 from backend.jobs.reports import JobView
 from backend.workspace import Workspace
@@ -77,6 +78,23 @@ def job_html(job: JobView) -> Markup:
     """One job: what it does, its progress, and the reason if it failed."""
     state = for_page(job.message) or job.status
     return render("jobs/job.html", job=job, name=name_of(job), state=state)
+
+
+#: What a button that starts a job updates: the job's id, its status, the timer that follows it.
+Started = tuple[int, Markup, gr.Timer]
+
+
+def begin(workspace: Workspace, kind: str, dataset_id: int | None, **arguments: Any) -> Started:
+    """Start a job about the dataset on the page and follow it. Raises SettingsError if there is no
+    dataset."""
+    if dataset_id is None:
+        raise SettingsError("Choose a dataset at the top first.")
+    return followed(workspace, workspace.jobs.start(kind, dataset_id, **arguments))
+
+
+def followed(workspace: Workspace, job_id: int) -> Started:
+    """Show the job's status and follow it."""
+    return job_id, job_html(workspace.jobs.job(job_id)), gr.Timer(active=True)
 
 
 def drawer_html(jobs: Sequence[JobView], now: datetime) -> Markup:

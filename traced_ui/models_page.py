@@ -11,7 +11,7 @@ from backend.jobs.model_manager import ModelView, Removal
 from backend.jobs.pace import duration
 from backend.jobs.scoring_stages import copies_of
 from backend.workspace import Workspace
-from traced_ui.jobs import job_html
+from traced_ui.jobs import Started, followed, job_html
 from traced_ui.messages import guarded, note
 from traced_ui.templates import render
 
@@ -46,17 +46,16 @@ def build(workspace: Workspace) -> tuple[Any, ...]:
         names = [view.name for view in views]
         return models_html(views), gr.Dropdown(choices=names, value=chosen or names[0])
 
-    def begin(kind: str, chosen: str | None, request: gr.Request) -> tuple[int, str, Any]:
+    def begin(kind: str, chosen: str | None, request: gr.Request) -> Started:
         name = chosen_by(workspace, chosen, request)
-        started = workspace.jobs.start(kind, None, model=name)
-        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
+        return followed(workspace, workspace.jobs.start(kind, None, model=name))
 
     @guarded
-    def download(chosen: str | None, request: gr.Request) -> tuple[int, str, Any]:
+    def download(chosen: str | None, request: gr.Request) -> Started:
         return begin("download", chosen, request)
 
     @guarded
-    def probe(chosen: str | None, request: gr.Request) -> tuple[int, str, Any]:
+    def probe(chosen: str | None, request: gr.Request) -> Started:
         return begin("probe", chosen, request)
 
     @guarded

@@ -7,7 +7,7 @@ import gradio as gr
 from backend.errors import SettingsError
 from backend.jobs.reports import ClassifierView
 from backend.workspace import Workspace
-from traced_ui.jobs import job_html, table
+from traced_ui.jobs import Started, begin, job_html, table
 from traced_ui.messages import guarded, note
 from traced_ui.templates import part, render
 
@@ -60,28 +60,24 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
         return gr.Button(interactive=is_new(known, classifier_id))
 
     @guarded
-    def begin(dataset_id: int | None) -> tuple[int, str, Any]:
-        if dataset_id is None:
-            raise SettingsError("Choose a dataset at the top first.")
-        started = workspace.jobs.start("train", dataset_id)
-        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
+    def begin_training(dataset_id: int | None) -> Started:
+        return begin(workspace, "train", dataset_id)
 
     @guarded
-    def begin_adopting(dataset_id: int | None, classifier_id: int | None) -> tuple[int, str, Any]:
+    def begin_adopting(dataset_id: int | None, classifier_id: int | None) -> Started:
         if dataset_id is None or classifier_id is None:
             raise SettingsError("There is no classifier yet. Train one first.")
         known = workspace.jobs.classifiers(dataset_id)
         if any(row.id == classifier_id and row.active for row in known):
             raise SettingsError("This detector is already in use; nothing has changed.")
-        started = workspace.jobs.start("adopt", dataset_id, classifier_id=int(classifier_id))
-        return started, job_html(workspace.jobs.job(started)), gr.Timer(active=True)
+        return begin(workspace, "adopt", dataset_id, classifier_id=int(classifier_id))
 
     @guarded
     def watch(started: int | None, dataset_id: int | None) -> tuple[Any, ...]:
         if started is None:
             return gr.skip(), gr.Timer(active=False), *(gr.skip() for _ in range(4))
         job = workspace.jobs.job(started)
-        if job.status in ("queued", "running"):
+        if not job.has_ended:
             return job_html(job), *(gr.skip() for _ in range(5))
         message = job_html(job)
         if job.status == "done":
@@ -96,7 +92,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> None:
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     tables = [comparison, listing, chosen, adopt]
     chosen.input(choose, [dataset, chosen], [adopt], **options)
-    start.click(begin, [dataset], [job_id, status, timer], **options)
+    start.click(begin_training, [dataset], [job_id, status, timer], **options)
     adopt.click(begin_adopting, [dataset, chosen], [job_id, status, timer], **options)
     timer.tick(watch, [job_id, dataset], [status, timer, *tables], **options)
     dataset.change(shown, [dataset], tables, **options)

@@ -29,6 +29,30 @@ def chosen(page: Page, filter: str) -> str:
     return page.locator(f"#traced-queue [data-filter={filter}]").input_value()
 
 
+def hold_first(page: Page, address: str, text: str = "") -> list[tuple[Route, APIResponse]]:
+    """Hold back the first response from `address` that contains `text`. It is in the list as soon
+    as it has come."""
+    held: list[tuple[Route, APIResponse]] = []
+
+    def hold(route: Route) -> None:
+        if held:
+            route.continue_()
+            return
+        answer = route.fetch()
+        if not held and text in answer.text():  # another may have come meanwhile
+            held.append((route, answer))
+        else:
+            route.fulfill(response=answer)
+
+    page.route(address, hold)
+    return held
+
+
+def release(held: Sequence[tuple[Route, APIResponse]]) -> None:
+    ((route, answer),) = held
+    route.fulfill(response=answer)
+
+
 def wait_for(page: Page, kept: Sequence[object]) -> None:
     """Wait until a request or a response has been held back."""
     for _ in range(600):
@@ -39,28 +63,17 @@ def wait_for(page: Page, kept: Sequence[object]) -> None:
 
 
 def test_the_redraw_at_the_end_of_a_job_keeps_a_newer_filter(page: Page) -> None:
-    late: list[tuple[Route, APIResponse]] = []
-
-    def hold(route: Route) -> None:
-        """Hold back the first redraw of the queue that is not a response to a key."""
-        answer = route.fetch()
-        if not late and "data-link" in answer.text():
-            late.append((route, answer))
-        else:
-            route.fulfill(response=answer)
-
-    page.route("**/gradio_api/queue/data*", hold)
+    late = hold_first(page, "**/gradio_api/queue/data*", "data-link")
     page.get_by_role("tab", name="Datasets").click()
     page.locator("#quality-start").click()
     page.get_by_role("tab", name="Review").click()
     wait_for(page, late)
-    ((route, answer),) = late
     before = pair_of(page)
     choose(page, "order", "s_0")
     expect(page).to_have_url(re.compile("order=s_0"))
     newest = pair_of(page)
     assert newest != before
-    route.fulfill(response=answer)
+    release(late)
     page.wait_for_timeout(500)  # long enough for the address to change back
     expect(page.locator("#traced-stage [data-pair]")).to_have_attribute("data-pair", newest)
     assert chosen(page, "order") == "s_0"
@@ -109,16 +122,7 @@ def test_another_dataset_that_is_not_shown_yet_does_not_reload_the_page(
     page.locator("#import-path").locator("input, textarea").fill(str(pictures(tmp_path / "photos")))
     page.locator("#import-start").click()
     expect(page.locator("#traced-queue [data-dataset='2']")).to_be_attached()
-    late: list[tuple[Route, APIResponse]] = []
-
-    def hold(route: Route) -> None:
-        answer = route.fetch()
-        if not late and "data-link" in answer.text():
-            late.append((route, answer))
-        else:
-            route.fulfill(response=answer)
-
-    page.route("**/gradio_api/queue/data*", hold)
+    late = hold_first(page, "**/gradio_api/queue/data*", "data-link")
     page.locator("#import-path").locator("input, textarea").fill("/typed/for/later")
     dataset = page.get_by_label("Dataset", exact=True)
     dataset.click()
@@ -127,8 +131,7 @@ def test_another_dataset_that_is_not_shown_yet_does_not_reload_the_page(
     with page.expect_response("**/review/acts"):
         page.get_by_role("tab", name="Review").click()
     page.wait_for_timeout(500)  # long enough for the page to reload
-    ((route, answer),) = late
-    route.fulfill(response=answer)
+    release(late)
     expect(page.locator("#traced-queue [data-dataset='1']")).to_be_attached()
     page.get_by_role("tab", name="Datasets").click()
     expect(page.locator("#import-path").locator("input, textarea")).to_have_value(
@@ -139,39 +142,22 @@ def test_another_dataset_that_is_not_shown_yet_does_not_reload_the_page(
 def test_a_poll_whose_answer_is_lost_does_not_end_the_polling(page: Page) -> None:
     """Gradio closes its stream when nothing is pending on the server. An event that was sent before
     the page learns of it waits for a stream that only another event opens."""
-    streams: list[tuple[Route, APIResponse]] = []
-
-    def hold(route: Route) -> None:
-        if streams:
-            route.continue_()
-        else:
-            streams.append((route, route.fetch()))
-
     page.get_by_role("tab", name="Datasets").click()
     page.wait_for_timeout(500)  # for a poll that has begun
-    page.route("**/gradio_api/queue/data*", hold)
+    streams = hold_first(page, "**/gradio_api/queue/data*")
     with page.expect_response("**/gradio_api/queue/join*"):
         page.locator("#specificity-start").click()
     wait_for(page, streams)
     with page.expect_response("**/gradio_api/queue/join*"):  # the poll after a click on a button
         pass
     page.wait_for_timeout(200)
-    ((route, answer),) = streams
-    route.fulfill(response=answer)
+    release(streams)
     expect(page.locator("#traced-jobs-button")).to_contain_text(": done", timeout=60_000)
 
 
 def test_pairs_prefetched_before_the_guidelines_changed_are_not_shown(page: Page) -> None:
-    late: list[tuple[Route, APIResponse]] = []
-
-    def hold(route: Route) -> None:
-        if late:
-            route.continue_()
-        else:
-            late.append((route, route.fetch()))
-
     wait_until_ready(page)
-    page.route("**/review/acts", hold)
+    late = hold_first(page, "**/review/acts")
     page.get_by_role("tab", name="Datasets").click()
     wait_for(page, late)
     page.locator("#guidelines button").first.click()
@@ -180,8 +166,7 @@ def test_pairs_prefetched_before_the_guidelines_changed_are_not_shown(page: Page
     expect(page.locator("#guidelines-shown")).to_contain_text("Name all colours.")
     page.get_by_role("tab", name="Review").click()
     with page.expect_response("**/review/acts"):  # the next one
-        ((route, answer),) = late
-        route.fulfill(response=answer)
+        release(late)
     page.wait_for_timeout(500)  # until what it brings has been prepared
     press(page, "j")
     expect(page.locator("#traced-steps [data-guidelines]")).to_have_count(1)
