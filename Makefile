@@ -46,7 +46,6 @@ lint: install-dev
 	$(BIN)/ruff format --check .
 
 types: install-dev
-	rm -f traced_ui/*.pyi
 	$(BIN)/pyrefly check
 
 install: $(VENV)/installed

@@ -8,6 +8,7 @@ review_actions, page_sessions   … what each key and click does, and the state 
 review_page   … and its HTML
 playground, datasets, retrain, export, progress, plane, team     the other pages
 jobs          running jobs and their progress
+type_stubs    importing Gradio faster
 keyboard      all key bindings;  script.js: sends keys and clicks to the server;
               late_answers.js: the newest response is drawn last;
               half_done.js: keeps unsaved input across redraws;
@@ -18,3 +19,7 @@ highlighting, figures, steps, differences, abstractness, markup   parts of pages
 theme, styles.css                                   the look
 messages      user-facing error messages
 """
+
+from traced_ui import type_stubs
+
+type_stubs.disable()

@@ -1,0 +1,290 @@
+"""Playground page: analyse one image and one caption."""
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gradio as gr
+from gradio.data_classes import ImageData
+
+from backend.datasets.images import load_image
+from backend.engine.presets import EMBEDDED_NAME
+from backend.errors import SettingsError, UnknownPictures
+from backend.jobs.model_manager import ModelView
+from backend.jobs.pace import duration
+from backend.review.views import PlaygroundResult
+from backend.workspace import QueueFilter, Workspace
+from traced_ui import models_page
+from traced_ui.abstractness import explained_abstractness
+from traced_ui.differences import difference
+from traced_ui.highlighting import highlighted_caption
+from traced_ui.jobs import job_html
+from traced_ui.messages import guarded, guarded_steps
+from traced_ui.models_page import about, size
+from traced_ui.steps import steps_list
+from traced_ui.support import phrase_chips
+from traced_ui.templates import part, render
+from traced_ui.trajectory_chart import trajectory_chart
+
+EXAMPLES = 6
+#: JavaScript: on a phone, results are below the examples.
+_SCROLLS = "if (results.getBoundingClientRect().top > innerHeight) results.scrollIntoView();"
+#: Polling interval of a download, in seconds.
+LOOK_EVERY = 0.5
+SCRIPT = Path(__file__).with_name("playground.js")
+
+#: Entry of the model dropdown: (label, value).
+DATASETS_OWN = ("the dataset's own model", "")
+
+
+def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
+    """Build the page; return what lists the models: (function, inputs, outputs)."""
+    with gr.Row():
+        with gr.Column(scale=2, min_width=320):
+            image = Picture(
+                type="filepath",
+                label="Picture",
+                height=340,
+                sources=["upload", "clipboard"],
+                elem_id="playground-picture",
+            )
+            caption = gr.Textbox(
+                label="Caption", lines=2, max_lines=6, elem_id="playground-caption"
+            )
+            model = gr.Dropdown(
+                [DATASETS_OWN], value=DATASETS_OWN[1], label="Model", elem_id="playground-model",
+                info="Those on this machine; the Models page downloads others.",
+            )  # fmt: skip
+            anyway = gr.Checkbox(
+                label="Even if the model does not know such pictures", value=False,
+                elem_id="playground-anyway",
+            )  # fmt: skip
+            run = gr.Button("Check this pair", variant="primary", elem_id="playground-run")
+            stop = gr.Button("Cancel", elem_id="playground-stop")
+            examples = _examples(workspace)
+            if examples:
+                gr.Examples(
+                    examples, [image, caption], label="Examples", examples_per_page=EXAMPLES
+                )
+        with gr.Column(scale=3, min_width=380, elem_id="playground-results"):
+            gr.HTML(render("playground_stale.html"), elem_id="playground-stale")
+            result = gr.HTML(
+                part(
+                    "empty",
+                    "Nothing checked yet",
+                    "Choose an example, or your own picture and caption.",
+                ),
+                elem_id="playground-result",
+                js_on_load=SCRIPT.read_text(encoding="utf-8"),
+            )
+            chart = gr.HTML(elem_id="playground-chart")
+            steps = gr.HTML()
+            abstract = gr.HTML()
+
+    options: dict[str, Any] = {"api_visibility": "private", "concurrency_limit": 2}
+    pair = [image, caption]
+    shown = [result, chart, steps, abstract]
+    begins = _in_browser("results.dataset.asked = pair; results.classList.add('running');")
+    checked = gr.on(
+        [run.click, caption.submit],
+        checking(workspace), [*pair, dataset, anyway, model], shown, js=begins, **options,
+    )  # fmt: skip
+    used = result.select(using(workspace), [*pair, dataset], [*shown, model], js=begins, **options)
+    compare = "results.classList.toggle('stale', shown !== undefined && pair !== shown);"
+    over = "results.classList.remove('running');"
+    in_browser: dict[str, Any] = {"api_visibility": "private", "queue": False}
+    for ended in (checked, used):
+        ended.success(
+            None, pair, None,
+            js=_in_browser(
+                f"shown = results.dataset.shown = results.dataset.asked; {compare} {_SCROLLS}"
+            ),
+            **in_browser,
+        )  # fmt: skip
+        ended.then(None, pair, None, js=_in_browser(over), **in_browser)
+    stop.click(None, pair, None, js=_in_browser(over), cancels=[checked, used], **in_browser)
+    gr.on([image.change, caption.change], None, pair, None, js=_in_browser(compare), **in_browser)
+
+    def list_models(chosen: str) -> gr.Dropdown:
+        offered = [DATASETS_OWN, *((name, name) for name in models_here(workspace))]
+        still = chosen if (chosen, chosen) in offered else DATASETS_OWN[1]
+        return gr.Dropdown(choices=offered, value=still)
+
+    return list_models, [model], [model]
+
+
+def models_here(workspace: Workspace) -> list[str]:
+    """Names of the models on this machine."""
+    return [view.name for view in workspace.models.listed() if view.is_here]
+
+
+def _in_browser(does: str) -> str:
+    """JavaScript that runs `does` with `pair`, the current inputs, and `shown`, the inputs of the
+    results on the page: results are dimmed if the inputs have changed since."""
+    return (
+        "(image, caption, ...others) => {"
+        " const results = document.getElementById('playground-results');"
+        " const pair = JSON.stringify([image?.path ?? image?.url, caption]);"
+        f" let shown = results.dataset.shown; {does} return [image, caption, ...others]; }}"
+    )
+
+from gradio.events import Dependency
+
+class Picture(gr.Image):
+    """Passes on an upload's path: Gradio would open any file before we can validate it."""
+
+    is_template = True  # uses the frontend of gr.Image
+
+    def preprocess(self, payload: ImageData | None) -> str | None:
+        """The path of the uploaded file, which Gradio has verified to be in its upload folder."""
+        if payload is None:
+            return None
+        if payload.path is None:
+            raise gr.Error("Upload a picture, or paste one.", print_exception=False)
+        return payload.path
+    from typing import Callable, Literal, Sequence, Any, TYPE_CHECKING
+    from gradio.blocks import Block
+    if TYPE_CHECKING:
+        from gradio.components import Timer
+        from gradio.components.base import Component
+
+
+def checking(workspace: Workspace) -> Callable[..., tuple[str, str, str, str]]:
+    """The button's handler: from an uploaded file and a caption to (result, chart, steps,
+    abstractness) as HTML."""
+
+    @guarded
+    def check(
+        picture: str | None,
+        text: str | None,
+        dataset_id: int | None = None,
+        anyway: bool = False,
+        model: str | None = None,
+    ) -> tuple[str, str, str, str]:
+        if picture is None:
+            raise SettingsError("Choose a picture first.")
+        if model and model not in models_here(workspace):
+            raise SettingsError(f"'{model}' is not on this machine. Choose another model.")
+        path, play = Path(picture), workspace.review.playground
+        image = load_image(path)
+        try:
+            result = play(image, text or "", dataset_id, anyway, model or None)
+        except UnknownPictures as refusal:
+            return refused_html(str(refusal), workspace.models.listed()), "", "", ""
+        chart = trajectory_chart(result.trajectory)
+        why = render(
+            "playground_why.html", abstractness=explained_abstractness(result.abstractness)
+        )
+        return result_html(result, path.name), chart, steps_list(result.trajectory), why
+
+    return check
+
+
+def using(workspace: Workspace) -> Callable[..., Iterator[tuple[Any, ...]]]:
+    """The handler of a click on an offered model: like the button's with this model, downloaded
+    first if it is not on this machine; also returns the dropdown of models, this one chosen."""
+    check = checking(workspace)
+
+    def fetched(model: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
+        """Download the model; yields its progress, and finally the reason if it failed."""
+        name = models_page.chosen_by(workspace, model, request)
+        started = workspace.jobs.start("download", None, model=name)
+        while not (job := workspace.jobs.job(started)).has_ended:
+            yield job_html(job), "", "", "", gr.skip()
+            time.sleep(LOOK_EVERY)
+        if job.status != "done":
+            yield job_html(job), "", "", "", gr.skip()
+
+    def use(
+        picture: str | None, text: str | None, dataset_id: int | None, event: gr.EventData,
+        request: gr.Request,
+    ) -> Iterator[tuple[Any, ...]]:  # fmt: skip
+        model = str(dict(event._data or {}).get("model", ""))
+        if model not in models_here(workspace):
+            yield from guarded_steps(fetched(model, request))
+        names = models_here(workspace)
+        if model in names:
+            entries = [DATASETS_OWN, *((name, name) for name in names)]
+            checked = check(picture, text, dataset_id, False, model)
+            yield *checked, gr.Dropdown(choices=entries, value=model)
+
+    return use
+
+
+class Alternative(NamedTuple):
+    """A model that may know a picture: what a click does, and what that costs."""
+
+    model: str
+    action: str
+    cost: str
+
+
+def alternatives(views: Sequence[ModelView]) -> list[Alternative]:
+    """The models for pictures that the embedded one does not know: those on this machine, then
+    those to download."""
+    made = []
+    for view in sorted(views, key=lambda view: not view.is_here):
+        if view.name == EMBEDDED_NAME or not (view.is_here or view.download):
+            continue
+        place = "on this machine" if view.is_here else f"{size(view.download or 0)} to download"
+        costs = [place]
+        if view.seconds is not None:
+            costs.append(f"{about(view)} {short_time(view.seconds / 1000)} a pair")
+        action = f"{view.name}" if view.is_here else f"Download {view.name}"
+        made.append(Alternative(view.name, action, " · ".join(costs)))
+    return made
+
+
+def short_time(seconds: float) -> str:
+    """
+    >>> short_time(0.173), short_time(0.01), short_time(12)
+    ('0.2 s', 'less than 0.1 s', '12 s')
+    """
+    if seconds < 0.05:
+        return "less than 0.1 s"
+    return f"{seconds:.1f} s" if seconds < 9.95 else duration(seconds)
+
+
+def refused_html(why: str, views: Sequence[ModelView]) -> str:
+    """A note that the model does not know the picture, with models that may."""
+    return render("playground_refused.html", why=why, alternatives=alternatives(views))
+
+
+def result_html(result: PlaygroundResult, picture: str) -> str:
+    """The result for a pair, without its trajectory and concreteness. `picture`: the file's
+    name."""
+    words_read = len(result.trajectory.first_step_scores)
+    gains = result.trajectory.deletion_gains.tolist()
+    return render(
+        "playground.html",
+        result=result,
+        picture=picture,
+        caption=highlighted_caption(result.caption, result.suspects, (), words_read, gains),
+        suggestions=[
+            (suggestion, difference(result.caption, suggestion.caption))
+            for suggestion in result.suggestions
+        ],
+        phrases=phrase_chips(result.caption, result.phrases) if result.phrases else None,
+    )
+
+
+def _examples(workspace: Workspace) -> list[list[Any]]:
+    """(image path, caption) of a few evenly spaced pairs among the first 60 of a dataset; from the
+    first dataset that has any."""
+    for summary in workspace.datasets():
+        rows = workspace.review.queue_page(
+            QueueFilter(summary.id, order="position", descending=False), None, 60
+        )
+        chosen = rows.rows[:: max(1, len(rows.rows) // EXAMPLES)][:EXAMPLES]
+        examples = []
+        for row in chosen:
+            try:
+                image = workspace.review.image_path(row.pair_id)
+                if isinstance(image, Path):  # Gradio cannot show images inside other files
+                    examples.append([str(image), row.caption])
+            except Exception:
+                continue  # a missing example is skipped
+        if examples:
+            return examples
+    return []
