@@ -100,6 +100,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(optionalhook=True)  # of xdist
+def pytest_xdist_setupnodes(specs: list[Any]) -> None:
+    """Let all processes share the imports of the slow libraries."""
+    from tests.fixtures import programs
+
+    programs.fork_workers(specs)
+
+
+@pytest.hookimpl(optionalhook=True)  # of xdist
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from tests.fixtures.scheduling import FilesAndTheBrowser
 

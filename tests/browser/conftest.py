@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -273,6 +274,13 @@ TO_THE_START = """() => {
   history.pushState(null, "", "/?dataset=1");
   dispatchEvent(new PopStateEvent("popstate"));
 }"""
+#: Whether the response with this number, or a later one, has been drawn (`late_answers.js`).
+IS_DRAWN = """(number) => [...document.querySelector("#traced-queue [data-link]").parentElement
+  .childNodes].some((node) => node.nodeType === Node.COMMENT_NODE && Number(node.data) >= number)"""
+
+
+def is_visit(request: Request) -> bool:
+    return '"visit"' in (request.post_data or "")
 
 
 class KeptPage:
@@ -305,8 +313,12 @@ class KeptPage:
         page.unroute_all(behavior="ignoreErrors")
         page.mouse.move(0, 0)
         page.keyboard.press("Escape")
-        page.evaluate(TO_THE_START)
-        page.wait_for_url("**/?*pair=*")  # set when the pair has been drawn
+        # A redraw for the previous test may be under way: wait for the response to this visit.
+        with page.expect_response(lambda response: is_visit(response.request)) as visited:
+            page.evaluate(TO_THE_START)
+        numbers = re.findall(r"<!--(\d+)-->", visited.value.text())
+        page.wait_for_function(IS_DRAWN, arg=max(map(int, numbers)))
+        page.wait_for_url("**/?*pair=*")
 
 
 @pytest.fixture(scope="module")
