@@ -60,6 +60,7 @@ _HEAD, _LARGEST_HEAD = 1000, 8_000_000
 #: A column with a larger share of repeated values is not an id column, whatever its name.
 _REPEATED = 0.1
 _MOST_NOTES = 20
+_MOST_FOLDERS = 10_000
 #: Caption sources other than tables and caption files.
 CAPTIONS_FROM = ("metadata",)
 
@@ -112,10 +113,13 @@ class DatasetReader:
     splits: dict[Path, str] = field(default_factory=dict)
     caption_from: str | None = None
     notes: list[str] = field(default_factory=list)
+    #: Folders with links resolved, by folder.
+    _folders: dict[Path, Path] = field(default_factory=dict, init=False, repr=False)
 
     def __iter__(self) -> Iterator[SourcePair]:
         self.problems.clear()
         self.notes.clear()
+        self._folders.clear()
         with closing(SeenIds()) as seen:
             for table in self.tables:
                 yield from self._read(table, seen)
@@ -314,7 +318,7 @@ class DatasetReader:
         # Relative to the table first, then to the root. For a table outside the root (an export
         # whose paths lead back to its source), the former is used only if it leads into the root.
         try:
-            paths = [(start / given).resolve() for start in (base, self.root)]
+            paths = [self._resolved(start / given) for start in dict.fromkeys((base, self.root))]
             if not any(place.is_relative_to(self.root) for place in (base, paths[0])):
                 del paths[0]
             path = next((path for path in paths if path.exists()), paths[0])
@@ -323,6 +327,17 @@ class DatasetReader:
         if not path.is_relative_to(self.root):
             return None
         return Member(path, inner) if separator else path
+
+    def _resolved(self, path: Path) -> Path:
+        """`path.resolve()`, which looks at every folder above it, with one look at a folder that
+        many rows share."""
+        if path.name == ".." or path.is_symlink():
+            return path.resolve()
+        if path.parent not in self._folders:
+            if len(self._folders) == _MOST_FOLDERS:
+                self._folders.clear()
+            self._folders[path.parent] = path.parent.resolve()
+        return self._folders[path.parent] / path.name
 
     def _report(self, file: str, row: int | None, kind: str, message: str, id: str = "") -> None:
         problem = Problem(file, row, kind, message, shown(id, LONGEST_ID))

@@ -95,11 +95,17 @@ def test_splits_in_subfolders_are_read(tmp_path: Path) -> None:
 
 def test_a_link_out_of_the_root_is_not_followed(tmp_path: Path) -> None:
     secret = picture(tmp_path / "secret.png")
-    folder = image_folder(tmp_path / "d", [{"file_name": "link.png", "caption": "A."}], ())
+    picture(tmp_path / "outside" / "secret.png")
+    names = ("a.png", "link.png", "folder/secret.png", "folder/../a.png", "..")
+    rows = [{"file_name": name, "caption": "A."} for name in names]
+    folder = image_folder(tmp_path / "d", rows, ("a.png",))
     (folder / "link.png").symlink_to(secret)
+    (folder / "folder").symlink_to(tmp_path / "outside")
     reader = read_dataset(folder)
-    assert list(reader) == []
-    assert [p.kind for p in reader.problems] == ["unsafe path"]
+    assert [pair.row for pair in reader] == [1]
+    assert [(p.row, p.kind) for p in reader.problems] == [
+        (row, "unsafe path") for row in (2, 3, 4, 5)
+    ]
 
 
 @pytest.mark.parametrize(
