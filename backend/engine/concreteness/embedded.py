@@ -79,9 +79,12 @@ class Embedded:
 
     def __call__(self, captions: Sequence[str]) -> list[float]:
         """ICC of each caption, unclipped: slightly outside [0, 1] for extreme captions."""
-        if not captions:
+        distinct = list(dict.fromkeys(captions))
+        if not distinct:
             return []
-        return [float(v) for v in self.captions(inputs(captions, self.words, self.form))]
+        rated = self.captions(inputs(distinct, self.words, self.form)).tolist()
+        ratings = dict(zip(distinct, rated, strict=True))
+        return [ratings[caption] for caption in captions]
 
 
 def inputs(captions: Sequence[str], words: Linear, usual: Spread) -> Vector:

@@ -52,7 +52,7 @@ def _blip() -> Any:
         "num_attention_heads": 12, "image_size": 384, "patch_size": 16, "layer_norm_eps": 1e-6,
     }  # fmt: skip
     config = BlipConfig(text_config=text, vision_config=vision, image_text_hidden_size=256)
-    return spread(BlipForImageTextRetrieval(config).eval())
+    return _with_random_weights(BlipForImageTextRetrieval, config)
 
 
 def _clip() -> Any:
@@ -68,7 +68,23 @@ def _clip() -> Any:
         "hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
         "num_attention_heads": 12, "image_size": 224, "patch_size": 32, "projection_dim": 512,
     }  # fmt: skip
-    return spread(CLIPModel(CLIPConfig(text_config=text, vision_config=vision, projection_dim=512)))
+    config = CLIPConfig(text_config=text, vision_config=vision, projection_dim=512)
+    return _with_random_weights(CLIPModel, config)
+
+
+def _with_random_weights(architecture: Any, config: Any) -> Any:
+    """A model with the weights of `spread`, without first drawing those that it replaces."""
+    from transformers.initialization import no_init_weights
+
+    with no_init_weights():
+        model = architecture(config)
+    for module in model.modules():
+        if isinstance(module, nn.Conv2d | nn.LayerNorm):
+            module.reset_parameters()
+        elif not isinstance(module, nn.Linear | nn.Embedding):
+            for parameter in module.parameters(recurse=False):
+                nn.init.normal_(parameter, std=0.02)
+    return spread(model)
 
 
 @torch.no_grad()

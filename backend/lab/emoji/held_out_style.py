@@ -43,6 +43,8 @@ from backend.progress import Progress, no_progress
 
 #: Does not overlap with the seeds of training and of the training curves.
 TEST_SEED = 2 * HELD_OUT_SEED
+#: Number of scenes for the training curves.
+CURVE_SCENES = 600
 LIMITS = "This model only knows arrangements of emoji. For photographs choose another with --model."
 NOISES = ("random", "noun", "recorded")
 SCORERS = ("blip-itm", "blip-itc", "clip")
@@ -81,7 +83,7 @@ def train(trial: Trial) -> None:
     examples = open_emoji_examples(
         trial.work / "examples", world, trial.scenes, trial.seed * SEEDS_APART
     )
-    curve = open_emoji_examples(trial.work / "curve", world, 600, HELD_OUT_SEED)
+    curve = open_emoji_examples(trial.work / "curve", world, CURVE_SCENES, HELD_OUT_SEED)
     schedule = shortened(RETRIEVAL, trial.share)
     learner = train_retrieval(examples, curve, schedule, trial.work, trial.seed, world.task)
 

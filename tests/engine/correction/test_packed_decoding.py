@@ -105,7 +105,7 @@ def test_answers_equal_those_of_plain_decoding(captioner: Captioner) -> None:
 
 @pytest.mark.parametrize("prefix", ["", "A red"])
 def test_beam_search_gives_the_same_as_generate(captioner: Captioner, prefix: str) -> None:
-    memories = captioner.encode([image for image, _ in drawn_pairs(5, seed=11)])
+    memories = captioner.encode([image for image, _ in drawn_pairs(3, seed=11)])
     prompt = captioner.tokens([prefix])[0][:-1]
     for longest in (20, 6):
         together = captioner.describe_all(memories, prefix, longest)

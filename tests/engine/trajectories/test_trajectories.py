@@ -34,7 +34,7 @@ from tests.engine.trajectories.comparison import assert_same_trajectory
 
 #: Tokens that the models of these tests read, including special tokens. The cost of elimination
 #: grows with about the cube of this number.
-CONTEXT = 14
+CONTEXT = 12
 
 
 def with_short_context(scorer: Scorer) -> Scorer:

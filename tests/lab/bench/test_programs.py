@@ -40,6 +40,7 @@ def test_the_command_line_is_found_in_a_checkout_and_installed(
     assert started == [f"from {module} import app as run"]
 
 
+@pytest.mark.usefixtures("forked_programs")
 def test_selections_from_a_generated_store_keep_exact_counts() -> None:
     speed = selection_speed.bench_selection(100)
     assert speed.pairs == 100

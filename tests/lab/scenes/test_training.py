@@ -6,8 +6,16 @@ import pytest
 import torch
 from torch import nn
 
+from backend.lab.scenes import training
+from backend.lab.scenes.examples import open_examples
 from backend.lab.scenes.train import CAPTIONER, CLIP, RETRIEVAL, shortened
-from backend.lab.scenes.training import Schedule, train_loop
+from backend.lab.scenes.training import (
+    RetrievalLearner,
+    Schedule,
+    draw_batch,
+    retrieval_loss,
+    train_loop,
+)
 
 
 def test_stages_follow_the_number_of_samples() -> None:
@@ -50,3 +58,26 @@ def test_a_checkpoint_is_resumed_and_a_finished_one_is_unchanged(tmp_path: Path)
     assert not list(tmp_path.rglob("*.part"))
     error = [sum(float((w - 1).abs().sum()) for w in run["weight"]) for run in (whole, further)]
     assert max(error) < 0.3
+
+
+def test_bfloat16_is_used_where_it_is_native_and_gives_the_same_losses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    examples = open_examples(tmp_path / "scenes", 12, 0)
+    torch.manual_seed(0)
+    learner = RetrievalLearner()
+    batch = draw_batch(examples, 4, 0, 0)
+    losses, norms = [], []
+    for native in (False, True):
+        monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda n=native: n)
+        learner.zero_grad()
+        with training.precision():
+            assert torch.is_autocast_enabled("cpu") == native
+            made = retrieval_loss(learner, examples, batch, matching=True, step=0)
+        torch.stack(list(made.values())).sum().backward()
+        losses.append({name: loss.item() for name, loss in made.items()})
+        gradients = [p.grad for p in learner.parameters() if p.grad is not None]
+        norms.append(float(nn.utils.get_total_norm(gradients)))
+    assert losses[1] == pytest.approx(losses[0], abs=0.02)
+    assert losses[1] != losses[0]
+    assert norms[1] == pytest.approx(norms[0], rel=0.02)
