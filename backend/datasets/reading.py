@@ -314,9 +314,12 @@ class DatasetReader:
         # Relative to the table first, then to the root. For a table outside the root (an export
         # whose paths lead back to its source), the former is used only if it leads into the root.
         try:
-            paths = [(start / given).resolve() for start in (base, self.root)]
-            if not any(place.is_relative_to(self.root) for place in (base, paths[0])):
-                del paths[0]
+            if base == self.root:
+                paths = [(base / given).resolve()]
+            else:
+                paths = [(start / given).resolve() for start in (base, self.root)]
+                if not any(place.is_relative_to(self.root) for place in (base, paths[0])):
+                    del paths[0]
             path = next((path for path in paths if path.exists()), paths[0])
         except (OSError, RuntimeError):
             return None
