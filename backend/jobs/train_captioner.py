@@ -432,7 +432,12 @@ class _Training:
         known = [part for part in parts if part is not None]
         if not known:
             raise ModelUnavailable(f"'{self.recipe.clip}' provides no vectors to compare.")
-        means = [unit(scorer.text_embeddings(captions[row])).mean(0) for row in rows]
+        means = []
+        for first in range(0, len(rows), _TOGETHER):
+            of_pictures = [captions[row] for row in rows[first : first + _TOGETHER]]
+            read = unit(scorer.text_embeddings([text for texts in of_pictures for text in texts]))
+            ends = np.cumsum([len(texts) for texts in of_pictures])
+            means += [vectors.mean(0) for vectors in np.split(read, ends[:-1])]
         receiver = Receiver(
             unit(np.concatenate(known)), scorer.text_embeddings, logit_scale_of(scorer, USUAL_SCALE)
         )

@@ -33,14 +33,14 @@ from tests.traced_ui.test_review import Page
 from traced_ui.api import Actions
 from traced_ui.review_actions import ReviewActions
 
-SCENES = 18
+SCENES = 12
 
 
 @pytest.fixture(scope="module")
 def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Drawn pictures, each with a generic and an ordinary caption, scored, specificity measured."""
     base = tmp_path_factory.mktemp("boost")
-    made = scene_bags(SCENES, 5)
+    made = scene_bags(SCENES, 3)
     rows = [
         {"id": f"{kind}-{i}", "file_name": f"{i}.png", "caption": made.captions[kind][i]}
         for i in range(SCENES)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from backend.engine.correction import prompting
 from backend.engine.correction.fine_tuning import Recipe
 from backend.engine.correction.language_model_suggestions import Corrector, propose
 from backend.engine.language_models import ChatEndpoint
@@ -27,6 +28,8 @@ from tests.engine.language_models.server import chat_server
 
 PAIRS = FEWEST + 12
 RECIPE = Recipe(rank=4, epochs=2, learning_rate=5e-3, train_also=("embed_tokens", "lm_head"))
+#: Tokens: more than a correct answer has. The untrained student never ends an answer.
+LONGEST_ANSWER = 48
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +80,10 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 
 def test_the_student_is_trained_evaluated_and_usable(
-    workspace: Workspace, student: Path, tmp_path: Path
+    workspace: Workspace, student: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(prompting, "LONGEST_ANSWER", LONGEST_ANSWER)
+
     def teacher(body: dict[str, Any]) -> tuple[int, str]:
         text = body["messages"][1]["content"][1]["text"]
         caption = re.findall(r"<caption>(.*?)</caption>", text)[0]

@@ -69,7 +69,7 @@ def peak(folder: Path, rows: int, write: Callable[[Path, int], Path]) -> float:
 )
 def test_importing_streams(tmp_path: Path, write: Callable[[Path, int], Path]) -> None:
     # The first import of a process fills caches and is not measured.
-    peak(tmp_path / "warm", 500, write)
+    peak(tmp_path / "warm", 50, write)
     few, many = peak(tmp_path / "few", FEW, write), peak(tmp_path / "many", MANY, write)
     assert many < few + 0.4, (few, many)
 

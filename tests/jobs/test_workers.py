@@ -1,10 +1,7 @@
 """Several processes on one machine compute the same scores as one, and none is left running."""
 
-import multiprocessing
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
@@ -28,6 +25,7 @@ from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
 from backend.workspace import Workspace
 from db.queries import pairs, runs, suggestions, trajectories
+from tests.fixtures import programs
 
 PAIRS = 16
 ROOT = Path(__file__).resolve().parents[2]
@@ -212,32 +210,22 @@ def test_the_number_of_processes_can_be_chosen() -> None:
     assert Workers(_without_models(), ROOT, Devices(("cpu", "cpu"))).processes == 2
 
 
-SLEEPS = """
-import os, sys, time
+#: A job whose other process writes its id and sleeps.
+_SLEEPING = """
 from pathlib import Path
-from backend.jobs.workers import Devices, Workers
+from backend.jobs.workers import Devices, Question, Workers
 from backend.loaded_models import Engine
 from backend.settings import MODELS, load_settings
-from tests.jobs.test_workers import _batches, write_and_sleep
+from tests.jobs.sleeping_worker import write_and_sleep
 
-if __name__ == "__main__":
-    settings = load_settings({"model": str(MODELS / "scenes-clip")}, {"TRACED_DATA_DIRECTORY": "."})
-    with Workers(Engine(settings), Path("."), Devices(("cpu", "cpu"))) as workers:
-        list(workers.map(write_and_sleep, _batches(1)))
+settings = load_settings({"model": str(MODELS / "scenes-clip")}, {"TRACED_DATA_DIRECTORY": "."})
+with Workers(Engine(settings), Path("."), Devices(("cpu", "cpu"))) as workers:
+    list(workers.map(write_and_sleep, [[Question(0, "1.png", "dog")]]))
 """
 
 
-def write_and_sleep(engine: Engine, batch: Sequence[Question], opened: Opened) -> None:
-    if multiprocessing.parent_process() is not None:
-        Path("pid.part").write_text(str(os.getpid()))
-        Path("pid.part").rename("pid")
-    time.sleep(600)
-
-
 def test_worker_processes_end_if_the_main_process_is_killed(tmp_path: Path) -> None:
-    (tmp_path / "sleeps.py").write_text(SLEEPS)
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    parent = subprocess.Popen([sys.executable, "sleeps.py"], cwd=tmp_path, env=environment)
+    parent = programs.start(["-c", _SLEEPING], os.environ, folder=tmp_path)
     try:
         pid = tmp_path / "pid"
         until = time.monotonic() + 300

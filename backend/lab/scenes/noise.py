@@ -318,13 +318,21 @@ def _swap(
     scene, description = pairs[index]
     nouns = {phrase.noun for phrase in description.phrases}
     fallback = None
+    #: By number, as few captions are drawn many times: whether it is false here and shares a noun.
+    known: dict[int, tuple[bool, bool]] = {}
     for _ in range(4000):
         number = rng.randrange(len(pairs)) if among is None else rng.choice(among)
         other = pairs[number][1]
-        if other.words == description.words or is_true(other, scene):
+        if number not in known:
+            known[number] = (
+                other.words != description.words and not is_true(other, scene),
+                bool(nouns & {phrase.noun for phrase in other.phrases}),
+            )
+        is_false, shares = known[number]
+        if not is_false:
             continue
         fallback = other
-        if bool(nouns & {phrase.noun for phrase in other.phrases}) == shared:
+        if shares == shared:
             return other
     if fallback is None:
         raise ValueError("No caption of this collection is false for the scene; give more pairs.")
