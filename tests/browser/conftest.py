@@ -275,8 +275,11 @@ TO_THE_START = """() => {
   dispatchEvent(new PopStateEvent("popstate"));
 }"""
 #: Whether the response with this number, or a later one, has been drawn (`late_answers.js`).
-IS_DRAWN = """(number) => [...document.querySelector("#traced-queue [data-link]").parentElement
-  .childNodes].some((node) => node.nodeType === Node.COMMENT_NODE && Number(node.data) >= number)"""
+IS_DRAWN = """(number) => {
+  const comments = document.createTreeWalker(document.body, NodeFilter.SHOW_COMMENT);
+  while (comments.nextNode()) if (Number(comments.currentNode.data) >= number) return true;
+  return false;
+}"""
 
 
 def is_visit(request: Request) -> bool:
