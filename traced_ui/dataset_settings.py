@@ -14,9 +14,9 @@ from traced_ui.templates import render
 _NO_DATASET = "Choose a dataset at the top first."
 
 
-def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any, overview: gr.HTML) -> None:
+def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any) -> list[Any]:
     """Build this part of the Datasets page; called inside it. `choices`: returns the choices of the
-    dropdown at the top; `overview`: the table of all datasets, see `datasets.overview_html`."""
+    dropdown at the top. Returns the events that change the list of datasets."""
     with gr.Accordion("Guidelines for curators", open=False, elem_id="guidelines"):
         text = gr.Textbox(
             label="In Markdown; shown next to each pair on the Review page (key I)",
@@ -48,21 +48,18 @@ def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any, overview: gr
         return preview(typed or ""), note("The guidelines are saved.", "good")
 
     @guarded
-    def renamed(dataset_id: int | None, new: str, request: gr.Request) -> tuple[Any, str, str, str]:
+    def renamed(dataset_id: int | None, new: str, request: gr.Request) -> tuple[Any, str, str]:
         chosen = _chosen(workspace, dataset_id, request)
         workspace.rename_dataset(chosen, new or "")
         what = workspace.what_goes(chosen)
-        from traced_ui.datasets import overview_html
-
         return (
             gr.Dropdown(choices=choices(workspace)),
-            overview_html(workspace),
             what_goes_html(what),
             note(f"The dataset is now called '{what.name}'.", "good"),
         )
 
     @guarded
-    def deleted(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[Any, str, str]:
+    def deleted(dataset_id: int | None, typed: str, request: gr.Request) -> tuple[Any, str]:
         chosen = _chosen(workspace, dataset_id, request)
         what = workspace.what_goes(chosen)
         if (typed or "").strip() != what.name:
@@ -72,23 +69,23 @@ def build(workspace: Workspace, dataset: gr.Dropdown, choices: Any, overview: gr
         gone = workspace.delete_dataset(chosen)
         kept = f" Its verdicts are in {gone.verdict_file}." if gone.verdict_file else ""
         rest = choices(workspace)
-        from traced_ui.datasets import overview_html
-
         return (
             gr.Dropdown(choices=rest, value=rest[0][1] if rest else None),
-            overview_html(workspace),
             note(f"'{gone.name}' is deleted.{kept}", "good"),
         )
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     keep.click(save, [dataset, text], [shown, message], **options)
-    rename.click(renamed, [dataset, name], [dataset, overview, going, message], **options)
-    delete.click(deleted, [dataset, typed], [dataset, overview, message], **options)
+    changes = [
+        rename.click(renamed, [dataset, name], [dataset, going, message], **options),
+        delete.click(deleted, [dataset, typed], [dataset, message], **options),
+    ]
     whole = [text, shown, name, going, typed]
     dataset.change(opened, [dataset], whole, **options)
     context = gr.context.Context.root_block
     if context is not None:
         context.load(opened, [dataset], whole, **options)
+    return changes
 
 
 def _chosen(workspace: Workspace, dataset_id: int | None, request: gr.Request) -> int:

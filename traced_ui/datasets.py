@@ -64,7 +64,7 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
             status = gr.HTML(elem_id="import-status")
             timer = gr.Timer(1.0, active=False)
         with gr.Column(scale=2, min_width=400):
-            dataset_settings.build(workspace, dataset, choices, overview)
+            changes = dataset_settings.build(workspace, dataset, choices)
             gr.Markdown("### Rows left out")
             page = gr.Number(1, label="Page", precision=0, minimum=1, elem_id="problems-page")
             problems = gr.HTML(elem_id="problems")
@@ -88,10 +88,14 @@ def build(workspace: Workspace, dataset: gr.Dropdown) -> tuple[Any, ...]:
         button.click(guarded(jobs.starting(kind)), [dataset], started, **options)
     timer.tick(guarded(watch), [job_id], [status, timer, dataset, overview, model], **options)
     dataset.input(jobs.models, [dataset], [model], **options)
-    gr.on([dataset.change, page.change], shown, [dataset, page], [overview, problems], **options)
+    shown_in = [overview, problems]
+    gr.on([dataset.change, page.change], shown, [dataset, page], shown_in, **options)
+    for change in changes:
+        # In a request of its own, because the page may still be waiting for an earlier list.
+        change.then(shown, [dataset, page], shown_in, **options)
     context = gr.context.Context.root_block
     if context is not None:
-        context.load(shown, [dataset, page], [overview, problems], **options)
+        context.load(shown, [dataset, page], shown_in, **options)
         context.load(jobs.models, [dataset], [model], **options)
     return jobs.models, [dataset, model], [model]
 
