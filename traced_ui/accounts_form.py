@@ -38,15 +38,17 @@ def build(workspace: Workspace, listing: gr.HTML, listed: Any) -> None:
 
     @guarded
     def added(name: str, password: str, role: str, request: gr.Request) -> tuple[str, str, str]:
-        said = add_account(workspace, request.username, name or "", password or "", role)
-        return note(said, "good"), listed(), ""
+        confirmation = add_account(workspace, request.username, name or "", password or "", role)
+        return note(confirmation, "good"), listed(), ""
 
     @guarded
     def changed(
         name: str, password: str, role: str, change: str, request: gr.Request
     ) -> tuple[str, str, str]:
-        said = change_account(workspace, request.username, name or "", change, password or "", role)
-        return note(said, "good"), listed(), ""
+        confirmation = change_account(
+            workspace, request.username, name or "", change, password or "", role
+        )
+        return note(confirmation, "good"), listed(), ""
 
     options: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
     shown = [message, listing, password]  # the password field is cleared

@@ -125,12 +125,12 @@ def answer(actions: ReviewActions, session: PageSession, batch: Batch) -> dict[s
         try:
             saved.append(_save(actions, session, act))
         except Exception as error:
-            said = _listed(act.action) if _is_verdict(act.action) else act.action
+            label = _listed(act.action) if _is_verdict(act.action) else act.action
             returned.append(
                 {
                     "pair": act.pair,
                     "name": act.name,
-                    "said": said,
+                    "label": label,
                     "text": act.text,
                     "reason": explained(error),
                 }

@@ -118,9 +118,9 @@ def test_from_photographs_to_an_export(environment: dict[str, str], tmp_path: Pa
     status, printed, err = command(environment, "import", str(folder), "--json")
     assert status == 0, err
     assert "the embedded model was trained on" in json.loads(printed)["asks_for_model"]
-    said = " ".join(err.split())
-    assert "models list" in said
-    assert "score photographs --model" in said
+    message = " ".join(err.split())
+    assert "models list" in message
+    assert "score photographs --model" in message
     status, printed, err = invoked(environment, "score", str(folder), "--out", str(out), "--json")
     assert (status, json.loads(printed)["exit_status"]) == (4, 4)
     assert "--model fast" in " ".join(err.split())

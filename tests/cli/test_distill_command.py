@@ -25,6 +25,6 @@ def test_the_model_of_the_dataset_is_used(tmp_path: Path) -> None:
     done = CliRunner().invoke(
         program.app, arguments, env={"TRACED_DATA_DIRECTORY": str(state), "COLUMNS": "200"}
     )
-    said = " ".join(done.stderr.split())
-    assert "0 corrections were accepted by people" in said
+    message = " ".join(done.stderr.split())
+    assert "0 corrections were accepted by people" in message
     assert done.exit_code == 5  # no training data; another model would have no trajectories

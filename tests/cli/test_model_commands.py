@@ -86,8 +86,8 @@ def test_an_estimate_scores_nothing(tmp_path: Path) -> None:
     assert planned.exit_code == 0, planned.stderr
     assert json.loads(planned.stdout)["pairs"] == 14
     text = run("score", folder, "--estimate", "--no-suggestions").stdout
-    said = " ".join(text.split())
-    assert "for 14 pairs on cpu, measured on 14: trajectories" in said
-    assert "noisy copies for the first detector" in said
-    assert "corrections" not in said
+    output = " ".join(text.split())
+    assert "for 14 pairs on cpu, measured on 14: trajectories" in output
+    assert "noisy copies for the first detector" in output
+    assert "corrections" not in output
     assert "0 scored" in run("datasets", "list").stdout

@@ -84,9 +84,9 @@ COLUMNS: dict[str, Callable[[], pa.Array]] = {
 def test_a_large_value_shared_by_all_rows_is_refused(tmp_path: Path, kind: str) -> None:
     picture(tmp_path / "a.png")
     table = {"file_name": ["a.png"] * ROWS, "caption": ["A dog."] * ROWS, "more": COLUMNS[kind]()}
-    captions, said = read(written(tmp_path / "t.parquet", table))
+    captions, message = read(written(tmp_path / "t.parquet", table))
     assert captions == []
-    assert f"at most {MOST_EXTRA:,} are allowed" in said
+    assert f"at most {MOST_EXTRA:,} are allowed" in message
 
 
 def test_an_image_shared_by_all_rows_takes_little_memory(tmp_path: Path) -> None:
@@ -101,9 +101,9 @@ def test_lists_of_repeated_numbers_are_refused(tmp_path: Path) -> None:
     numbers = pa.nulls(40 * MIB, pa.int8()).fill_null(7).cast(pa.int64())
     lists = pa.ListArray.from_arrays(pa.array(range(0, 40 * MIB + 1, MIB), pa.int32()), numbers)
     table = {"file_name": ["a.png"] * 40, "caption": ["A dog."] * 40, "more": lists}
-    captions, said = read(written(tmp_path / "t.parquet", table))
+    captions, message = read(written(tmp_path / "t.parquet", table))
     assert captions == []
-    assert "are read at once" in said
+    assert "are read at once" in message
 
 
 def with_a_lie(path: Path, columns: dict[str, Any]) -> Path:
@@ -136,9 +136,9 @@ def test_a_footer_that_understates_its_pages_is_refused(tmp_path: Path) -> None:
     columns = {"file_name": ["a.png"] * 48, "caption": ["A dog."] * 48, "more": [BIG] * 48}
     path = with_a_lie(tmp_path / "t.parquet", columns)
     assert path.stat().st_size < MIB
-    captions, said = read(path)
+    captions, message = read(path)
     assert captions == []
-    assert "unpack into 503" in said
+    assert "unpack into 503" in message
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
@@ -190,8 +190,8 @@ def test_a_zip_without_bounded_decompression_is_refused(tmp_path: Path, method: 
     path = tmp_path / "t.zip"
     with zipfile.ZipFile(path, "w", method) as archive:
         archive.writestr("metadata.jsonl", b'{"caption": "' + b" " * UNPACKED)
-    _, said = read(path, most=UNPACKED // 2)
-    assert "not deflate" in said
+    _, message = read(path, most=UNPACKED // 2)
+    assert "not deflate" in message
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
@@ -206,9 +206,9 @@ def test_a_member_larger_than_its_declared_size_is_refused(tmp_path: Path, metho
     entry = content.rfind(b"PK\x01\x02")
     content[entry + 24 : entry + 28] = struct.pack("<I", 100)
     path.write_bytes(content)
-    captions, said = read(path, most=UNPACKED // 2)
+    captions, message = read(path, most=UNPACKED // 2)
     assert captions == ["a.png"]
-    assert "cannot be unpacked" in said
+    assert "cannot be unpacked" in message
 
 
 def test_a_zip_with_damaged_metadata_is_refused(tmp_path: Path) -> None:
@@ -247,9 +247,9 @@ def test_a_member_name_of_gigabytes_takes_little_memory(tmp_path: Path, kind: by
     with path.open("wb") as file:
         file.write(begin + header("long", 3_000_000_000, kind))
         file.truncate(file.tell() + 3_000_001_024)  # a hole, which takes no disk space
-    captions, said = read(path, most=100 * MIB)
+    captions, message = read(path, most=100 * MIB)
     assert captions == ["One"]
-    assert "ends prematurely" in said
+    assert "ends prematurely" in message
 
 
 @pytest.mark.parametrize("kind", LONG_NAMES)

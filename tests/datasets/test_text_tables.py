@@ -344,12 +344,12 @@ def test_a_row_group_that_unpacks_beyond_the_limit_is_refused(
     pairs, reader = read(path)
     grown = (peak_mebibytes() - before) * 2**20
     assert [pair.caption for pair in pairs] == ["A dog."]
-    said = [problem.message for problem in reader.problems]
+    messages = [problem.message for problem in reader.problems]
     if repeated:
-        assert len(said) == rows
-        assert all(f"The caption has {length} characters" in message for message in said)
+        assert len(messages) == rows
+        assert all(f"The caption has {length} characters" in message for message in messages)
     else:
-        assert f"at most {most:,}" in said[0]
+        assert f"at most {most:,}" in messages[0]
     assert grown < most / 2
     with pytest.raises(ImageError):
         load_image(Member(path, "1/caption"))

@@ -94,9 +94,11 @@ def test_very_low_log_probabilities_are_clipped() -> None:
 
 
 def test_only_the_captioner_used_in_training_is_used() -> None:
-    said = Expectation(np.array([-1.0], np.float32), np.array([0.5], np.float32), (), "this one")
+    expectation = Expectation(
+        np.array([-1.0], np.float32), np.array([0.5], np.float32), (), "this one"
+    )
     plain = trajectory("dog", [0.1], 0.5)
-    with_it = replace(plain, expectation=said)
+    with_it = replace(plain, expectation=expectation)
     assert with_expectations_of([plain, with_it], "this one") == [plain, with_it]
     assert [
         trajectory.expectation for trajectory in with_expectations_of([plain, with_it], "another")

@@ -324,11 +324,11 @@ def guarded(seed: str, seconds: float) -> dict[str, Tally]:
     """Feed in a separate process; if an input ends it, another continues with the next input."""
     until = time.monotonic() + seconds
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        journal, said = Path(folder) / "journal", Path(folder) / "said"
+        journal, output = Path(folder) / "journal", Path(folder) / "output"
         first = 0
         while True:
             rest = max(0.0, until - time.monotonic()) / 60
-            with said.open("wb") as file:  # Gradio prints a traceback for each refusal
+            with output.open("wb") as file:  # Gradio prints a traceback for each refusal
                 done = subprocess.run(
                     [sys.executable, "-m", "tests.hostile.fuzz", "--minutes", str(rest), "--seed",
                      seed, "--first", str(first), "--journal", str(journal)],
@@ -336,7 +336,7 @@ def guarded(seed: str, seconds: float) -> dict[str, Tally]:
                 )  # fmt: skip
             lines = journal.read_text("utf-8").splitlines() if journal.exists() else []
             if done.returncode or not lines:
-                print(said.read_text("utf-8", "replace")[-4000:], file=sys.stderr)
+                print(output.read_text("utf-8", "replace")[-4000:], file=sys.stderr)
                 print(f"The program ended with status {done.returncode} after "
                       f"{lines[-1][:200] if lines else 'nothing'}", file=sys.stderr)  # fmt: skip
             if not lines:

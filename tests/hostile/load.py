@@ -188,10 +188,10 @@ def wrong_acts(stored: Sequence[Act], confirmed: Sequence[Act], unanswered: int)
     """Acts that were confirmed but not stored, stored twice, or stored but never confirmed; the
     outcome of calls without a response is unknown."""
     wrong = []
-    in_store, said = Counter(stored), Counter(confirmed)
-    if lost := said - in_store:
+    in_store, confirmed_counts = Counter(stored), Counter(confirmed)
+    if lost := confirmed_counts - in_store:
         wrong.append(f"{lost.total()} lost: {list(lost)[:5]}")
-    others = [act for act in (in_store - said).elements() if act[3] != "Ada"]
+    others = [act for act in (in_store - confirmed_counts).elements() if act[3] != "Ada"]
     if len(others) > unanswered:
         wrong.append(f"{len(others)} confirmed to nobody: {others[:5]}")
     places = Counter((pair, version) for pair, version, _, _ in stored)

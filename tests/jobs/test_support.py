@@ -266,7 +266,7 @@ def test_captions_that_are_not_english_are_measured_with_a_note(
 
 
 @pytest.mark.parametrize(
-    ("captions", "is_said"),
+    ("captions", "is_shown"),
     [
         (["Ein Hund auf einer Bank.", "Eine Frau mit einem Hut.", "A dog on a bench."], True),
         (["犬が走っている", "赤い車", "A red car."], True),
@@ -274,33 +274,33 @@ def test_captions_that_are_not_english_are_measured_with_a_note(
     ],
 )
 def test_pages_say_that_phrases_are_recognised_in_english_only(
-    bare: Workspace, tmp_path: Path, captions: list[str], is_said: bool
+    bare: Workspace, tmp_path: Path, captions: list[str], is_shown: bool
 ) -> None:
     """Shown while it applies, from what the job recorded, without reading captions again."""
-    said = "phrases are known in English only"
+    note = "phrases are known in English only"
     dataset = scored_without_a_model(bare, tmp_path / "pairs", captions)
-    assert said not in overview_html(bare)
+    assert note not in overview_html(bare)
     bare.jobs.measure_support(dataset)
     row = bare.review.queue_page(QueueFilter(dataset, order="position"), None, 9).rows[0]
 
     def shown() -> tuple[bool, bool]:
         on_pair = bare.review.open_pair(row.pair_id).phrases_note.lower()
-        return said in overview_html(bare), said.lower() in on_pair
+        return note in overview_html(bare), note.lower() in on_pair
 
     spaced = is_spaced(row.caption)
-    assert shown() == (is_said, is_said or not spaced)
+    assert shown() == (is_shown, is_shown or not spaced)
     # Measured again: nothing is computed, and the recorded note does not start a new run.
     assert bare.jobs.measure_support(dataset).computed == 0
-    assert shown() == (is_said, is_said or not spaced)
+    assert shown() == (is_shown, is_shown or not spaced)
     # After adding captions, the note follows the next measurement.
-    more = ["A cat on a mat."] * 7 if is_said else ["Ein Hund auf einer Bank."] * 7
+    more = ["A cat on a mat."] * 7 if is_shown else ["Ein Hund auf einer Bank."] * 7
     with bare.store.writing() as session:
         pair_queries.add_pairs(
             session, dataset,
             [pair_queries.NewPair(f"more-{i}", "a.png", text) for i, text in enumerate(more)],
         )  # fmt: skip
     bare.jobs.measure_support(dataset)
-    assert shown() == (not is_said, not is_said or not spaced)
+    assert shown() == (not is_shown, not is_shown or not spaced)
 
 
 def test_a_suspect_word_that_the_picture_supports_is_marked(

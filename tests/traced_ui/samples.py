@@ -307,7 +307,7 @@ DRAWN: dict[str, Callable[[str], str]] = {
     "review/returned.html": lambda text: render("review/returned.html"),
     "review/returned_pairs.html": lambda text: render(
         "review/returned_pairs.html",
-        returned=[{"pair": 7, "name": text, "said": text, "text": text, "reason": text}],
+        returned=[{"pair": 7, "name": text, "label": text, "text": text, "reason": text}],
     ),
     "review/beside.html": lambda text: review_page.beside(pair(text)),
     "review/checked.html": lambda text: review_page.checked(

@@ -193,8 +193,10 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     measured = page.ended(NAME)
     probe = workspace.models.view(NAME).probe
     assert probe is not None
-    said = done_message("probe", {"model": NAME, "seconds": probe.seconds, "memory": probe.memory})
-    assert html.unescape(measured["models-message"]).count(said) == 1
+    message = done_message(
+        "probe", {"model": NAME, "seconds": probe.seconds, "memory": probe.memory}
+    )
+    assert html.unescape(measured["models-message"]).count(message) == 1
     assert "not measured" not in row_of(measured["models-table"], NAME)
     assert "not measured" in row_of(measured["models-table"], "fast")
 
@@ -213,9 +215,9 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert workspace.models.view(NAME).is_here  # nothing is removed without confirmation
     removed = page.click("remove-sure", "fast")
     assert not removed["models-removal"].visible
-    said = html.unescape(removed["models-message"])
-    assert f"'{NAME}' is removed" in said
-    assert "The model for new datasets is the embedded one again." in said
+    message = html.unescape(removed["models-message"])
+    assert f"'{NAME}' is removed" in message
+    assert "The model for new datasets is the embedded one again." in message
     assert ">no</td>" in row_of(removed["models-table"], NAME)
     assert "for new datasets" in row_of(removed["models-table"], "embedded")
     assert not workspace.models.view(NAME).is_here

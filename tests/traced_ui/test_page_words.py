@@ -18,7 +18,7 @@ RAISING = [*(ROOT / "backend").glob("review/*.py"), *(ROOT / "backend").glob("jo
 
 
 @pytest.mark.parametrize(
-    ("said", "shown"),
+    ("message", "shown"),
     [
         (
             "Score it first: python app.py score photos --support",
@@ -39,9 +39,9 @@ RAISING = [*(ROOT / "backend").glob("review/*.py"), *(ROOT / "backend").glob("jo
         ("A caption -- with dashes -- stays.", "A caption -- with dashes -- stays."),
     ],
 )  # fmt: skip
-def test_advice_is_adapted_to_the_page(said: str, shown: str) -> None:
-    assert for_page(said) == shown
-    assert explained(SettingsError(said)) == shown
+def test_advice_is_adapted_to_the_page(message: str, shown: str) -> None:
+    assert for_page(message) == shown
+    assert explained(SettingsError(message)) == shown
 
 
 @pytest.mark.parametrize("module", RAISING, ids=lambda path: path.name)

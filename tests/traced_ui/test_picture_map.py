@@ -26,12 +26,12 @@ ICC = [0.2, NAN, NAN, 0.6, 0.9, 0.4]
 VERDICTS = ["wrong", UNDECIDED, "correct", "abstract", "unsure", UNDECIDED]
 
 
-def view_of(p: list[float] = P_ERROR, icc: list[float] = ICC, said: Any = VERDICTS) -> MapView:
+def view_of(p: list[float] = P_ERROR, icc: list[float] = ICC, verdicts: Any = VERDICTS) -> MapView:
     count = len(p)
     pairs = np.arange(1, count + 1, dtype=np.int32)
     x, y = (pairs / 10).astype(np.float32), (pairs / 20).astype(np.float32)
     return MapView(
-        7, pairs, x, y, np.array(p, np.float32), np.array(icc, np.float32), np.array(said)
+        7, pairs, x, y, np.array(p, np.float32), np.array(icc, np.float32), np.array(verdicts)
     )
 
 

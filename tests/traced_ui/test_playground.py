@@ -185,8 +185,8 @@ def test_a_failed_download_says_what_to_copy(
     known = Knows(monkeypatch, workspace, NAME)
     path = str(picture(tmp_path / "a.png", (30, 20)))
     monkeypatch.setattr("huggingface_hub.hf_api.constants.ENDPOINT", "http://127.0.0.1:9")
-    said = html.unescape(clicked(NAME, workspace, path)[-1][0])
-    assert "models--somebody--tiny-clip" in said
+    message = html.unescape(clicked(NAME, workspace, path)[-1][0])
+    assert "models--somebody--tiny-clip" in message
     workspace.accounts.add("bob", "a long password", "curator")
     with pytest.raises(gr.Error, match="Only an adjudicator"):
         clicked(NAME, workspace, path, "bob")

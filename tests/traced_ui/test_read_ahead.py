@@ -162,9 +162,9 @@ def test_a_restarted_server_saves_and_says_so(actions: ReviewActions) -> None:
     batch = Batch.model_validate(
         {"session": "one", "dataset": 1, "acts": [page.act(view, "drop")], "shown": first}
     )
-    said = answer(restarted, restarted.sessions.at("one", ""), batch)
-    assert said["is_unknown"]
-    assert not said["returned"]
+    reply = answer(restarted, restarted.sessions.at("one", ""), batch)
+    assert reply["is_unknown"]
+    assert not reply["returned"]
     assert page.view(first).decision == "drop"
 
 
@@ -239,8 +239,8 @@ def test_a_post_is_checked_before_anything_is_done(workspace: Workspace) -> None
     foreign = {"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"}
     post = {"session": "x", "dataset": 1, "acts": [act], "shown": 1}
     assert client.post("/review/acts", json=post, headers=foreign).status_code == 403
-    said = client.post("/review/acts", json=post).json()
-    assert "no longer in the database" in said["returned"]
+    reply = client.post("/review/acts", json=post).json()
+    assert "no longer in the database" in reply["returned"]
     assert decisions(workspace).count("drop") == 0
 
 

@@ -12,8 +12,10 @@ from traced_ui.reasons import expectations_by_word, reasons_section, sentence
 
 TEXT = "A dog <b>desert</b>"
 LOG_P = np.array([-0.1, -0.2, -5], np.float32)
-SAID = Expectation(LOG_P, -LOG_P, ((), (("dog", 0.8),), (("grass", 0.614), ("sand", 0.2))), "x")
-ONE = replace(trajectory(TEXT, [0.0, 0.1, -0.2], 0.5), expectation=SAID)
+EXPECTATION = Expectation(
+    LOG_P, -LOG_P, ((), (("dog", 0.8),), (("grass", 0.614), ("sand", 0.2))), "x"
+)
+ONE = replace(trajectory(TEXT, [0.0, 0.1, -0.2], 0.5), expectation=EXPECTATION)
 
 
 def sentence_of(sign: str, contribution: float, words: tuple[int, ...] = ()) -> str:

@@ -28,8 +28,13 @@ from backend.engine.correction.anchoring import (
     unsupported,
 )
 from backend.engine.correction.doubting import DEFAULT, DoubtRule, Doubts
-from backend.engine.correction.said import Said, left_out, new_phrases, said_in
 from backend.engine.correction.shortening import is_sentence
+from backend.engine.correction.stated_facts import (
+    StatedFacts,
+    left_out,
+    new_phrases,
+    stated_facts_in,
+)
 from backend.engine.correction.striking import shortened, without
 from backend.engine.english import FUNCTION_WORDS
 from backend.engine.language_models import Answer, ChatModel, Question
@@ -296,13 +301,13 @@ def guard(
         if not _stays_a_sentence(text, shorter):
             return Guarded("", conflict.why, tuple(struck))
         text = shorter
-    said = said_in(human)
+    facts = stated_facts_in(human)
     count = len(Caption.parse(text))
     if read_words is not None and read_words < count:
         notes.append(f"the model reads {read_words} of {count} words; the rest is left out")
-        text = _fitting(text, said, read_words)
+        text = _fitting(text, facts, read_words)
     for _ in range(MOST_STRUCK):
-        asked = doubts(text, new_phrases(text, said))
+        asked = doubts(text, new_phrases(text, facts))
         doubtful = [doubt for doubt in asked if rule.doubts(doubt)]
         if not doubtful:
             break
@@ -377,10 +382,10 @@ def without_opener(caption: str) -> str:
     return _OPENER.sub("", caption)
 
 
-def _fitting(text: str, said: Said, words: int) -> str:
-    """The caption cut to `words` words: objects not in `said` go first, starting at the end."""
+def _fitting(text: str, facts: StatedFacts, words: int) -> str:
+    """The caption cut to `words` words: objects not in `facts` go first, starting at the end."""
     while len(Caption.parse(text)) > words:
-        things = [phrase for phrase in new_phrases(text, said) if phrase.kind == "object"]
+        things = [phrase for phrase in new_phrases(text, facts) if phrase.kind == "object"]
         if not things:
             return shortened(text, words)
         text = without(text, things[-1].start, things[-1].end)

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from backend.engine.correction.said import new_phrases, said_in
+from backend.engine.correction.stated_facts import new_phrases, stated_facts_in
 from backend.engine.phrases.spans import Phrase, phrases_of
 
 _TRIES = 10
@@ -44,31 +44,31 @@ def transplants(
     """(with a part of the same picture's captions, with one of `others`), each None if none of a
     few random parts adds anything. `captions`: of one picture, starting with the one to extend;
     `others`: of other pictures."""
-    said, parts = said_in(captions), parts_of(captions[0])
+    facts, parts = stated_facts_in(captions), parts_of(captions[0])
     if len(captions) > 1:
         before = captions[0].rstrip().rstrip(".")
         same = _first_added(before, captions[1:], captions[:1], rng)
     elif len(parts) > 1:
         before = "".join(parts[:-1])
         text = before + parts[-1] + "."
-        same = _added(text, new_phrases(text, said_in([before])))
+        same = _added(text, new_phrases(text, stated_facts_in([before])))
     else:
         return None, None
     # Something that none of the picture's captions mentions.
     for _ in range(_TRIES):
         text = _joined(before, rng.choice(parts_of(rng.choice(others)) or [""]))
-        phrases = new_phrases(text, said)
+        phrases = new_phrases(text, facts)
         if any(phrase.kind == "object" for phrase in phrases):
             return same, _added(text, phrases)
     return same, None
 
 
 def _first_added(
-    before: str, sources: Sequence[str], said: Sequence[str], rng: random.Random
+    before: str, sources: Sequence[str], known_captions: Sequence[str], rng: random.Random
 ) -> Added | None:
     for _ in range(_TRIES):
         text = _joined(before, rng.choice(parts_of(rng.choice(sources)) or [""]))
-        if added := _added(text, new_phrases(text, said_in(said))):
+        if added := _added(text, new_phrases(text, stated_facts_in(known_captions))):
             return added
     return None
 

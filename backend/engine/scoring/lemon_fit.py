@@ -163,8 +163,8 @@ class Distances:
         self.d_1 = p.distance((images * captions).sum(1))
         self.gap_x = p.gap(cosines(images, bank.images, near_x))
         self.gap_y = p.gap(cosines(captions, bank.captions, near_y))
-        self.said_x = p.distance(cosines(captions, bank.captions, near_x))
-        self.seen_y = p.distance(cosines(images, bank.images, near_y))
+        self.caption_distance_x = p.distance(cosines(captions, bank.captions, near_x))
+        self.image_distance_y = p.distance(cosines(images, bank.images, near_y))
         self.mismatch_x = p.distance(bank.matches[near_x])
         self.mismatch_y = p.distance(bank.matches[near_y])
 
@@ -195,7 +195,9 @@ class Distances:
         with np.errstate(over="ignore", invalid="ignore"):
             weight_x = np.exp(-tau_1n * self.gap_x - tau_2n * self.mismatch_x)
             weight_y = np.exp(-tau_1m * self.gap_y - tau_2m * self.mismatch_y)
-            return (self.said_x * weight_x).mean(1), (self.seen_y * weight_y).mean(1)
+            d_n = (self.caption_distance_x * weight_x).mean(1)
+            d_m = (self.image_distance_y * weight_y).mean(1)
+            return d_n, d_m
 
 
 def _check(labelled: Labelled) -> None:

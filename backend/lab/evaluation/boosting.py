@@ -396,9 +396,9 @@ def _kind(claim: str) -> str:
 
 def _claimed(captions: Sequence[tuple[int, str]], true: Sequence[Claims]) -> Claimed:
     read = [(i, _read(text)) for i, text in captions]
-    false = [len(said - true[i]) for i, said in read]
+    false = [len(claims - true[i]) for i, claims in read]
     return Claimed(
-        len(read), sum(len(said) for _, said in read), sum(false), sum(n > 0 for n in false)
+        len(read), sum(len(claims) for _, claims in read), sum(false), sum(n > 0 for n in false)
     )
 
 

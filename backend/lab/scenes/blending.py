@@ -83,17 +83,17 @@ def _in_words_of(description: Description, captions: Sequence[str]) -> str:
     """The description as a sentence that keeps the captions' words, as a model is asked to: of the
     wordings of place, weather and absent thing, those with the fewest words that occur in no
     caption; ties are resolved by most words in common with the first caption."""
-    first_words, said = (
+    first_words, all_words = (
         set(_words(captions[0])),
         {word for caption in captions for word in _words(caption)},
     )
 
     def words_missed(wording: str) -> tuple[int, int]:
         words = set(wording.split())
-        return len(words - said), -len(first_words & words)
+        return len(words - all_words), -len(first_words & words)
 
     links = tuple(
-        replace(link, wording=_near(first_words, said)) if link.kind == "near" else link
+        replace(link, wording=_near(first_words, all_words)) if link.kind == "near" else link
         for link in description.links
     )
     parts = [replace(description, links=links, setting=None, weather=None, absent=None).text[:-1]]
@@ -109,11 +109,12 @@ def _in_words_of(description: Description, captions: Sequence[str]) -> str:
     return " ".join(parts) + "."
 
 
-def _near(first_words: set[str], said: set[str]) -> int:
+def _near(first_words: set[str], all_words: set[str]) -> int:
     """Index of the wording of "near" that the captions use, preferably the first one; default 0."""
     words = [set(before.split()) - {"to"} for before, _, _ in phrasing.LINKS["near"]]
     return next(
-        (n for of in (first_words, said) for n, wording in enumerate(words) if wording <= of), 0
+        (n for of in (first_words, all_words) for n, wording in enumerate(words) if wording <= of),
+        0,
     )
 
 
@@ -136,9 +137,9 @@ def merged(base: Description, other: Description) -> Description:
             links.append(Link("and", 0, len(phrases) - 1))
     for link in other.links:
         subject, object = other.phrases[link.subject].noun, other.phrases[link.object].noun
-        said = _tied(phrases[0].noun, link.kind, subject, object, places)
-        if said is not None and links[said[1] - 1].kind in ("and", "near"):
-            links[said[1] - 1] = said[0]
+        link_and_place = _tied(phrases[0].noun, link.kind, subject, object, places)
+        if link_and_place is not None and links[link_and_place[1] - 1].kind in ("and", "near"):
+            links[link_and_place[1] - 1] = link_and_place[0]
     absent = base.absent or other.absent
     seated = {link.subject for link in links if link.kind == "sits"}
     phrases = [
@@ -167,11 +168,11 @@ def visual(scene: Scene, rng: random.Random, rate: float = 0.3) -> Description:
 def invented(description: Description, scene: Scene, rng: random.Random) -> Description | None:
     """The description with one more false claim; None if nothing can be invented."""
     if rng.random() < _INVENTED_THING:
-        said = {phrase.noun for phrase in description.phrases}
+        mentioned = {phrase.noun for phrase in description.phrases}
         absent = [
             noun
             for noun in NOUNS
-            if scene.find(noun) is None and noun not in said and fits(noun, scene.setting)
+            if scene.find(noun) is None and noun not in mentioned and fits(noun, scene.setting)
         ]
         noun = rng.choice(absent)
         colour = None if noun in COLOURLESS else rng.choice(colours_of(noun))
@@ -212,14 +213,14 @@ def _noun_of() -> dict[str, str]:
 
 
 def _phrase(noun: str, claims: frozenset[str]) -> NounPhrase:
-    said = [claim.partition("/")[2] for claim in claims if claim.startswith(f"{noun}/")]
+    qualities = [claim.partition("/")[2] for claim in claims if claim.startswith(f"{noun}/")]
     count = next((n for n in (1, 2, 3) if f"{noun}*{n}" in claims), 1)
     return NounPhrase(
         noun,
         count,
-        colour=next((word for word in said if word in COLOURS), None),
-        size=next((word for word in said if word in SIZES), None),
-        action=next((word for word in said if word in phrasing.ACTIONS), None),
+        colour=next((word for word in qualities if word in COLOURS), None),
+        size=next((word for word in qualities if word in SIZES), None),
+        action=next((word for word in qualities if word in phrasing.ACTIONS), None),
     )
 
 
@@ -227,9 +228,9 @@ def _link(first: str, noun: str, place: int, claims: frozenset[str], near: bool)
     for kind in TELLING:
         for subject, object in ((first, noun), (noun, first)):
             if f"{subject} {kind} {object}" in claims:
-                said = _tied(first, kind, subject, object, {first: 0, noun: place})
-                if said is not None:
-                    return said[0]
+                link_and_place = _tied(first, kind, subject, object, {first: 0, noun: place})
+                if link_and_place is not None:
+                    return link_and_place[0]
     return Link("near" if near else "and", 0, place)
 
 

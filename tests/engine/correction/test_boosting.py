@@ -18,7 +18,7 @@ from backend.engine.correction.boosting import (
     make,
 )
 from backend.engine.correction.doubting import Doubt
-from backend.engine.correction.said import left_out, new_phrases, said_in
+from backend.engine.correction.stated_facts import left_out, new_phrases, stated_facts_in
 from backend.engine.correction.striking import shortened, without
 from backend.engine.language_models import Answer, Question, Spending
 from backend.engine.phrases.spans import Phrase
@@ -182,7 +182,7 @@ def test_removing_a_phrase_leaves_a_caption(text: str, phrase: str, left: str) -
 
 
 def new(text: str, *captions: str) -> list[str]:
-    return [phrase.text(text) for phrase in new_phrases(text, said_in(captions))]
+    return [phrase.text(text) for phrase in new_phrases(text, stated_facts_in(captions))]
 
 
 def test_a_word_written_of_another_thing_counts_as_new() -> None:

@@ -7,7 +7,7 @@ from backend.engine.captions import Caption
 from backend.engine.correction.anchoring import anchored_share, conflicts, unsupported
 from backend.engine.correction.boosting import Boost, guard
 from backend.engine.correction.counting import counted_in
-from backend.engine.correction.said import new_phrases, said_in
+from backend.engine.correction.stated_facts import new_phrases, stated_facts_in
 
 
 @pytest.mark.parametrize(
@@ -88,6 +88,6 @@ def test_the_guard_refuses_or_removes_moved_numbers() -> None:
 
 def test_a_number_written_of_another_thing_counts_as_new() -> None:
     text = "A wall with two cats."
-    new = new_phrases(text, said_in(["Cats on a wall and two dogs."]))
+    new = new_phrases(text, stated_facts_in(["Cats on a wall and two dogs."]))
     assert [phrase.text(text) for phrase in new] == ["two"]
-    assert new_phrases(text, said_in(["Two cats and a dog on a wall."])) == []
+    assert new_phrases(text, stated_facts_in(["Two cats and a dog on a wall."])) == []

