@@ -271,7 +271,7 @@ class Engine:
         memory.release()
         return [by_index[index] for index in range(len(pairs))]
 
-    def expectations(self, asked: Sequence[tuple[Image.Image, str]]) -> list[Expectation]:
+    def expectations(self, pairs: Sequence[tuple[Image.Image, str]]) -> list[Expectation]:
         """The captioner's expectations for the words of each (image, caption), in order; empty
         without a captioner."""
         with self.lock:
@@ -279,7 +279,7 @@ class Engine:
             if captioner is None:
                 return []
             self._share_cores()
-            result = expectations(captioner, asked)
+            result = expectations(captioner, pairs)
         memory.release()
         return result
 

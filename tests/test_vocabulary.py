@@ -12,8 +12,8 @@ FOLDERS = ("backend", "db", "traced_ui", "tests")
 
 #: Forbidden as whole names: they do not say what the variable holds.
 EMPTY = {
-    "found", "here", "nobody", "one", "ones", "own", "said", "somebody", "stands", "telling",
-    "tells", "there", "told",
+    "asked", "found", "here", "nobody", "one", "ones", "own", "said", "somebody", "stands",
+    "telling", "tells", "there", "told",
 }  # fmt: skip
 #: Forbidden as parts of names, with the standard terms to use instead.
 INSTEAD = {

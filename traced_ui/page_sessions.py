@@ -38,7 +38,7 @@ class PageSession:
     #: Pairs shown before this one, so that "previous" goes back through them.
     visited: list[int] = field(default_factory=list)
     #: A verdict waiting for confirmation.
-    asked: dict[str, Any] | None = None
+    unconfirmed: dict[str, Any] | None = None
     abstract: int | None = None  # the pair on the page, if its caption looks abstract
     lock: threading.RLock = field(default_factory=threading.RLock)
 

@@ -247,10 +247,10 @@ class ReviewActions:
     def _do(self, action: str, event: dict[str, Any], session: PageSession) -> Drawn:
         if session.grid and _name_of(action) in _VERDICTS:
             return self._message(note("Select pairs first: click them, or all with Ctrl+A."))
-        if action == "meant" and session.asked is not None:
-            event, session.asked = {**session.asked, "meant": True}, None
+        if action == "meant" and session.unconfirmed is not None:
+            event, session.unconfirmed = {**session.unconfirmed, "meant": True}, None
             action = str(event["action"])
-        session.asked = None
+        session.unconfirmed = None
         handler = ACTIONS.get(_name_of(action))
         return self._message("") if handler is None else handler(self, action, event, session)
 
@@ -412,7 +412,7 @@ class ReviewActions:
             return ""  # decided by another curator meanwhile: reported as a conflict
         if view.decision is None or self._shows(session, view.pair_id):
             return ""
-        session.asked = dict(event)
+        session.unconfirmed = dict(event)
         return review_page.question(view, action)
 
     def _shows(self, session: PageSession, pair_id: int) -> bool:

@@ -138,20 +138,20 @@ def expectation_of(caption: str, reading: TokenReading, captioner: str = "") -> 
 
 
 def expectations(
-    captioner: Reader, asked: Sequence[tuple["Image.Image", str]]
+    captioner: Reader, pairs: Sequence[tuple["Image.Image", str]]
 ) -> list[Expectation]:
     """One for each (image, caption), in order. Each distinct image is encoded once."""
-    images = list({id(image): image for image, _ in asked}.values())
+    images = list({id(image): image for image, _ in pairs}.values())
     memories = dict(zip(map(id, images), captioner.encode(images), strict=True))
-    return expectations_in(captioner, [(memories[id(image)], text) for image, text in asked])
+    return expectations_in(captioner, [(memories[id(image)], text) for image, text in pairs])
 
 
-def expectations_in(captioner: Reader, asked: Sequence[tuple[Any, str]]) -> list[Expectation]:
+def expectations_in(captioner: Reader, pairs: Sequence[tuple[Any, str]]) -> list[Expectation]:
     """`expectations` for images that are already encoded (`Reader.encode`)."""
     captioner_name = captioner.identity
     result: list[Expectation] = []
-    for first in range(0, len(asked), BATCH):
-        part = asked[first : first + BATCH]
+    for first in range(0, len(pairs), BATCH):
+        part = pairs[first : first + BATCH]
         readings = captioner.read([memory for memory, _ in part], [text for _, text in part])
         result += [
             expectation_of(text, reading, captioner_name)

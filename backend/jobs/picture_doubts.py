@@ -52,7 +52,7 @@ _AT_ONCE = 12
 _STORED = "doubts"
 
 #: A caption of a picture, and phrases of it.
-Asked = tuple[CorrectionContext, str, Sequence[Phrase]]
+Request = tuple[CorrectionContext, str, Sequence[Phrase]]
 
 
 class PictureDoubts:
@@ -148,7 +148,7 @@ class PictureDoubts:
             made.append((read(same), read(foreign)))
         return made
 
-    def evidence(self, requests: Sequence[Asked]) -> list[list[Doubt]]:
+    def evidence(self, requests: Sequence[Request]) -> list[list[Doubt]]:
         """The evidence against each phrase: its attribution in logits, the suspect scores of its
         words, and the drop in the probability of error when it is removed."""
         asked_phrases = [phrases for _, _, phrases in requests]
@@ -199,7 +199,7 @@ class PictureDoubts:
         memory.release()
         return evidence
 
-    def _supports(self, requests: Sequence[Asked]) -> list[dict[tuple[int, int], float | None]]:
+    def _supports(self, requests: Sequence[Request]) -> list[dict[tuple[int, int], float | None]]:
         """The attribution of each caption's phrases in logits, by their characters."""
         pairs = [(context.state, Caption.parse(text)) for context, text, _ in requests]
         with self._engine.lock:

@@ -18,11 +18,11 @@ POLL = 0.02
 
 @dataclass
 class Served:
-    """A running server. `asked`: the bodies of all requests received, in order; `keys`: their
+    """A running server. `requests`: the bodies of all requests received, in order; `keys`: their
     Authorization headers."""
 
     url: str
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str] = field(default_factory=list)
 
 
@@ -34,7 +34,7 @@ def chat_server(respond: Respond, port: int = 0) -> Iterator[Served]:
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:  # the name that http.server requires
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            served.asked.append(body)
+            served.requests.append(body)
             served.keys.append(self.headers.get("Authorization", ""))
             status, text = respond(body)
             answer: dict[str, Any] = {"error": {"message": text}}

@@ -126,7 +126,7 @@ _ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _VerdictRequest:
     """A requested verdict. An earlier request may have written it and lost its response."""
 
     decision: str
@@ -202,8 +202,8 @@ def add_verdict(
         if act is not None:
             return act
     earlier = _version(session, pair_id, expected_version + 1)
-    asked = _Asked(decision, corrected_caption, suggestion_id, author, note)
-    if earlier is not None and asked.is_answered_by(earlier):
+    request = _VerdictRequest(decision, corrected_caption, suggestion_id, author, note)
+    if earlier is not None and request.is_answered_by(earlier):
         return earlier
     raise VersionConflict(expected_version, pair_state(session, pair_id))
 

@@ -89,8 +89,8 @@ def test_a_tokenizer_that_does_not_fit_is_a_problem(
 def test_remembered_models_of_datasets_are_loaded_as_well(
     settings: Settings, another_tokenizer: Path, options: dict[str, str]
 ) -> None:
-    asked = with_models_of(settings, str(another_tokenizer), **options)
-    report = examine(asked, load_models=True)
+    configured = with_models_of(settings, str(another_tokenizer), **options)
+    report = examine(configured, load_models=True)
     assert states(report)["scorer"] == "ok"
     (problem,) = (finding for finding in report.findings if finding.state == "problem")
     assert problem.what == "scorer of dataset 'pairs'"
@@ -123,14 +123,14 @@ def test_a_model_that_datasets_share_is_loaded_once(
 
 def test_missing_models_are_reported_without_loading(settings: Settings, tmp_path: Path) -> None:
     model = random_clip(tmp_path / "models")
-    asked = with_models_of(settings, str(model), model=str(model))
-    report = examine(asked)
+    configured = with_models_of(settings, str(model), model=str(model))
+    report = examine(configured)
     assert report.is_well
     message = next(finding.message for finding in report.findings if finding.what == "scorer")
     assert str(model) in message
     assert "not loaded" in message
     shutil.rmtree(model)
-    assert states(examine(asked))["scorer"] == "problem"
+    assert states(examine(configured))["scorer"] == "problem"
     report = examine(settings)
     (problem,) = (finding for finding in report.findings if finding.state == "problem")
     assert problem.what == "scorer of dataset 'pairs'"

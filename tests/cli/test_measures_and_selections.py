@@ -33,8 +33,8 @@ def test_additional_measures_are_part_of_the_result(
 ) -> None:
     out = tmp_path / "scores.jsonl"
     plain = ("score", "pairs", "--no-suggestions")
-    asked = (*plain, "--support", "--specificity", "--out", str(out))
-    status, printed, err = invoked(environment, "--quiet", *asked)
+    arguments = (*plain, "--support", "--specificity", "--out", str(out))
+    status, printed, err = invoked(environment, "--quiet", *arguments)
     assert (status, err) == (0, "")
     assert f"0 pairs scored, {CAPTIONS} already had scores" in printed
     assert f"Support of {CAPTIONS} pairs measured now" in printed
@@ -43,7 +43,7 @@ def test_additional_measures_are_part_of_the_result(
     rows = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(rows) == CAPTIONS
     assert all(row["specificity"] is not None for row in rows)
-    report = as_json(environment, *asked)
+    report = as_json(environment, *arguments)
     assert (report["scored"], report["skipped"]) == (0, CAPTIONS)
     assert (report["support"]["pairs"], report["support"]["computed"]) == (CAPTIONS, 0)
     assert report["support"]["notes"]
@@ -57,8 +57,8 @@ def test_additional_measures_are_part_of_the_result(
 
 def test_bags_are_written_and_counted(environment: dict[str, str], tmp_path: Path) -> None:
     out = tmp_path / "bags"
-    asked = ("bags", "pairs", "--out", str(out), "--size", "3")
-    status, printed, err = invoked(environment, *asked)
+    arguments = ("bags", "pairs", "--out", str(out), "--size", "3")
+    status, printed, err = invoked(environment, *arguments)
     assert status == 0, err
     written = json.loads((out / "bags-3.json").read_text())
     assert f"{len(written)} of 3. Written to {out}." in printed
@@ -68,7 +68,7 @@ def test_bags_are_written_and_counted(environment: dict[str, str], tmp_path: Pat
     assert all(len(set(bag)) == 3 for bag in written)
     assert written
     (tmp_path / "struck.txt").write_text(written[0][0])
-    report = as_json(environment, *asked, "--strike", str(tmp_path / "struck.txt"))
+    report = as_json(environment, *arguments, "--strike", str(tmp_path / "struck.txt"))
     assert (report["bags"], report["struck"]) == ({"3": len(written) - 1}, 1)
     assert json.loads((out / "bags-3.json").read_text()) == written[1:]
     status, printed, _ = invoked(environment, "bags", "pairs", "--out", str(out), "--size", "1")
@@ -121,8 +121,8 @@ def test_a_selection_is_a_view_that_can_be_exported(made: dict[str, str], tmp_pa
     assert (status, err) == (0, "")
     assert "Saved as the view 'selected'." in printed
     assert numbers(exported(made, tmp_path / "1", "--view", "selected")) == list(range(20, 70))
-    asked = ("--align", "0.5", "--keep", "0.2", "--by", "alignment", "--name", "best")
-    report = as_json(made, "select", "pairs", *asked)
+    options = ("--align", "0.5", "--keep", "0.2", "--by", "alignment", "--name", "best")
+    report = as_json(made, "select", "pairs", *options)
     assert (report["pool"], report["kept"], report["view"]) == (50, 20, "best")
     assert numbers(exported(made, tmp_path / "2", "--view", "best")) == list(range(20))
     for wrong in (("--by", "luck"), ("--align", "2"), ("--split", "nothing")):

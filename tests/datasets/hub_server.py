@@ -155,12 +155,12 @@ def hub_server() -> Iterator[Hub]:
             hub.requests.append(f"POST {path}")
             content = self.body()
             if path == "/api/repos/create":
-                asked = json.loads(content)
-                name = f"{asked['organization']}/{asked['name']}"
+                fields = json.loads(content)
+                name = f"{fields['organization']}/{fields['name']}"
                 url = f"{hub.url}/datasets/{name}"
                 if name in hub.repositories:
                     return self.answer(409, {"error": "exists", "url": url})
-                private = bool(asked.get("private")) or asked.get("visibility") == "private"
+                private = bool(fields.get("private")) or fields.get("visibility") == "private"
                 hub.repositories[name] = Repository(private)
                 return self.answer(200, {"url": url})
             if path == "/api/validate-yaml":

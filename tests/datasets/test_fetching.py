@@ -21,10 +21,10 @@ INSIDE = Limits(seconds=3, bytes=100_000, allow_private=True)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    asked: list[str]
+    requested: list[str]
 
     def do_GET(self) -> None:
-        Handler.asked.append(self.path)
+        Handler.requested.append(self.path)
         if self.path.startswith("/moved"):
             self.send_response(302)
             self.send_header("Location", self.path.removeprefix("/moved") or "/moved")
@@ -51,7 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server() -> Iterator[str]:
-    Handler.asked = []
+    Handler.requested = []
     made = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.daemon_threads = True
     threading.Thread(target=made.serve_forever, args=(POLL,), daemon=True).start()
@@ -78,7 +78,7 @@ def test_a_server_on_this_machine_is_never_contacted(server: str) -> None:
     for address in (server, server.replace("127.0.0.1", "localhost")):
         with pytest.raises(FetchError, match="not public"):
             fetcher.fetch(f"{address}/image")
-    assert Handler.asked == []
+    assert Handler.requested == []
 
 
 def test_a_name_with_one_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -144,15 +144,15 @@ def test_a_download_resumes_where_it_stopped(server: str, tmp_path: Path) -> Non
     download(table, out, INSIDE, at_most=5)
     with (out / "metadata.jsonl").open("ab") as file:
         file.write(b'{"row": 7, "file_na')  # killed in the middle of a line
-    asked = len(Handler.asked)
+    before = len(Handler.requested)
     report = download(table, out, INSIDE)
     assert (report.already_there, report.rows) == (5, 12)
     assert report.written + report.failed == 7
-    assert len(Handler.asked) > asked
+    assert len(Handler.requested) > before
     assert len(list(read_dataset(out))) == 6
-    again = len(Handler.asked)
+    again = len(Handler.requested)
     assert download(table, out, INSIDE).already_there == 12
-    assert len(Handler.asked) == again, "nothing is fetched twice"
+    assert len(Handler.requested) == again, "nothing is fetched twice"
 
 
 def test_a_folder_with_other_content_is_left_untouched(server: str, tmp_path: Path) -> None:

@@ -29,13 +29,13 @@ Answer = Callable[[socket.socket], None]
 @contextmanager
 def raw_server(answer: Answer) -> Iterator[tuple[str, list[bytes]]]:
     """A server below HTTP: `answer` may write anything to the socket."""
-    asked: list[bytes] = []
+    requests: list[bytes] = []
     listening = socket.create_server(("127.0.0.1", 0))
 
     def serve_connection(connection: socket.socket) -> None:
         with connection:
             try:
-                asked.append(connection.recv(65536))
+                requests.append(connection.recv(65536))
                 answer(connection)
             except OSError:
                 pass
@@ -50,7 +50,7 @@ def raw_server(answer: Answer) -> Iterator[tuple[str, list[bytes]]]:
 
     threading.Thread(target=serve, daemon=True).start()
     try:
-        yield f"http://127.0.0.1:{listening.getsockname()[1]}", asked
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", requests
     finally:
         listening.close()
 
@@ -111,7 +111,7 @@ def test_any_invalid_address_raises_a_fetch_error(url: str) -> None:
 
 
 def test_bad_rows_do_not_end_a_run(tmp_path: Path) -> None:
-    with raw_server(sends(http(encoded()))) as (address, asked):
+    with raw_server(sends(http(encoded()))) as (address, requests):
         odd = [7, [address], {"a": 1}, None]
         urls: list[Any] = [f"{address}/ä.png", *NONSENSE, *odd, f"{address}/b.png"]
         rows = [{"url": url, "caption": f"number {n}"} for n, url in enumerate(urls)]
@@ -120,7 +120,7 @@ def test_bad_rows_do_not_end_a_run(tmp_path: Path) -> None:
     assert [pair.caption for pair in read_dataset(tmp_path / "out")] == [
         "number 0", f"number {len(urls) - 1}",
     ]  # fmt: skip
-    assert b"GET /%C3%A4.png " in b"".join(asked)
+    assert b"GET /%C3%A4.png " in b"".join(requests)
 
 
 def test_an_error_of_any_type_costs_only_its_row(
@@ -283,7 +283,7 @@ def test_redirects_to_internal_addresses_are_refused(
     written = f"[{host}]" if ":" in host else host
     location = f"HTTP/1.1 302 Found\r\nLocation: http://{written}/\r\nContent-Length: 0\r\n\r\n"
     plain = socket.getaddrinfo
-    with raw_server(sends(location.encode())) as (address, asked):
+    with raw_server(sends(location.encode())) as (address, requests):
         port = int(address.rpartition(":")[2])
         connected: list[Any] = []
         original = socket.create_connection
@@ -302,7 +302,7 @@ def test_redirects_to_internal_addresses_are_refused(
         with pytest.raises(FetchError, match="not public"):
             Fetcher(Limits(seconds=3)).fetch("http://public.example/")
     assert connected == ["93.184.215.14"]
-    assert len(asked) == 1
+    assert len(requests) == 1
 
 
 @pytest.mark.parametrize(

@@ -212,12 +212,12 @@ def test_a_filter_returns_exactly_the_matching_pairs(
 ) -> None:
     expected = {pair.id for pair in all_pairs(module_store, dataset_id) if keeps(pair)}
     for order in ("p_error", "s_0", "position", "uncertainty", "random"):
-        asked = replace(filter, dataset_id=dataset_id, order=order)
-        walked = [row.pair_id for row in walk(module_store, asked, 20)]
+        query = replace(filter, dataset_id=dataset_id, order=order)
+        walked = [row.pair_id for row in walk(module_store, query, 20)]
         assert set(walked) == expected
         assert len(walked) == len(expected)
         with module_store.reading() as session:
-            assert queue.count(session, asked) == len(expected)
+            assert queue.count(session, query) == len(expected)
 
 
 def test_no_pair_is_missed_or_repeated_while_pairs_are_decided(store: Store) -> None:
@@ -298,22 +298,22 @@ def test_an_invalid_filter_is_refused(wrong: dict[str, str]) -> None:
 def test_every_page_is_a_range_of_an_index_and_is_never_sorted(
     sqlite_store: Store, filter: QueueFilter, index: str, after: Cursor | None
 ) -> None:
-    asked: list[tuple[str, object]] = []
+    statements: list[tuple[str, object]] = []
 
     def remember(
         _connection: object, _cursor: object, statement: str, given: object, *_: object
     ) -> None:
         if "FROM pairs" in statement:
-            asked.append((statement, given))
+            statements.append((statement, given))
 
     event.listen(sqlite_store.engine, "before_cursor_execute", remember)
     with sqlite_store.reading() as session:
         queue.page(session, filter, after)
     event.remove(sqlite_store.engine, "before_cursor_execute", remember)
     bounded = bool(filter.ranges) and after == Cursor(None, 7)
-    assert asked or bounded
+    assert statements or bounded
     with sqlite_store.engine.connect() as connection:
-        for statement, given in asked:
+        for statement, given in statements:
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # pyrefly: ignore[bad-argument-type]
             steps = " / ".join(str(step[3]) for step in plan)
             assert steps.startswith("SEARCH pairs USING INDEX"), f"{steps}\n{statement}"
@@ -333,8 +333,8 @@ def test_source_columns_and_parts_of_ids_can_be_filtered(store: Store) -> None:
 
     def matching(**filter: object) -> list[str]:
         with store.reading() as session:
-            asked = QueueFilter(made, order="position", descending=False, **filter)  # pyrefly: ignore[bad-argument-type]
-            return [row.external_id for row in queue.page(session, asked).rows]
+            query = QueueFilter(made, order="position", descending=False, **filter)  # pyrefly: ignore[bad-argument-type]
+            return [row.external_id for row in queue.page(session, query).rows]
 
     assert matching(extra=("licence", "by")) == ["img_0%", "img_1%", "img_2%"]
     assert matching(extra=("stars", "1")) == ["img_1%"]
@@ -362,9 +362,9 @@ def test_a_search_finds_what_holds_the_text_and_nothing_else(store: Store, text:
         rows = [pairs.NewPair(str(i), "i.jpg", text) for i, text in enumerate(CAPTIONS)]
         pairs.add_pairs(session, made, rows)
     with store.reading() as session:
-        asked = QueueFilter(made, text=text, order="position", descending=False)
-        captions = [row.caption for row in queue.page(session, asked).rows]
-        assert queue.count(session, asked) == len(captions)
+        query = QueueFilter(made, text=text, order="position", descending=False)
+        captions = [row.caption for row in queue.page(session, query).rows]
+        assert queue.count(session, query) == len(captions)
     wanted = text.strip().lower()
     assert captions == [caption for caption in CAPTIONS if wanted in caption.lower()]
 

@@ -116,22 +116,22 @@ def test_either_column_has_the_indexes_of_its_orders(
     assert dataset_id == filter.dataset_id
     with sqlite_store.writing() as session:
         rankings.use_next(session, dataset_id)
-    asked: list[tuple[str, object]] = []
+    statements: list[tuple[str, object]] = []
 
     def remember(
         _connection: object, _cursor: object, statement: str, given: object, *_: object
     ) -> None:
         if "FROM pairs" in statement:
-            asked.append((statement, given))
+            statements.append((statement, given))
 
     event.listen(sqlite_store.engine, "before_cursor_execute", remember)
     with sqlite_store.reading() as session:
         queue.page(session, filter, queue.Cursor(0.5, 7))
     event.remove(sqlite_store.engine, "before_cursor_execute", remember)
     with sqlite_store.engine.connect() as connection:
-        for statement, given in asked:
+        for statement, given in statements:
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # pyrefly: ignore[bad-argument-type]
             steps = " / ".join(str(step[3]) for step in plan)
             assert steps.startswith(f"SEARCH pairs USING INDEX {index} "), f"{steps}\n{statement}"
             assert "B-TREE" not in steps, f"{steps}\n{statement}"
-    assert asked
+    assert statements

@@ -132,13 +132,13 @@ def test_pairs_in_the_overlap_wait_for_the_given_number_of_people(store: Store) 
     some = waiting("Ben", 0.5)
     assert 0 < len(some) < len(ids)
     assert waiting("Ben", 0.5) == some, "the draw is always the same"
-    asked = min(some)
+    pair_id = min(some)
     with store.reading() as session:
-        assert queue.needs_opinion_of(session, asked, "Ben", 0.5, 2)
-        assert not queue.needs_opinion_of(session, asked, "Ada", 0.5, 2)
-    decide(store, asked, "drop", "Ben")
-    assert asked not in waiting("Eve", 0.5)
-    assert asked in waiting("Eve", 0.5, people=3)
+        assert queue.needs_opinion_of(session, pair_id, "Ben", 0.5, 2)
+        assert not queue.needs_opinion_of(session, pair_id, "Ada", 0.5, 2)
+    decide(store, pair_id, "drop", "Ben")
+    assert pair_id not in waiting("Eve", 0.5)
+    assert pair_id in waiting("Eve", 0.5, people=3)
 
 
 def test_a_disagreement_is_disputed_until_it_is_settled(store: Store) -> None:

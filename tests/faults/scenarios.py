@@ -249,7 +249,7 @@ class ColdStarting(Scenario):
 
         def only_new(engine: Any, batch: Any, opened: Any, exploring: Any) -> Any:
             known = {(pair, digest) for pair, digest, _ in before}
-            copies = [asked.copy for asked in batch if asked.lacks_trajectory]
+            copies = [request.copy for request in batch if request.lacks_trajectory]
             again = [pair for pair, text in copies if (pair, _sha256(text)) in known]
             assert not again, f"copies of pairs {again} are computed again"
             return computed(engine, batch, opened, exploring)
@@ -485,8 +485,8 @@ class Boosting(Scenario):
         by_rule = answers(json.loads((folder / "visuals.json").read_text(encoding="utf-8")))
 
         def respond(body: dict[str, Any]) -> tuple[int, str]:
-            with (folder / "asked").open("a", encoding="ascii", buffering=1) as asked:
-                asked.write(_sha256(json.dumps(body, sort_keys=True)).hex() + "\n")
+            with (folder / "asked").open("a", encoding="ascii", buffering=1) as file:
+                file.write(_sha256(json.dumps(body, sort_keys=True)).hex() + "\n")
             return by_rule(body)
 
         port = int((folder / "port").read_text(encoding="ascii"))
@@ -499,9 +499,10 @@ class Boosting(Scenario):
 
     def check(self, folder: Path) -> None:
         check_database(folder)
-        asked, kept = self._asked(folder), list((folder / "state/answers").rglob("*.json"))
+        digests = self._request_digests(folder)
+        kept = list((folder / "state/answers").rglob("*.json"))
         # One may have been in flight; earlier answers are cached.
-        assert len(set(asked)) <= len(kept) + 1
+        assert len(set(digests)) <= len(kept) + 1
         with sqlite3.connect(folder / "state/traced.db") as connection:
             suggestions = connection.execute(
                 "SELECT pair_id, proposer, caption FROM suggestions"
@@ -514,8 +515,8 @@ class Boosting(Scenario):
 
     def check_end(self, folder: Path) -> None:
         self.check(folder)
-        asked = self._asked(folder)
-        assert len(asked) <= len(set(asked)) + 1, "a question was paid for twice"
+        digests = self._request_digests(folder)
+        assert len(digests) <= len(set(digests)) + 1, "a question was paid for twice"
         with sqlite3.connect(folder / "state/traced.db") as connection:
             stored = connection.execute(
                 "SELECT pair_id, outcome, detail FROM correction_attempts UNION ALL "
@@ -526,9 +527,9 @@ class Boosting(Scenario):
         self._wanted = self._wanted or stored  # every later end must equal the first
         assert stored == self._wanted
 
-    def _asked(self, folder: Path) -> list[str]:
-        asked = folder / "asked"
-        return asked.read_text(encoding="ascii").split() if asked.exists() else []
+    def _request_digests(self, folder: Path) -> list[str]:
+        path = folder / "asked"
+        return path.read_text(encoding="ascii").split() if path.exists() else []
 
 
 SCENARIOS = (

@@ -389,8 +389,8 @@ def targets_on(name: str, urls: tuple[str, str], folder: Path) -> Iterator[list[
     reviewed = Workspace(load_settings(state, {}))
     reviewed.jobs.import_dataset(source)
     try:
-        with requests(name, reviewed) as asked:
-            yield [*readers(name, imports), endpoints(name, reviewed), asked]
+        with requests(name, reviewed) as server:
+            yield [*readers(name, imports), endpoints(name, reviewed), server]
     finally:
         imports.close()
         reviewed.store.close()

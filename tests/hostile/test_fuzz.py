@@ -102,7 +102,7 @@ def requested(workspace: Workspace, count: int) -> list[tuple[str, str, bytes]]:
 
 
 def test_requests_reach_every_route_of_the_server(reviewed: Workspace) -> None:
-    asked = {(method, unquote(path)) for method, path, _ in requested(reviewed, 3000)}
+    reached = {(method, unquote(path)) for method, path, _ in requested(reviewed, 3000)}
     ours = [
         route
         for route in create_app(reviewed, 1, login=True).routes
@@ -113,7 +113,7 @@ def test_requests_reach_every_route_of_the_server(reviewed: Workspace) -> None:
         f"{method} {route.path}"
         for route in ours
         for method in (route.methods or set()) - {"HEAD"}
-        if not any(method == m and route.path_regex.match(path) for m, path in asked)
+        if not any(method == m and route.path_regex.match(path) for m, path in reached)
     ]
     assert not missed
 

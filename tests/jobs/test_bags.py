@@ -174,12 +174,12 @@ def test_a_caption_may_contain_other_line_separators(folder: Path, tmp_path: Pat
     lines = [json.dumps(row, ensure_ascii=False) + "\r\n" for row in rows]
     captions.write_text("".join(lines), encoding="utf-8")
     report = evaluate_dataset(folder, None, MODEL, "clip", [3], bags=bags, captions=captions)
-    (asked,) = [
+    (counted,) = [
         row.recall.captions
         for row in report.rows
         if row.captions == "captions.jsonl" and row.size == 3
     ]
-    assert asked == 3
+    assert counted == 3
 
 
 def test_rows_that_cannot_be_read_are_counted(folder: Path, tmp_path: Path) -> None:

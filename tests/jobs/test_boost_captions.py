@@ -119,10 +119,10 @@ def enriched(scored: Path, tmp_path_factory: pytest.TempPathFactory) -> Enriched
         workspace = opened(state, corrector="vlm", corrector_url=served.url)
         booster = workspace.jobs.booster(["blend", "holistic", "visual"])
         first = workspace.jobs.boost(everything(), booster)
-        asked = len(served.asked)
+        sent = len(served.requests)
         second = workspace.jobs.boost(everything(), booster)
     workspace.store.close()
-    return Enriched(state, (first, second), (served.asked[:asked], served.asked[asked:]))
+    return Enriched(state, (first, second), (served.requests[:sent], served.requests[sent:]))
 
 
 def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
@@ -132,9 +132,9 @@ def test_enrichments_wait_for_a_curator_and_nothing_is_sent_twice(
     assert report.looked_at == 2 * SCENES == sum(report.outcomes.values())
     assert report.outcomes["offered"] > 3
     assert again.outcomes == {"asked before": 2 * SCENES}
-    asked, asked_again = enriched.requests
-    assert asked_again == []
-    assert len({json.dumps(request, sort_keys=True) for request in asked}) == len(asked)
+    requests, requests_again = enriched.requests
+    assert requests_again == []
+    assert len({json.dumps(request, sort_keys=True) for request in requests}) == len(requests)
     shutil.copytree(enriched.state, tmp_path / "state")
     workspace = opened(tmp_path / "state")
     made = boosts(workspace)
@@ -209,14 +209,14 @@ def test_the_budget_ends_the_run_and_it_can_be_resumed(state: Path) -> None:
         workspace.engine.spending.budget = Budget(requests=5)
         first = workspace.jobs.boost(everything(), booster)
         assert "budget of 5 requests" in first.stopped
-        assert len(served.asked) == 5
+        assert len(served.requests) == 5
         workspace.engine.spending.budget = Budget()
         second = workspace.jobs.boost(everything(), booster)
         assert second.stopped == ""
         assert second.looked_at == 2 * SCENES
         assert second.outcomes["asked before"] == first.looked_at
-    assert len({json.dumps(request, sort_keys=True) for request in served.asked}) == len(
-        served.asked
+    assert len({json.dumps(request, sort_keys=True) for request in served.requests}) == len(
+        served.requests
     )
     kinds = {(suggestion.provenance or {}).get("boost") for suggestion in boosts(workspace)}
     assert kinds == {"blend"}
@@ -227,7 +227,7 @@ def test_a_dry_run_sends_nothing_and_invalid_options_are_refused(state: Path) ->
     with chat_server(rule) as served:
         workspace = opened(state, corrector="vlm", corrector_url=served.url)
         preview = workspace.jobs.boost_dry_run(everything(), workspace.jobs.booster(["holistic"]))
-        assert served.asked == []
+        assert served.requests == []
         assert preview.questions
         assert any(question.image_bytes for question in preview.questions)
         with pytest.raises(SettingsError, match="no kind 'longer'"):
@@ -358,10 +358,10 @@ def test_a_local_model_sends_nothing_to_a_server(state: Path) -> None:
 
 def blended(workspace: Workspace, served: Any, pair_id: int) -> tuple[str, list[str]]:
     """The outcome of boosting one pair, and the captions in the question; [] if none was asked."""
-    asked = len(served.asked)
+    sent = len(served.requests)
     queue = QueueFilter(1, review="all", among=(pair_id,))
     report = workspace.jobs.boost(queue, workspace.jobs.booster(["blend"]))
-    questions = [request["messages"][1]["content"] for request in served.asked[asked:]]
+    questions = [request["messages"][1]["content"] for request in served.requests[sent:]]
     captions = re.findall(r"<caption>(.*?)</caption>", "".join(questions))
     return next(iter(report.outcomes)), captions
 
@@ -401,7 +401,7 @@ def test_a_dropped_pair_is_not_enriched(state: Path) -> None:
             first = next(iter(pair_queries.iterate_pairs(session, 1))).id
         workspace.review.decide(first, 0, "drop")
         assert workspace.jobs.enrich(first) == "dropped"
-        assert served.asked == []
+        assert served.requests == []
         preview = workspace.jobs.boost_dry_run(
             QueueFilter(1, review="all", among=(first,)), workspace.jobs.booster(["blend"])
         )
@@ -409,7 +409,7 @@ def test_a_dropped_pair_is_not_enriched(state: Path) -> None:
         # After an undo of the verdict, it can be enriched.
         workspace.review.undo(1)
         assert workspace.jobs.enrich(first) != "asked before"
-        assert served.asked
+        assert served.requests
         workspace.store.close()
 
 
@@ -431,7 +431,7 @@ def test_r_on_the_page_requests_enrichments_that_can_be_accepted(state: Path) ->
         for pair_id in ids[:16:2]:  # the generic captions
             page.press("open", target=pair_id)
             message = page.press("richer")
-            assert served.asked
+            assert served.requests
             if "enrich-1" in page.shown.stage:
                 break
             assert "No richer caption:" in message
@@ -454,10 +454,10 @@ def test_a_separate_language_model_gets_captions_and_no_picture(state: Path) -> 
         booster = workspace.jobs.booster(["blend", "holistic"], "joins", joins.url)
         workspace.jobs.boost(QueueFilter(1, among=(first,)), booster)
         # One description of the picture; the captions are blended, then enriched with it.
-        assert [request["model"] for request in sees.asked] == ["vlm"]
-        assert isinstance(sees.asked[0]["messages"][1]["content"], list)
-        assert [request["model"] for request in joins.asked] == ["joins", "joins"]
-        contents = [request["messages"][1]["content"] for request in joins.asked]
+        assert [request["model"] for request in sees.requests] == ["vlm"]
+        assert isinstance(sees.requests[0]["messages"][1]["content"], list)
+        assert [request["model"] for request in joins.requests] == ["joins", "joins"]
+        contents = [request["messages"][1]["content"] for request in joins.requests]
         texts = [text if isinstance(text, str) else text[-1]["text"] for text in contents]
         assert "image_url" not in json.dumps(contents)
         assert ["<caption>" in texts[0], "<trusted>" in texts[1]] == [True, True]

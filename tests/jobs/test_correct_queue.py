@@ -79,12 +79,12 @@ def test_suggestions_wait_for_a_curator_and_are_not_requested_twice(opened: Any)
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         first = workspace.jobs.correct(everything(), at_once=4)
-        asked = len(served.asked)
+        sent = len(served.requests)
         again = workspace.jobs.correct(everything(), at_once=4)
     assert first.looked_at == PAIRS == sum(first.outcomes.values())
-    assert (first.requests, first.accepted, first.tokens_in) == (asked, 0, 7 * asked)
+    assert (first.requests, first.accepted, first.tokens_in) == (sent, 0, 7 * sent)
     assert again.outcomes == {"asked before": PAIRS}
-    assert len(served.asked) == asked
+    assert len(served.requests) == sent
     views = [
         workspace.review.open_pair(row.pair_id)
         for row in workspace.review.queue_page(everything()).rows
@@ -114,12 +114,12 @@ def test_a_budget_ends_a_run_and_says_so(opened: Any) -> None:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         workspace.engine.spending.budget = Budget(requests=3)
         report = workspace.jobs.correct(everything())
-        assert report.requests == len(served.asked) == 3
+        assert report.requests == len(served.requests) == 3
         assert "larger budget" in report.stopped
         workspace.engine.spending.budget = Budget()
         rest = workspace.jobs.correct(everything())
     assert rest.outcomes["asked before"] == 3
-    assert len(served.asked) == PAIRS
+    assert len(served.requests) == PAIRS
 
 
 def test_a_server_that_goes_away_loses_nothing(opened: Any) -> None:
@@ -184,7 +184,7 @@ def test_a_dry_run_shows_all_and_sends_nothing(opened: Any) -> None:
     with chat_server(rewriting) as served:
         workspace = opened(corrector="vlm", corrector_url=served.url)
         preview = workspace.jobs.dry_run(everything(), shown=2)
-        assert not served.asked
+        assert not served.requests
     assert (preview.pairs, len(preview.questions)) == (PAIRS, 2)
     assert "<suspects>" in preview.questions[0].user
     assert preview.questions[0].image_bytes > 500
@@ -200,4 +200,4 @@ def test_one_pair_can_be_corrected_on_the_page(opened: Any) -> None:
         suggestions = workspace.review.suggest(pair)
         assert any(suggestion.proposer.startswith("vlm") for suggestion in suggestions)
         assert workspace.review.open_pair(pair).may_ask == ""
-        assert len(served.asked) == 1
+        assert len(served.requests) == 1

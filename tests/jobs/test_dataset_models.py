@@ -427,10 +427,10 @@ def test_a_cluster_s_worker_leaves_them_out_as_well(pairs: Path) -> None:
         {"pair_id": number, "image": f"images/{name}", "caption": "A dog"}
         for number, name in enumerate(("scene-0000.webp", "other-0-0.png", "gone.png"))
     ]
-    asked = pa.Table.from_pylist(rows, QUESTIONS)
+    table = pa.Table.from_pylist(rows, QUESTIONS)
     chosen = load_settings({"data_directory": str(pairs / "state")}, {})
     answers = {
-        recognises: ScoringWorker(chosen, str(folder), Exploring(), None, recognises)(asked)
+        recognises: ScoringWorker(chosen, str(folder), Exploring(), None, recognises)(table)
         for recognises in (True, False)
     }
     left = {row["image"]: (row["unknown"], bool(row["problem"]))

@@ -64,12 +64,12 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     assert before.reasons is not None
     assert not any("captioner" in reason.sign for reason in before.reasons.listed)
     monkeypatch.setattr(expectations, "BATCH", 10)
-    asked: list[str] = []
+    texts_read: list[str] = []
     plain = Engine.expectations
 
     def counted(self: Engine, wanted):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
-        asked.extend(text for _, text in wanted)
-        if len(asked) == 20:
+        texts_read.extend(text for _, text in wanted)
+        if len(texts_read) == 20:
             raise KeyboardInterrupt
         return plain(self, wanted)
 
@@ -77,9 +77,9 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     with pytest.raises(KeyboardInterrupt):
         workspace.jobs.score(dataset, suggestions=False)
     assert sum(name != "" for name in readers(workspace, dataset)) == 10
-    asked.clear()
+    texts_read.clear()
     workspace.jobs.score(dataset, suggestions=False)
-    assert len(asked) == COUNT - 10, "nothing is read twice"
+    assert len(texts_read) == COUNT - 10, "nothing is read twice"
     captioner = workspace.engine.captioner
     assert captioner is not None
     assert readers(workspace, dataset) == [captioner.identity] * COUNT
@@ -102,7 +102,7 @@ def test_expectations_are_added_later_resume_after_a_kill_and_are_used_in_traini
     assert row.report["suspects"] == "renewed"
     assert {row.classifier_id for row in new.values()} == {candidate.classifier_id}
     assert any(new[i].suspects != old[i].suspects for i in new), "suspect words follow the detector"
-    asked.clear()
+    texts_read.clear()
     workspace.jobs.score(dataset, suggestions=False)
-    assert asked == []
+    assert texts_read == []
     workspace.store.close()

@@ -30,15 +30,15 @@ def filled(folder: Path, size: int) -> tuple[Store, int]:
 
 
 def statements(store: Store, dataset_id: int, out: Path) -> int:
-    asked: list[str] = []
+    executed: list[str] = []
 
     def remember(_connection: object, _cursor: object, statement: str, *_: object) -> None:
-        asked.append(statement)
+        executed.append(statement)
 
     event.listen(store.opened.engine, "before_cursor_execute", remember)
     export_scores.write(store, dataset_id, out)
     event.remove(store.opened.engine, "before_cursor_execute", remember)
-    return sum(statement.startswith("SELECT") for statement in asked)
+    return sum(statement.startswith("SELECT") for statement in executed)
 
 
 def test_the_number_of_statements_does_not_grow_with_the_batch(tmp_path: Path) -> None:

@@ -140,12 +140,12 @@ def test_a_killed_job_resumes_where_it_stopped(
     made: list[Sequence[int]] = []
     compute = Engine.trajectories
 
-    def dying(self: Engine, asked: Any, keys: Any = None, exploring: Any = None) -> Any:
+    def dying(self: Engine, requests: Any, keys: Any = None, exploring: Any = None) -> Any:
         if keys is not None and exploring is not None and exploring.whole:
             if len(made) == 2:
                 raise KeyboardInterrupt
             made.append(keys)
-        return compute(self, asked, keys, exploring)
+        return compute(self, requests, keys, exploring)
 
     monkeypatch.setattr(Engine, "trajectories", dying)
     with pytest.raises(KeyboardInterrupt):
@@ -285,9 +285,9 @@ def test_new_captions_are_judged_by_first_steps_if_the_detector_uses_no_more(
     far: list[bool] = []
     explore = driver.run_trajectories
 
-    def run(scorer: Any, asked: Any, exploring: Exploring, **more: Any) -> Any:
+    def run(scorer: Any, requests: Any, exploring: Exploring, **more: Any) -> Any:
         far.append(exploring.whole)
-        return explore(scorer, asked, exploring, **more)
+        return explore(scorer, requests, exploring, **more)
 
     monkeypatch.setattr(judge, "run_trajectories", run)
     monkeypatch.setattr(loaded_models, "run_trajectories", run)

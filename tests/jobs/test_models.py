@@ -301,11 +301,11 @@ def test_removing_the_default_model_resets_the_default(
     assert workspace.engines.of_dataset(dataset).settings.model == NAME  # at once
     with workspace.store.writing() as session:
         dataset_queries.remember_models(session, dataset, {"model": NAME})
-    asked = workspace.models.what_goes(NAME)
-    assert (asked.datasets, asked.was_default) == (("pairs",), True)
+    removal = workspace.models.what_goes(NAME)
+    assert (removal.datasets, removal.was_default) == (("pairs",), True)
     assert workspace.models.view(NAME).is_here
-    assert workspace.models.remove(NAME) == asked
-    assert asked.freed > 10_000
+    assert workspace.models.remove(NAME) == removal
+    assert removal.freed > 10_000
     assert workspace.models.default() == "embedded"
     with pytest.raises(NotFound, match="not on this machine"):
         workspace.models.what_goes(NAME)

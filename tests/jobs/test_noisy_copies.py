@@ -44,12 +44,12 @@ def test_copies_scored_before_a_kill_are_not_scored_again(
         run = runs.latest_run(session, dataset, "score")
         stored = list(pairs.iterate_pairs(session, dataset))
     assert run is not None
-    asked: list[str] = []
+    texts: list[str] = []
     plain = Engine.trajectories
 
     def killed_at_the_third(self: Engine, wanted, keys, exploring):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
-        asked.extend(text for _, text in wanted)
-        if len(asked) > 8:
+        texts.extend(text for _, text in wanted)
+        if len(texts) > 8:
             raise KeyboardInterrupt
         return plain(self, wanted, keys, exploring)
 
@@ -68,7 +68,7 @@ def test_copies_scored_before_a_kill_are_not_scored_again(
         patch.setattr(Engine, "trajectories", killed_at_the_third)
         with pytest.raises(KeyboardInterrupt):
             cache().score(requests)
-        asked.clear()
+        texts.clear()
         again: list[str] = []
 
         def counted(self: Engine, wanted, keys, exploring):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]

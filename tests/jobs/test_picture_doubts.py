@@ -112,10 +112,10 @@ def test_too_few_captions_leave_the_default_rule(
 
 def test_evidence_is_the_same_for_captions_in_a_batch_and_alone(workspace: Workspace) -> None:
     doubts = doubts_of(workspace)
-    asked = [(context, text, phrases_of(text)) for context, text in contexts(workspace)]
-    together = doubts.evidence([*asked, (asked[0][0], "A dog.", [])])
+    requests = [(context, text, phrases_of(text)) for context, text in contexts(workspace)]
+    together = doubts.evidence([*requests, (requests[0][0], "A dog.", [])])
     assert together[-1] == []
-    for (context, text, phrases), expected in zip(asked, together[:-1], strict=True):
+    for (context, text, phrases), expected in zip(requests, together[:-1], strict=True):
         alone = doubts.of(context)(text, phrases)
         assert [(d.start, d.end) for d in alone] == [(p.start, p.end) for p in phrases]
         for single, joint in zip(alone, expected, strict=True):

@@ -76,10 +76,10 @@ def test_recomputing_a_sample_gives_the_same_scores(workspace: Workspace) -> Non
     info = engine.scorer.info
     assert run.revision == info.revision, "the models have changed: run `make demo`"
     images = [load_image(DEMO / pair.image_path) for pair in pairs]
-    asked = list(
+    encoded = list(
         zip(engine.encode(images), (Caption.parse(pair.caption) for pair in pairs), strict=True)
     )
-    computed = dict(run_trajectories(engine.scorer, asked, exploring_of(run)))
+    computed = dict(run_trajectories(engine.scorer, encoded, exploring_of(run)))
     for place, pair in enumerate(pairs):
         np.testing.assert_allclose(computed[place].scores, stored[pair.id].scores, atol=2e-3)
 

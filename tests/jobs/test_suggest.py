@@ -32,22 +32,22 @@ def test_nothing_to_suggest_is_remembered_until_the_classifier_changes(
     folder = drawn(tmp_path)
     workspace = Workspace(load_settings({"data_directory": str(tmp_path / "state")}, {}))
     monkeypatch.setattr(suggest, "SUGGEST_ABOVE", 0.0)
-    asked: list[int] = []
+    batch_sizes: list[int] = []
 
     def in_vain(_: Any, contexts: Sequence[CorrectionContext], *__: Any, **___: Any) -> list[Any]:
-        asked.append(len(contexts))
+        batch_sizes.append(len(contexts))
         return [[] for _ in contexts]
 
     monkeypatch.setattr(suggest.judge, "suggest_all", in_vain)
     dataset = workspace.find_or_import(str(folder))
     workspace.jobs.score(dataset)
-    assert sum(asked) == COUNT
+    assert sum(batch_sizes) == COUNT
     workspace.jobs.score(dataset)
-    assert sum(asked) == COUNT, "nobody is asked twice"
+    assert sum(batch_sizes) == COUNT, "nobody is asked twice"
     # A different classifier suspects different words.
     monkeypatch.setattr(suggest, "_prepared_by", lambda *_: "prepared otherwise")
     workspace.jobs.score(dataset)
-    assert sum(asked) == 2 * COUNT
+    assert sum(batch_sizes) == 2 * COUNT
     workspace.store.close()
 
 

@@ -139,12 +139,12 @@ def test_a_stopped_run_resumes_after_the_last_pair(
     other = open_workspace(tmp_path / "state")
     dataset = other.find("pairs")
     monkeypatch.setattr(support, "BATCH", 7)
-    asked: list[int] = []
+    batch_sizes: list[int] = []
     compute = support.phrase_scores
 
     def stops(engine: object, pools: object, pairs: list[object]) -> object:
-        asked.append(len(pairs))
-        if len(asked) == 4:
+        batch_sizes.append(len(pairs))
+        if len(batch_sizes) == 4:
             raise KeyboardInterrupt
         return compute(engine, pools, pairs)  # pyrefly: ignore[bad-argument-type]
 

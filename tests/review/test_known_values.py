@@ -102,25 +102,25 @@ def test_a_long_list_of_values_is_truncated(tmp_path: Path) -> None:
 def test_checking_values_only_searches_an_index(workspace: Workspace) -> None:
     """Not a scan of a million pairs at each keystroke: one row of an index, then distinct names."""
     engine = workspace.store.opened.engine
-    asked: list[tuple[str, object]] = []
+    statements: list[tuple[str, object]] = []
 
     def remember(
         _connection: object, _cursor: object, statement: str, given: object, *_: object
     ) -> None:
         if statement.startswith("SELECT"):
-            asked.append((statement, given))
+            statements.append((statement, given))
 
     event.listen(engine, "before_cursor_execute", remember)
     workspace.review.filter_of(1, {"review": "all"})
-    assert asked == []
+    assert statements == []
     workspace.review.filter_of(1, {"split": "test", "decided_by": "Ada"})
-    assert len(asked) == 2
+    assert len(statements) == 2
     for fields in ({"split": "tset"}, {"decided_by": "Nobdy"}):
         with pytest.raises(SettingsError):
             workspace.review.filter_of(1, fields)
     event.remove(engine, "before_cursor_execute", remember)
     with engine.connect() as connection:
-        for statement, given in asked:
+        for statement, given in statements:
             plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", given).all()  # pyrefly: ignore[bad-argument-type]
             steps = " / ".join(str(step[3]) for step in plan)
             assert steps.startswith("SEARCH"), f"{steps}\n{statement}"

@@ -70,9 +70,9 @@ def test_generic_first_excludes_wrong_and_abstract_captions_by_default() -> None
     assert not filter.descending
     bounds = {range.column: (range.minimum, range.maximum) for range in filter.ranges}
     assert bounds == {"p_error": (None, 0.5), "icc": (ABSTRACT_THRESHOLD, None)}
-    asked = cleaned({"order": "specificity", "p_error_to": "1", "icc_from": "0"})
+    fields = cleaned({"order": "specificity", "p_error_to": "1", "icc_from": "0"})
     bounds = {
-        range.column: (range.minimum, range.maximum) for range in from_fields(1, asked).ranges
+        range.column: (range.minimum, range.maximum) for range in from_fields(1, fields).ranges
     }
     assert bounds == {"p_error": (None, 1.0), "icc": (0.0, None)}
     assert from_fields(1, cleaned({"specificity_to": "-2"})).ranges == (

@@ -75,9 +75,9 @@ def test_a_failed_request_is_reported_without_internals(
 def raw(address: str, endpoint: str, *given: object) -> str:
     """The events in the response to a plain HTTP request."""
     call = f"{address}gradio_api/call/{endpoint}"
-    asked = httpx.post(call, json={"data": given})
-    assert asked.status_code == 200, asked.text
-    event = asked.json()["event_id"]
+    response = httpx.post(call, json={"data": given})
+    assert response.status_code == 200, response.text
+    event = response.json()["event_id"]
     return httpx.get(f"{call}/{event}", timeout=60).text
 
 

@@ -146,14 +146,14 @@ def test_r_enriches_the_pair_on_the_page_or_says_why_not(
     page: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace, first = page.actions.workspace, page.session.pair_id
-    asked: list[tuple[QueueFilter, Any]] = []
+    calls: list[tuple[QueueFilter, Any]] = []
     outcomes = [{"offered": 1}, {"looks wrong": 1}, {}, {"asked before": 1}]
     stops = ["", "", "", "the budget of 5 requests is spent"]
 
     def boost(filter: QueueFilter, booster: Any, calibrate: bool = True) -> BoostReport:
         assert not calibrate, "somebody waits"
-        outcome, stopped = outcomes[len(asked)], stops[len(asked)]
-        asked.append((filter, booster))
+        outcome, stopped = outcomes[len(calls)], stops[len(calls)]
+        calls.append((filter, booster))
         if outcome == {"offered": 1}:
             suggest(workspace, first)
         return BoostReport(1, 1, outcome, 0, 1, 0, 0, 0, 0.0, stopped)
@@ -166,7 +166,7 @@ def test_r_enriches_the_pair_on_the_page_or_says_why_not(
     assert "No richer caption: looks wrong." in page.press("richer")
     assert "No richer caption: nothing to enrich." in page.press("richer")
     assert "No richer caption: the budget of 5 requests is spent" in page.press("richer")
-    assert asked == [(QueueFilter(1, among=(first,)), tuple(boosting.KINDS))] * 4
+    assert calls == [(QueueFilter(1, among=(first,)), tuple(boosting.KINDS))] * 4
     assert page.session.pair_id == first
     assert page.view(first).decision is None
 

@@ -34,7 +34,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     workspace.store.close()
 
 
-def asked(
+def send(
     address: str, path: str, headers: dict[str, str], method: str = "GET", body: str = ""
 ) -> tuple[int, dict[str, str]]:
     """Status and headers of the response; `headers` are sent unchanged, including Host."""
@@ -68,7 +68,7 @@ def asked(
 )
 def test_an_unknown_host_name_is_refused(address: str, path: str, host: str) -> None:
     """DNS rebinding: a foreign name that now resolves to this machine."""
-    status, headers = asked(address, path, {"Host": host})
+    status, headers = send(address, path, {"Host": host})
     assert status == 403
     assert "access-control-allow-origin" not in headers
     assert "content-security-policy" in headers
@@ -81,7 +81,7 @@ def test_an_unknown_host_name_is_refused(address: str, path: str, host: str) -> 
      "curator.example", "curator.example:8443", "CURATOR.example.", "[fd00::7]"],
 )  # fmt: skip
 def test_names_of_this_machine_and_allowed_names_are_accepted(address: str, host: str) -> None:
-    assert asked(address, "/healthy", {"Host": host})[0] == 200
+    assert send(address, "/healthy", {"Host": host})[0] == 200
 
 
 def test_the_refusal_says_what_to_do(address: str) -> None:
@@ -109,7 +109,7 @@ def test_the_refusal_says_what_to_do(address: str) -> None:
 def test_posts_from_other_pages_are_refused(
     address: str, path: str, headers: dict[str, str]
 ) -> None:
-    status, answered = asked(address, path, headers, "POST", "{}")
+    status, answered = send(address, path, headers, "POST", "{}")
     assert status == 403
     assert "access-control-allow-origin" not in answered
 
@@ -122,12 +122,12 @@ def test_posts_from_other_pages_are_refused(
 def test_other_pages_can_neither_read_nor_frame_the_app(
     address: str, headers: dict[str, str]
 ) -> None:
-    assert asked(address, "/gradio_api/info", headers)[0] == 403
+    assert send(address, "/gradio_api/info", headers)[0] == 403
 
 
 def test_a_preflight_from_elsewhere_allows_nothing(address: str) -> None:
     headers = {"Origin": ELSEWHERE, "Access-Control-Request-Method": "POST"}
-    status, answered = asked(address, "/gradio_api/call/undo", headers, "OPTIONS")
+    status, answered = send(address, "/gradio_api/call/undo", headers, "OPTIONS")
     assert status == 403
     assert not [name for name in answered if name.startswith("access-control")]
 
@@ -135,7 +135,7 @@ def test_a_preflight_from_elsewhere_allows_nothing(address: str) -> None:
 def test_links_from_elsewhere_open_the_page(address: str) -> None:
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate",
                "Sec-Fetch-Dest": "document"}  # fmt: skip
-    assert asked(address, "/?dataset=1", headers)[0] == 200
+    assert send(address, "/?dataset=1", headers)[0] == 200
 
 
 def test_posts_from_the_page_are_accepted_and_no_origin_is_echoed(address: str) -> None:
@@ -147,7 +147,7 @@ def test_posts_from_the_page_are_accepted_and_no_origin_is_echoed(address: str) 
         {"Origin": "https://proxy.example:8443", "Host": "127.0.0.1"},  # on a different port
         {},  # programs send neither
     ):
-        status, answered = asked(
+        status, answered = send(
             address, "/gradio_api/call/datasets",
             {**headers, "Content-Type": "application/json"}, "POST", '{"data": []}',
         )  # fmt: skip

@@ -36,7 +36,9 @@ async def session(address: str, token: str = "") -> AsyncIterator[ClientSession]
         yield client
 
 
-def asked(address: str, work: Callable[[ClientSession], Awaitable[Any]], token: str = "") -> Any:
+def run_client(
+    address: str, work: Callable[[ClientSession], Awaitable[Any]], token: str = ""
+) -> Any:
     async def run() -> Any:
         async with session(address, token) as client:
             return await work(client)
@@ -57,7 +59,7 @@ def test_results_are_json_and_a_pair_includes_its_picture(workspace: Workspace) 
         )
 
     with serving(workspace, mcp=True) as address:
-        listed, shown, absent = asked(address, work)
+        listed, shown, absent = run_client(address, work)
     assert json.loads(listed.content[0].text)[0]["name"] == "pairs"
     text, image = shown.content
     assert json.loads(text.text)["id"] == pair
@@ -73,7 +75,7 @@ def test_tools_say_whether_they_write(workspace: Workspace) -> None:
         return (await client.list_tools()).tools
 
     with serving(workspace, mcp=True) as address:
-        tools = {tool.name: tool.annotations for tool in asked(address, work)}
+        tools = {tool.name: tool.annotations for tool in run_client(address, work)}
     assert set(tools) == set(TOOLS)
     for name, hints in tools.items():
         assert hints.readOnlyHint == (name not in WRITING), name
@@ -92,9 +94,9 @@ def test_with_login_tools_act_for_the_owner_of_the_token(workspace: Workspace) -
 
     with serving(workspace, mcp=True, login=True) as address:
         answer = httpx.post(f"{address}login", data={"username": "Ada", "password": PASSWORD})
-        decided = asked(address, work, answer.json()["token"])
+        decided = run_client(address, work, answer.json()["token"])
         with pytest.raises(BaseException):  # noqa: B017, PT011  (a group of whatever it raises)
-            asked(address, work)
+            run_client(address, work)
     assert not decided.isError, decided.content
     assert workspace.review.open_pair(pair).history[-1].author == "Ada"
 

@@ -64,13 +64,13 @@ def test_only_adjudicators_change_the_models_of_a_server(workspace: Workspace) -
     workspace.accounts.add("ada", "a long password", "adjudicator")
     workspace.accounts.add("bob", "a long password", "curator")
 
-    class Asked:
+    class Request:
         def __init__(self, username: str | None) -> None:
             self.username = username
 
     def chosen(name: str | None, model: str | None) -> str:
-        asked: Any = Asked(name)
-        return chosen_by(workspace, model, asked)
+        request: Any = Request(name)
+        return chosen_by(workspace, model, request)
 
     assert chosen("ada", " fast ") == chosen(None, "fast") == "fast"
     with pytest.raises(Exception, match="Only an adjudicator"):
@@ -133,14 +133,14 @@ class ModelsPage:
         with gr.Blocks() as self.blocks:
             models_page.build(workspace)
         self.job: int | None = None
-        self.asked = ""
+        self.to_remove = ""
 
     def click(self, button: str, model: str | None, username: str | None = None) -> dict[str, Any]:
         """Click `models-BUTTON` with this model; returns the new values by element id or type."""
-        given = self.asked if button == "remove-sure" else model
+        given = self.to_remove if button == "remove-sure" else model
         changed = self._call(f"models-{button}", "click", given, gr.Request(username=username))
         if button == "remove":
-            self.asked = changed.get("state", "")
+            self.to_remove = changed.get("state", "")
         else:
             self.job = changed.get("state", self.job)
         return changed
@@ -207,9 +207,9 @@ def test_a_model_is_downloaded_measured_chosen_and_removed(workspace: Workspace,
     assert "for new datasets" not in row_of(chosen["models-table"], "embedded")
 
     assert ">no</td>" not in row_of(chosen["models-table"], NAME)
-    asked = page.click("remove", NAME)
-    assert asked["models-removal"].visible
-    question = html.unescape(asked["models-what-goes"])
+    shown = page.click("remove", NAME)
+    assert shown["models-removal"].visible
+    question = html.unescape(shown["models-what-goes"])
     assert f"Remove '{NAME}' from this machine?" in question
     assert "It is the model for new datasets; the embedded one will take its place." in question
     assert workspace.models.view(NAME).is_here  # nothing is removed without confirmation

@@ -123,11 +123,11 @@ class Knows:
     """Playground checks in which only one model recognises the picture."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, workspace: Workspace, model: str) -> None:
-        self.model, self.asked = model, list[str | None]()
+        self.model, self.models_tried = model, list[str | None]()
         monkeypatch.setattr(workspace.review, "playground", self.play)
 
     def play(self, image: Image.Image, text: str, dataset: Any, anyway: bool, model: Any) -> Any:
-        self.asked.append(model)
+        self.models_tried.append(model)
         if model != self.model:
             raise UnknownPictures("It is nothing that this model was trained on.")
         return played(text)
@@ -173,7 +173,7 @@ def test_one_click_downloads_a_model_and_checks_with_it(
     assert 'id="traced-stage-playground"' in steps[-1][0]
     assert steps[-1][-1].value == NAME
     assert (NAME, NAME) in steps[-1][-1].choices
-    assert known.asked == [NAME]
+    assert known.models_tried == [NAME]
     hub.requests.clear()
     assert len(clicked(NAME, workspace, path)) == 1  # the second time it is installed
     assert hub.requests == []
@@ -190,7 +190,7 @@ def test_a_failed_download_says_what_to_copy(
     workspace.accounts.add("bob", "a long password", "curator")
     with pytest.raises(gr.Error, match="Only an adjudicator"):
         clicked(NAME, workspace, path, "bob")
-    assert known.asked == []
+    assert known.models_tried == []
     assert len(workspace.jobs.recent()) == 1
 
 

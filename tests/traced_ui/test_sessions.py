@@ -27,8 +27,8 @@ def sessions_of(client: TestClient) -> Sessions:
 def test_api_calls_leave_sessions_without_state(client: TestClient) -> None:
     with client:
         for _ in range(3):
-            asked = client.post("/gradio_api/call/datasets", json={"data": []})
-            answer = client.get(f"/gradio_api/call/datasets/{asked.json()['event_id']}")
+            response = client.post("/gradio_api/call/datasets", json={"data": []})
+            answer = client.get(f"/gradio_api/call/datasets/{response.json()['event_id']}")
             assert "event: complete" in answer.text
             assert "pairs" in answer.text
     kept = sessions_of(client).session_data

@@ -45,10 +45,10 @@ def beam_search(
     searches = [_Beams([list(prompt)], [0.0]) for _ in images]
     live = list(range(len(images)))
     for length in range(len(prompt) + 1, longest + 1):
-        asked = [(images[i], tokens) for i in live for tokens in searches[i].running]
-        if not asked:
+        prefixes = [(images[i], tokens) for i in live for tokens in searches[i].running]
+        if not prefixes:
             break
-        log_p = next_log_p(asked)
+        log_p = next_log_p(prefixes)
         so_far = torch.tensor([searches[i].log_p for i in live], device=log_p.device)
         vocabulary = log_p.shape[1]
         total = (log_p.view(*so_far.shape, vocabulary) + so_far[:, :, None]).flatten(1)

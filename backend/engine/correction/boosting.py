@@ -124,15 +124,15 @@ def make(image: Image.Image | None, captions: Sequence[str], booster: Booster) -
     blend: str | None = captions[0] if captions else None
     language = booster.blends or booster.sees
     if len(captions) > 1 and language is not None and {"blend", "holistic"} & set(booster.kinds):
-        text, message = _asked(language, blend_question(captions), captions)
+        text, message = _ask(language, blend_question(captions), captions)
         blend = keep("blend", captions, text, message)
     if image is None or booster.sees is None or not {"visual", "holistic"} & set(booster.kinds):
         return Boosts(tuple(made), tuple(failed))
-    visual, message = _asked(booster.sees, visual_question(image), captions)
+    visual, message = _ask(booster.sees, visual_question(image), captions)
     keep("visual", (), visual, message, visual)
     if visual is None or blend is None or "holistic" not in booster.kinds or language is None:
         return Boosts(tuple(made), tuple(failed))
-    text, message = _asked(language, holistic_question(blend, visual), [blend, visual])
+    text, message = _ask(language, holistic_question(blend, visual), [blend, visual])
     keep("holistic", (*captions, blend, visual), text, message, visual)
     return Boosts(tuple(made), tuple(failed))
 
@@ -200,8 +200,8 @@ def blend_question(captions: Sequence[str]) -> Question:
 
 
 def visual_question(image: Image.Image) -> Question:
-    asked = _question("visual", "Describe this picture.")
-    return replace(asked, image=prompting.encoded(image))
+    question = _question("visual", "Describe this picture.")
+    return replace(question, image=prompting.encoded(image))
 
 
 def holistic_question(trusted: str, other: str) -> Question:
@@ -221,21 +221,21 @@ def _safe(text: str) -> str:
     return harmless(text[: prompting.LONGEST_CAPTION])
 
 
-def _asked(model: ChatModel, asked: Question, sources: Sequence[str]) -> tuple[str | None, str]:
+def _ask(model: ChatModel, question: Question, sources: Sequence[str]) -> tuple[str | None, str]:
     """(caption, ""), or (None, reason); an unreadable answer is retried once with a repair
     prompt."""
-    answer = model.ask(asked)
+    answer = model.ask(question)
     try:
-        return _read(answer, asked, sources), ""
+        return _read(answer, question, sources), ""
     except Unreadable as problem:
-        again = model.ask(prompting.repaired(asked, answer.text, str(problem)))
+        again = model.ask(prompting.repaired(question, answer.text, str(problem)))
     try:
-        return _read(again, asked, sources), ""
+        return _read(again, question, sources), ""
     except Unreadable as problem:
         return None, str(problem)
 
 
-def _read(answer: Answer, asked: Question, sources: Sequence[str]) -> str:
+def _read(answer: Answer, question: Question, sources: Sequence[str]) -> str:
     if not answer.finished:
         raise Unreadable("it was cut off before its end.")
     longest = max(map(len, sources), default=0)
@@ -244,7 +244,7 @@ def _read(answer: Answer, asked: Question, sources: Sequence[str]) -> str:
         raise Unreadable(f"the caption has more than {MOST_WORDS} words.")
     if re.search(r"[.!?]\s+[A-Z]", text):
         raise Unreadable("it is more than one sentence.")
-    if _copies(text, asked.system, " ".join(sources)):
+    if _copies(text, question.system, " ".join(sources)):
         raise Unreadable("it repeats the prompt's own example.")
     return text
 
@@ -307,8 +307,8 @@ def guard(
         notes.append(f"the model reads {read_words} of {count} words; the rest is left out")
         text = _fitting(text, facts, read_words)
     for _ in range(MOST_STRUCK):
-        asked = doubts(text, new_phrases(text, facts))
-        doubtful = [doubt for doubt in asked if rule.doubts(doubt)]
+        phrase_doubts = doubts(text, new_phrases(text, facts))
+        doubtful = [doubt for doubt in phrase_doubts if rule.doubts(doubt)]
         if not doubtful:
             break
         worst = max(doubtful, key=rule.strength)

@@ -112,10 +112,10 @@ def fine_tune(
 
 def _tokens(processor: Any, example: Example, device: Any) -> tuple[dict[str, Any], torch.Tensor]:
     """Inputs for the whole exchange, and labels for the answer only."""
-    asked = as_inputs(processor, conversation(example.question))
+    prompt = as_inputs(processor, conversation(example.question))
     whole = as_inputs(processor, conversation(example.question, example.answer)).to(device)
     labels = whole["input_ids"].clone()
-    labels[:, : asked["input_ids"].shape[1]] = -100
+    labels[:, : prompt["input_ids"].shape[1]] = -100
     return dict(whole), labels
 
 

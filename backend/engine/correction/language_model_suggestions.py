@@ -50,12 +50,12 @@ class Proposal:
 def propose(context: CorrectionContext, corrector: Corrector) -> Proposal:
     """Ask for a correction of one caption. Raises ModelUnavailable if the model cannot be reached,
     and BudgetSpent."""
-    asked = prompting.question(context, corrector.mode)
-    answer = corrector.model.ask(asked)
+    question = prompting.question(context, corrector.mode)
+    answer = corrector.model.ask(question)
     try:
         return _read(context, corrector.mode, answer)
     except Unreadable as problem:
-        again = corrector.model.ask(prompting.repaired(asked, answer.text, str(problem)))
+        again = corrector.model.ask(prompting.repaired(question, answer.text, str(problem)))
     try:
         proposal = _read(context, corrector.mode, again)
     except Unreadable as problem:

@@ -54,14 +54,14 @@ def question(context: CorrectionContext, mode: Mode) -> Question:
     )  # fmt: skip
 
 
-def repaired(asked: Question, answer: str, problem: str) -> Question:
+def repaired(original: Question, answer: str, problem: str) -> Question:
     """The same question, followed by what was wrong with the first answer."""
     repair = (
         prompt("repair").replace("{problem}", problem).replace("{answer}", harmless(answer[:300]))
     )
     return Question(
-        asked.system, f"{asked.user}\n\n{repair}", temperature=0.0, seed=1,
-        longest_answer=2 * asked.longest_answer, image=asked.image, schema=asked.schema,
+        original.system, f"{original.user}\n\n{repair}", temperature=0.0, seed=1,
+        longest_answer=2 * original.longest_answer, image=original.image, schema=original.schema,
     )  # fmt: skip
 
 

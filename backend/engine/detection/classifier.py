@@ -282,19 +282,19 @@ def unseen_log_odds(
     weights: Weights,
     folds: NDArray[np.int64],
     groups: Sequence[Hashable],
-    asked: Matrix,
-    asked_groups: Sequence[Hashable],
+    queries: Matrix,
+    query_groups: Sequence[Hashable],
 ) -> Weights:
-    """Log-odds of the rows of `asked` whose image is among the training rows' `groups`, each by a
-    model fitted to the folds without that image; NaN for rows of other images. Shape [asked]."""
+    """Log-odds of the rows of `queries` whose image is among the training rows' `groups`, each by a
+    model fitted to the folds without that image; NaN for rows of other images. Shape [queries]."""
     fold_by_group = dict(zip(groups, folds.tolist(), strict=True))
-    places = np.array([fold_by_group.get(group, -1) for group in asked_groups], np.int64)
-    odds = np.full(len(asked), np.nan)
+    places = np.array([fold_by_group.get(group, -1) for group in query_groups], np.int64)
+    odds = np.full(len(queries), np.nan)
     for fold in range(FOLDS):
         rows, rest = places == fold, folds != fold
         if rows.any():
             apart = fitted(model, features[rest], labels[rest], weights[rest])
-            odds[rows] = apart.log_odds(asked[rows])
+            odds[rows] = apart.log_odds(queries[rows])
     return odds
 
 

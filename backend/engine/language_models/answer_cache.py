@@ -37,10 +37,10 @@ class AnswerCache:
     def _path(self, question: Question) -> Path | None:
         if self.folder is None:
             return None
-        asked: dict[str, Any] = {**self.who, **asdict(question)}
-        asked.pop("schema")  # implied by the prompt, and not sent to every server
-        image = asked.pop("image")
+        key_fields: dict[str, Any] = {**self.who, **asdict(question)}
+        key_fields.pop("schema")  # implied by the prompt, and not sent to every server
+        image = key_fields.pop("image")
         if image is not None:
-            asked["image"] = hashlib.sha256(image).hexdigest()
-        key = json.dumps(asked, sort_keys=True, ensure_ascii=True)
+            key_fields["image"] = hashlib.sha256(image).hexdigest()
+        key = json.dumps(key_fields, sort_keys=True, ensure_ascii=True)
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.json"

@@ -60,8 +60,8 @@ class LanguageModelNoise:
     def _variants(self, text: str) -> list[str]:
         """Usable variants of the text; an answer without any is retried once."""
         for attempt in range(2):
-            asked = Question(prompt(), f"<caption>{harmless(text)}</caption>", seed=attempt)
-            variants = usable(text, parse_variants(self.endpoint.ask(asked).text))
+            question = Question(prompt(), f"<caption>{harmless(text)}</caption>", seed=attempt)
+            variants = usable(text, parse_variants(self.endpoint.ask(question).text))
             if variants:
                 return variants
         return []

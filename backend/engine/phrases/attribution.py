@@ -63,12 +63,12 @@ def attribute_phrases(
     session = session or scorer.open_session()
     waiting = enumerate(pairs)
     while batch := list(islice(waiting, live or session.live)):
-        asked: list[list[Substitution]] = []
+        substituted: list[list[Substitution]] = []
         requests: list[tuple[ImageState, Sequence[Tokens]]] = []
         for _, (state, caption) in batch:
             read = scorer.reader.words_read(caption.text)
             substitutions = nonces.substitutions(caption, phrases_of(caption, read))
-            asked.append(substitutions)
+            substituted.append(substitutions)
             texts = [tokens for substitution in substitutions for tokens in substitution.tokens]
             whole = scorer.reader.tokenise([caption.text]) if texts else []
             requests.append((state, [*whole, *texts]))
@@ -80,7 +80,7 @@ def attribute_phrases(
         others = _auxiliary(scorer, session, [requests[n] for n in with_texts])
         bases = dict(zip(with_texts, others, strict=True)) if others is not None else scores
         for number, (index, _) in enumerate(batch):
-            yield index, _phrase_scores(asked[number], scores.get(number), bases.get(number))
+            yield index, _phrase_scores(substituted[number], scores.get(number), bases.get(number))
 
 
 def _auxiliary(

@@ -153,21 +153,21 @@ class ItmSession:
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Tokens]]]) -> list[FloatArray]:
         """softmax(ITM head)[:, 1]. Equal texts for one image are computed once."""
         images, image_of = self._remember([state for state, _ in requests])
-        asked = sorted(
+        distinct = sorted(
             {
                 (image_of[number], len(text), text)
                 for number, (_, texts) in enumerate(requests)
                 for text in texts
             }
         )
-        sequences = [self._scorer.wrapped(t, self._scorer.encoder_token) for _, _, t in asked]
-        place = {(image, text): row for row, (image, _, text) in enumerate(asked)}
-        scores = np.zeros(len(asked), np.float32)
+        sequences = [self._scorer.wrapped(t, self._scorer.encoder_token) for _, _, t in distinct]
+        place = {(image, text): row for row, (image, _, text) in enumerate(distinct)}
+        scores = np.zeros(len(distinct), np.float32)
 
         def compute(part: range) -> None:
             rows = slice(part.start, part.stop)
             states = self._tower.read(
-                sequences[rows], self.work, self._table, images, [asked[i][0] for i in part]
+                sequences[rows], self.work, self._table, images, [distinct[i][0] for i in part]
             )
             scores[rows] = self._probabilities(states).cpu().numpy()
 
@@ -200,16 +200,16 @@ class ItmSession:
 
         Images that are no longer requested are evicted.
         """
-        asked = {id(state): state for state in states}
-        self._memories = {key: kept for key, kept in self._memories.items() if key in asked}
-        for key, state in asked.items():
+        state_by_id = {id(state): state for state in states}
+        self._memories = {key: kept for key, kept in self._memories.items() if key in state_by_id}
+        for key, state in state_by_id.items():
             if key not in self._memories:
                 # Not inference tensors: autograd must be able to use them.
                 with torch.inference_mode(False):
                     self._memories[key] = (state, self._tower.remember(state.clone()))
                 self.work.images += 1
-        numbers = {key: number for number, key in enumerate(asked)}
-        return [self._memories[key][1] for key in asked], [numbers[id(s)] for s in states]
+        numbers = {key: number for number, key in enumerate(state_by_id)}
+        return [self._memories[key][1] for key in state_by_id], [numbers[id(s)] for s in states]
 
 
 def embedded(

@@ -72,11 +72,11 @@ class DualEncoder(Independent, ABC):
 
     def score(self, requests: Sequence[tuple[ImageState, Sequence[str]]]) -> list[FloatArray]:
         texts = self.reader.tokenise([caption for _, captions in requests for caption in captions])
-        asked, taken = [], 0
+        tokenised, taken = [], 0
         for state, captions in requests:
-            asked.append((state, texts[taken : taken + len(captions)]))
+            tokenised.append((state, texts[taken : taken + len(captions)]))
             taken += len(captions)
-        return self.open_session().score(asked)
+        return self.open_session().score(tokenised)
 
     def text_embeddings(self, captions: Sequence[str]) -> FloatArray:
         return self.open_session().embed(self.reader.tokenise(captions))

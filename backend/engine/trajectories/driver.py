@@ -37,7 +37,7 @@ class _Pair:
     caption: Caption
     words_read: int
     explorer: Explorer
-    asked: AskScores | AskGains
+    request: AskScores | AskGains
     answer: FloatArray | None = None
 
 
@@ -77,7 +77,7 @@ def run_trajectories(
         for pair in running:
             try:
                 assert pair.answer is not None
-                pair.asked = pair.explorer.send(pair.answer)
+                pair.request = pair.explorer.send(pair.answer)
                 still.append(pair)
             except StopIteration as finished:
                 done.append((pair, finished.value))
@@ -94,13 +94,15 @@ def start_explorer(
 
 
 def _answer(session: Session, running: list[_Pair]) -> None:
-    scored = [(pair, pair.asked) for pair in running if isinstance(pair.asked, AskScores)]
-    answers = session.score([(pair.state, asked.texts) for pair, asked in scored]) if scored else []
+    scored = [(pair, pair.request) for pair in running if isinstance(pair.request, AskScores)]
+    answers = (
+        session.score([(pair.state, request.texts) for pair, request in scored]) if scored else []
+    )
     for (pair, _), answer in zip(scored, answers, strict=True):
         pair.answer = answer
-    moved = [(pair, pair.asked) for pair in running if isinstance(pair.asked, AskGains)]
+    moved = [(pair, pair.request) for pair in running if isinstance(pair.request, AskGains)]
     if moved:
-        gains = session.replacement_gains([(pair.state, asked.text) for pair, asked in moved])
+        gains = session.replacement_gains([(pair.state, request.text) for pair, request in moved])
         for (pair, _), answer in zip(moved, gains, strict=True):
             pair.answer = answer
 

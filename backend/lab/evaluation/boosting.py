@@ -241,7 +241,7 @@ def _figures(
         workspace.jobs.score(dataset, suggestions=False, progress=progress)
         workspace.jobs.measure_specificity(dataset, progress)
         considered, outcomes = _considered(workspace, dataset, drawn, progress)
-        figures = _counted(workspace, dataset, drawn, considered, outcomes, served.asked)
+        figures = _counted(workspace, dataset, drawn, considered, outcomes, served.requests)
         workspace.store.close()
     return figures
 

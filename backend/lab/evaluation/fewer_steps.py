@@ -169,7 +169,7 @@ def _compared(
         return []
     wrong = pairs.wrong[rows]
     exact = [made[EXACT][row] for row in rows]
-    asked = sum(questions(int(read[row])) for row in rows)
+    exact_cost = sum(questions(int(read[row])) for row in rows)
     figures = []
     for way, trajectories in made.items():
         chosen = [trajectories[row] for row in rows]
@@ -178,7 +178,7 @@ def _compared(
         gains = np.array([float(t.scores.max() - t.scores[0]) for t in chosen])
         figures.append(
             StepFigures(
-                scorer, seed, way, band, len(rows), cost / max(1, asked),
+                scorer, seed, way, band, len(rows), cost / max(1, exact_cost),
                 metrics.auc(wrong, gains) if 0 < wrong.sum() < len(wrong) else None,
                 _auc(pairs, trajectories, seed, way == FIRST) if detector else None,
                 _top1(chosen, [pairs.changed[row] for row in rows]),

@@ -109,16 +109,16 @@ def measure(
 
     today = hits_of([word_scores(trajectory) for trajectory in chosen])
     words = np.array([len(trajectory.first_step_scores) for trajectory in chosen])
-    asked_today = float((words * (words + 1) / 2).mean())
+    today_questions = float((words * (words + 1) / 2).mean())
     hits = []
     for sources in SETS:
         parts = zip(*(gains[source] for source in sources), strict=True)
         stacked = [np.stack(part) for part in parts]
         best = [part[:, 1 : 1 + n].max(0) for part, n in zip(stacked, words, strict=True)]
         both = hits_of([added(t, gain) for t, gain in zip(chosen, best, strict=True)])
-        asked = float(np.mean([part[:, 0].sum() for part in stacked]))
+        questions = float(np.mean([part[:, 0].sum() for part in stacked]))
         alone, top1 = float(hits_of(best).mean()), float(today.mean())
-        figures = (len(rows), top1, alone, float(both.mean()), asked, asked_today)
+        figures = (len(rows), top1, alone, float(both.mean()), questions, today_questions)
         hits.append(Hits(seed, sources, *figures))
     bands = []
     p_wrong = p_error[list(rows)]

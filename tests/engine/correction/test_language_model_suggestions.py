@@ -30,7 +30,7 @@ def test_picture_and_words_are_sent_and_the_answer_is_used(tmp_path: Path) -> No
     assert (first.outcome, first.caption) == ("corrected", "A brown dog on the sand")
     assert again == first
     assert corrector.proposer == "small · words v1"
-    (body,) = served.asked
+    (body,) = served.requests
     picture, text = body["messages"][1]["content"]
     kind, _, data = picture["image_url"]["url"].partition(";base64,")
     assert kind == "data:image/jpeg"
@@ -44,14 +44,14 @@ def test_a_bad_or_truncated_answer_is_repaired_once(bad: str) -> None:
     with chat_server(in_turn(bad, GOOD)) as served:
         proposal = propose(context(), Corrector(ChatEndpoint(served.url, "m")))
     assert (proposal.outcome, proposal.repaired) == ("corrected", True)
-    assert "could not be read" in served.asked[1]["messages"][1]["content"][1]["text"]
+    assert "could not be read" in served.requests[1]["messages"][1]["content"][1]["text"]
 
 
 def test_a_pair_is_given_up_after_two_bad_answers() -> None:
     with chat_server(in_turn("no", "still no")) as served:
         proposal = propose(context(), Corrector(ChatEndpoint(served.url, "m")))
     assert (proposal.outcome, proposal.caption) == ("unreadable", None)
-    assert len(served.asked) == 2
+    assert len(served.requests) == 2
 
 
 def test_a_refusal_is_reported_as_refused() -> None:
@@ -86,7 +86,7 @@ def test_a_spent_budget_stops_requests_and_cached_answers_cost_nothing(tmp_path:
         with pytest.raises(BudgetSpent, match="larger budget"):
             propose(context("A red cow"), corrector)
         propose(context("A red cat"), corrector)
-    assert len(served.asked) == 2
+    assert len(served.requests) == 2
 
 
 @pytest.mark.parametrize("budget", [Budget(tokens=10), Budget(requests=1), Budget(cost=1e-5)])

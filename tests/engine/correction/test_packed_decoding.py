@@ -41,7 +41,7 @@ def captioner(
 
 PAIRS = drawn_pairs(5, seed=7)
 #: Images of PAIRS out of order, with texts; some share a prefix, one is empty.
-ASKED = [
+TEXTS = [
     (0, "A red dog."),
     (2, "A red boat by the sea"),
     (0, "A red dog on a mat"),
@@ -57,10 +57,10 @@ def test_every_step_equals_that_of_transformers(captioner: Captioner) -> None:
     packed, slow = captioner.decoding(memories), PlainDecoding(plain(captioner), memories)
     assert isinstance(packed, PackedDecoding)
     tokens = [(image, sequence) for image, sequence in zip(
-        [image for image, _ in ASKED], captioner.tokens([text for _, text in ASKED]), strict=True
+        [image for image, _ in TEXTS], captioner.tokens([text for _, text in TEXTS]), strict=True
     )]  # fmt: skip
-    for asked in ([(i, sequence[:3]) for i, sequence in tokens[:2]], tokens[:4], tokens[::-1]):
-        for fast, expected in zip(packed.steps(asked), slow.steps(asked), strict=True):
+    for prefixes in ([(i, sequence[:3]) for i, sequence in tokens[:2]], tokens[:4], tokens[::-1]):
+        for fast, expected in zip(packed.steps(prefixes), slow.steps(prefixes), strict=True):
             torch.testing.assert_close(fast, expected, atol=1e-4, rtol=0)
     distinct = {
         (image, tuple(sequence[:n]))
@@ -81,7 +81,7 @@ def test_answers_equal_those_of_plain_decoding(captioner: Captioner) -> None:
             assert [w.log_p for w in of_prefix] == pytest.approx(
                 [w.log_p for w in expected_of_prefix], abs=1e-4
             )
-    texts = [(image, AskLikelihoods([text, f"{text} today"])) for image, text in ASKED]
+    texts = [(image, AskLikelihoods([text, f"{text} today"])) for image, text in TEXTS]
     np.testing.assert_allclose(
         packed.log_likelihoods(texts), slow.log_likelihoods(texts), atol=5e-4
     )

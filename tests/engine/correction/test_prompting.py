@@ -37,8 +37,8 @@ def test_a_caption_stays_inside_its_tags(mode: prompting.Mode) -> None:
 
 
 def test_equal_words_are_distinguished_by_position() -> None:
-    asked = prompting.question(context("A dog and a red dog", wrong=5), "words")
-    assert '"dog" (0.90, word 6)' in asked.user
+    question = prompting.question(context("A dog and a red dog", wrong=5), "words")
+    assert '"dog" (0.90, word 6)' in question.user
 
 
 def test_the_picture_is_sent_small_and_without_metadata() -> None:

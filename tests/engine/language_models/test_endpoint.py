@@ -20,13 +20,13 @@ def always(status: int, text: str) -> Respond:
 def test_a_question_is_sent_unchanged_and_paid_for_once(tmp_path: Path) -> None:
     with chat_server(always(200, "Hello.")) as served:
         endpoint = ChatEndpoint(served.url, "small", key="secret", cache=tmp_path)
-        asked = Question("Be brief.", "Hi")
-        first, second = endpoint.ask(asked), endpoint.ask(asked)
+        question = Question("Be brief.", "Hi")
+        first, second = endpoint.ask(question), endpoint.ask(question)
         other = endpoint.ask(Question("Be brief.", "Hi", seed=1))
     assert first.text == second.text == other.text == "Hello."
     assert first.finished
     assert (first.kept, second.kept, other.kept) == (False, True, False)
-    assert [body["messages"][1]["content"] for body in served.asked] == ["Hi", "Hi"]
+    assert [body["messages"][1]["content"] for body in served.requests] == ["Hi", "Hi"]
     assert served.keys == ["Bearer secret"] * 2
     assert (endpoint.spending.requests, endpoint.spending.kept) == (2, 1)
     assert (endpoint.spending.tokens_in, endpoint.spending.tokens_out) == (14, 6)
@@ -37,7 +37,7 @@ def test_a_busy_server_is_retried() -> None:
     answers = iter([(429, "slow down"), (503, "starting"), (200, "At last.")])
     with chat_server(lambda body: next(answers)) as served:
         assert ChatEndpoint(served.url, "m").ask(Question("", "x")).text == "At last."
-    assert len(served.asked) == 3
+    assert len(served.requests) == 3
 
 
 @pytest.mark.parametrize(

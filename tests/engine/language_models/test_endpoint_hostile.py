@@ -120,10 +120,10 @@ def test_parameters_that_a_server_refuses_are_omitted_from_then_on(
     with chat_server(refusing(*refused)) as served:
         endpoint = ChatEndpoint(served.url, "m")
         assert endpoint.ask(Question("", "x", schema=SCHEMA)).text == GOOD
-        assert len(served.asked) == requests
+        assert len(served.requests) == requests
         endpoint.ask(Question("", "y", schema=SCHEMA))
-    assert len(served.asked) == requests + 1
-    assert set(served.asked[-1]) == {"model", "messages", *sent}
+    assert len(served.requests) == requests + 1
+    assert set(served.requests[-1]) == {"model", "messages", *sent}
     assert endpoint.spending.requests == 2
 
 
@@ -134,7 +134,7 @@ def test_max_tokens_is_sent_again_if_another_model_answers_later() -> None:
         endpoint.ask(Question("", "x"))
         refused[:] = ["max_completion_tokens"]
         endpoint.ask(Question("", "y"))
-    assert "max_tokens" in served.asked[-1]
+    assert "max_tokens" in served.requests[-1]
 
 
 def test_other_refusals_are_reported_unchanged() -> None:
@@ -144,7 +144,7 @@ def test_other_refusals_are_reported_unchanged() -> None:
         pytest.raises(ModelUnavailable, match=r"status 400.*too large"),
     ):
         ChatEndpoint(served.url, "m").ask(Question("", "x"))
-    assert len(served.asked) == 2
+    assert len(served.requests) == 2
 
 
 def test_a_correction_sends_the_schema_and_costs_one_request(tmp_path: Path) -> None:
@@ -152,7 +152,7 @@ def test_a_correction_sends_the_schema_and_costs_one_request(tmp_path: Path) -> 
     with chat_server(lambda body: (200, reply)) as served:
         corrector = Corrector(ChatEndpoint(served.url, "m", cache=tmp_path))
         assert propose(context(), corrector).caption == "A brown dog on the sand"
-    (body,) = served.asked
+    (body,) = served.requests
     form = body["response_format"]["json_schema"]
     assert form["schema"]["required"] == ["caption"]
     assert json.loads(GOOD).keys() == form["schema"]["properties"].keys()

@@ -18,26 +18,26 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_vision_language_model(tmp_path_factory.mktemp("llava"), width=48, layers=1)
 
 
-def asked(seed: int = 0, temperature: float = 0.0) -> Question:
+def question(seed: int = 0, temperature: float = 0.0) -> Question:
     image, caption = drawn_pairs(1)[0]
     return Question("Describe.", caption, temperature, seed, 8, encoded(image))
 
 
 def test_answers_are_cached_and_counted(folder: Path, tmp_path: Path) -> None:
     model = load_local(str(folder), cache=tmp_path)
-    first, again = model.ask(asked()), model.ask(asked())
+    first, again = model.ask(question()), model.ask(question())
     assert first.tokens_out == 8
     assert not first.finished
     assert (again.text, again.kept) == (first.text, True)
     assert (model.spending.requests, model.spending.kept) == (1, 1)
     other = load_local(str(folder), spending=Spending(budget=Budget(requests=0)))
     with pytest.raises(BudgetSpent):
-        other.ask(asked())
+        other.ask(question())
 
 
 def test_another_family_is_asked_the_same_way(tmp_path: Path) -> None:
     model = load_local(str(internvl(tmp_path)))
-    answer = model.ask(asked())
+    answer = model.ask(question())
     assert answer.tokens_out == 8
     without = model.ask(Question("Describe.", drawn_pairs(1)[0][1], 0.0, 0, 8))
     assert answer.tokens_in > without.tokens_in
@@ -45,14 +45,14 @@ def test_another_family_is_asked_the_same_way(tmp_path: Path) -> None:
 
 def test_the_picture_is_part_of_the_prompt(folder: Path) -> None:
     model = load_local(str(folder))
-    with_picture = model.ask(asked())
+    with_picture = model.ask(question())
     without = model.ask(Question("Describe.", drawn_pairs(1)[0][1], 0.0, 0, 8))
     assert with_picture.tokens_in > without.tokens_in
 
 
 def test_equal_seeds_give_equal_answers(folder: Path) -> None:
     model = load_local(str(folder))
-    drawn = [model.ask(asked(seed, temperature=1.0)).text for seed in (1, 1, 2)]
+    drawn = [model.ask(question(seed, temperature=1.0)).text for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 

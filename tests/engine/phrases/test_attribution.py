@@ -58,8 +58,8 @@ def nonces(scorer: Scorer) -> Nonces:
 
 def attributed(scorer: Scorer, nonces: Nonces, pairs: list[Any], **how: Any) -> list[Any]:
     states = scorer.encode_images([image for image, _ in pairs])
-    asked = [(s, Caption.parse(text)) for s, (_, text) in zip(states, pairs, strict=True)]
-    by_pair = list(attribute_phrases(scorer, asked, nonces, **how))
+    encoded = [(s, Caption.parse(text)) for s, (_, text) in zip(states, pairs, strict=True)]
+    by_pair = list(attribute_phrases(scorer, encoded, nonces, **how))
     assert [index for index, _ in by_pair] == list(range(len(pairs)))
     return [scores for _, scores in by_pair]
 

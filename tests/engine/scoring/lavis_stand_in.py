@@ -34,11 +34,11 @@ class StandIn:
             vectors = session.embed([tuple(text) for text in question["texts"]])
             return {"shape": vectors.shape}, [vectors.astype(np.float32).tobytes()]
         assert question["do"] == "score"
-        asked = [
+        requests = [
             (self._states[request["handle"]], [tuple(text) for text in request["texts"]])
             for request in question["requests"]
         ]
-        return {"scores": [scores.tolist() for scores in session.score(asked)]}, []
+        return {"scores": [scores.tolist() for scores in session.score(requests)]}, []
 
 
 def through_a_worker(scorer: Scorer) -> LavisScorer:

@@ -48,7 +48,7 @@ def scorer(request: pytest.FixtureRequest, blip: BlipScorer) -> DualEncoder:
 
 
 @pytest.fixture(scope="module")
-def asked(scorer: DualEncoder) -> list[tuple[ImageState, Caption]]:
+def pairs(scorer: DualEncoder) -> list[tuple[ImageState, Caption]]:
     """Two pairs, the images already encoded."""
     states = encode(scorer, random_pixels(scorer, 2))
     captions = [Caption.parse(text) for text in make_captions(2, (2, 3))]
@@ -61,10 +61,10 @@ def asked(scorer: DualEncoder) -> list[tuple[ImageState, Caption]]:
     ids=lambda way: way.name,
 )
 def test_fast_and_reference_sessions_give_the_same_trajectory(
-    scorer: DualEncoder, asked: list[tuple[ImageState, Caption]], exploring: Exploring
+    scorer: DualEncoder, pairs: list[tuple[ImageState, Caption]], exploring: Exploring
 ) -> None:
     plain = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
-    slow = dict(run_trajectories(scorer, asked, exploring, session=plain))
-    fast = dict(run_trajectories(scorer, asked, exploring))
+    slow = dict(run_trajectories(scorer, pairs, exploring, session=plain))
+    fast = dict(run_trajectories(scorer, pairs, exploring))
     for index in range(2):
         assert_same_trajectory(fast[index], slow[index])

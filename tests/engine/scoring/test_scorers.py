@@ -40,9 +40,9 @@ CAPTIONS = [
 def test_scores_equal_the_reference(scorer: Scorer) -> None:
     images = [image for image, _ in drawn_pairs(3)]
     states = scorer.encode_images(images)
-    asked = [CAPTIONS, CAPTIONS[:2], CAPTIONS[2:]]
-    all_scores = scorer.score(list(zip(states, asked, strict=True)))
-    for image, captions, scores in zip(images, asked, all_scores, strict=True):
+    batches = [CAPTIONS, CAPTIONS[:2], CAPTIONS[2:]]
+    all_scores = scorer.score(list(zip(states, batches, strict=True)))
+    for image, captions, scores in zip(images, batches, all_scores, strict=True):
         assert scores.dtype == np.float32
         np.testing.assert_allclose(scores, reference_scores(scorer, image, captions), atol=1e-4)  # pyrefly: ignore[bad-argument-type]
 
@@ -141,12 +141,12 @@ def test_all_images_in_one_padded_call_give_the_same_scores(folder: Path) -> Non
     scorer = load_scorer(str(folder / "blip"), "blip-itm", "cpu")
     assert isinstance(scorer, BlipScorer)
     states = scorer.encode_images([image for image, _ in drawn_pairs(3)])
-    asked = [(state, CAPTIONS[: 2 + number]) for number, state in enumerate(states)]
+    requests = [(state, CAPTIONS[: 2 + number]) for number, state in enumerate(states)]
     texts = scorer.reader.tokenise(CAPTIONS[2:3] + CAPTIONS[:1])
     results = []
     for together in (False, True):
         scorer.tower.looks_together = together
         gains = scorer.open_session().replacement_gains(list(zip(states, texts, strict=False)))
-        results.append([*scorer.score(asked), *gains])
+        results.append([*scorer.score(requests), *gains])
     for separate, joint in zip(*results, strict=True):
         np.testing.assert_allclose(joint, separate, atol=1e-6)

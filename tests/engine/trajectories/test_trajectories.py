@@ -263,10 +263,10 @@ class Pressing(TableScorer):
     """Worth of words as in a table, but "bad" only counts together with "worse": once that is
     removed, its deletion gains nothing. Counts the texts that it scores."""
 
-    asked = 0
+    scored_texts = 0
 
     def score(self, requests: Sequence[tuple[ImageState, Sequence[Any]]]) -> list[FloatArray]:
-        self.asked += sum(len(texts) for _, texts in requests)
+        self.scored_texts += sum(len(texts) for _, texts in requests)
         bad, worse = (1 + list(self.worth).index(word) for word in ("bad", "worse"))
         return [
             scores + np.array([2.0 * (bad in t and worse not in t) for t in texts], np.float32)
@@ -283,8 +283,8 @@ def test_lazy_elimination_rescores_only_the_most_promising_words() -> None:
     # "bad" was promising at step 1 but no longer is, so that "poor" is removed before it.
     assert actual.removed == wanted.removed
     np.testing.assert_array_equal(actual.first_step_scores, wanted.first_step_scores)
-    assert exact.asked == 1 + 6 * 7 // 2
-    assert lazy.asked == 1 + 6 + 2 * 4 + 1
+    assert exact.scored_texts == 1 + 6 * 7 // 2
+    assert lazy.scored_texts == 1 + 6 + 2 * 4 + 1
     # Only the most promising word is rescored: the order of step 1.
     hasty = run_one(Pressing(worth), text, lazy=1)
     assert hasty.removed == (2, 1, 4, 3, 0, 5)
@@ -296,9 +296,9 @@ def test_lazy_elimination_that_rescores_every_word_is_exact(
 ) -> None:
     image, text = drawn_pairs(1, seed=4)[0]
     state = scorer.encode_images([image])[0]
-    asked = [(state, Caption.parse(text))]
+    pairs = [(state, Caption.parse(text))]
     exact, lazy = (
-        dict(run_trajectories(scorer, asked, Exploring(unit=unit, lazy=m)))[0] for m in (None, 99)
+        dict(run_trajectories(scorer, pairs, Exploring(unit=unit, lazy=m)))[0] for m in (None, 99)
     )
     assert_same_trajectory(lazy, exact)
 
@@ -307,10 +307,10 @@ def test_lazy_elimination_that_rescores_every_word_is_exact(
 def test_a_first_step_equals_that_of_the_whole_trajectory(scorer: Scorer, name: str) -> None:
     image, text = drawn_pairs(1, seed=4)[0]
     state = scorer.encode_images([image])[0]
-    asked = [(state, Caption.parse(words)) for words in (text, "dog", "")]
+    pairs = [(state, Caption.parse(words)) for words in (text, "dog", "")]
     how = Exploring(name, steps=3, top=8, candidates=9)
-    whole = dict(run_trajectories(scorer, asked, how))
-    first = dict(run_trajectories(scorer, asked, replace(how, whole=False)))
+    whole = dict(run_trajectories(scorer, pairs, how))
+    first = dict(run_trajectories(scorer, pairs, replace(how, whole=False)))
     assert all(trajectory.whole for trajectory in whole.values())
     for index, trajectory in first.items():
         assert_same_trajectory(trajectory, whole[index].first_step())
@@ -386,11 +386,11 @@ def assert_matches_the_reference(scorer: Scorer, exploring: Exploring) -> None:
     states = scorer.encode_images([image for image, _ in pairs])
     captions = [" ".join(text.split()[:words]) for words, (_, text) in enumerate(pairs, 5)]
     captions += STRANGE
-    asked = [(states[i % 3], Caption.parse(text)) for i, text in enumerate(captions)]
+    encoded = [(states[i % 3], Caption.parse(text)) for i, text in enumerate(captions)]
     plain = ReferenceSession(scorer)  # pyrefly: ignore[bad-argument-type]
-    slow = dict(run_trajectories(scorer, asked, exploring, session=plain))
-    fast = dict(run_trajectories(scorer, asked, exploring, live=4))
-    for index in range(len(asked)):
+    slow = dict(run_trajectories(scorer, encoded, exploring, session=plain))
+    fast = dict(run_trajectories(scorer, encoded, exploring, live=4))
+    for index in range(len(encoded)):
         assert_same_trajectory(fast[index], slow[index])
 
 

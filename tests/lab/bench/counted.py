@@ -80,7 +80,9 @@ def overhead(kind: str, exploring: Exploring, words: tuple[int, int], pairs: int
         text = replace(TEXT[kind], patch_width=0, out=256)
         extra = operations(packed_bound(scorer.embedded), text)
     picture = pairs * picture_operations(kind)
-    needed, once = (operations(bound(kind, asked), TEXT[kind]) for asked in (scorer.rounds, first))
+    needed, once = (
+        operations(bound(kind, rounds), TEXT[kind]) for rounds in (scorer.rounds, first)
+    )
     return (needed + extra + picture) / (once + picture)
 
 

@@ -13,10 +13,10 @@ from backend.lab.bench.recorder import Round
 
 def matching_bound(rounds: Sequence[Round], patches: int) -> Work:
     """BLIP-ITM: an (image, text) of a round once, an image's keys and values once."""
-    work = Work(images=len({image for asked in rounds for image, _ in asked}))
+    work = Work(images=len({image for requests in rounds for image, _ in requests}))
     places: set[tuple[int, int]] = set()
-    for asked in rounds:
-        for _, text in {(image, text) for image, texts in asked for text in texts}:
+    for requests in rounds:
+        for _, text in {(image, text) for image, texts in requests for text in texts}:
             _add_packed(work, places, (-1, *text, -2))
     work.projections = len(places)
     work.seen = work.tokens * patches
@@ -27,7 +27,7 @@ def matching_bound(rounds: Sequence[Round], patches: int) -> Work:
 def packed_bound(rounds: Sequence[Round]) -> Work:
     """BLIP-ITC: each distinct text of the whole run once."""
     work, places = Work(), set[tuple[int, int]]()
-    for text in {text for asked in rounds for _, texts in asked for text in texts}:
+    for text in {text for requests in rounds for _, texts in requests for text in texts}:
         _add_packed(work, places, (-1, *text, -2))
     work.projections = len(places)
     return work
@@ -38,8 +38,8 @@ def causal_bound(rounds: Sequence[Round]) -> Work:
     work, places = Work(), set[tuple[int, int]]()
     known: set[tuple[int, ...]] = set()
     done: set[Tokens] = set()
-    for asked in rounds:
-        for text in {text for _, texts in asked for text in texts} - done:
+    for requests in rounds:
+        for text in {text for _, texts in requests for text in texts} - done:
             done.add(text)
             whole = (-1, *text, -2)
             work.sequences += 1

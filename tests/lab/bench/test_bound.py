@@ -41,9 +41,9 @@ PAIRS = drawn_pairs(5, seed=2)
 
 def run(scorer: DualEncoder, exploring: Exploring) -> Recorder:
     states = scorer.encode_images([image for image, _ in PAIRS])
-    asked = [(s, Caption.parse(text)) for s, (_, text) in zip(states, PAIRS, strict=True)]
+    pairs = [(s, Caption.parse(text)) for s, (_, text) in zip(states, PAIRS, strict=True)]
     recorder = Recorder(scorer.open_session())
-    for _ in run_trajectories(scorer, asked, exploring, live=len(PAIRS), session=recorder):
+    for _ in run_trajectories(scorer, pairs, exploring, live=len(PAIRS), session=recorder):
         pass
     return recorder
 
@@ -77,8 +77,8 @@ def test_operations_equal_those_that_torch_counts(
     states = scorer.encode_images([image for image, _ in PAIRS])
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
-        for asked in eliminated.rounds:
-            session.score([(states[image], texts) for image, texts in asked])
+        for requests in eliminated.rounds:
+            session.score([(states[image], texts) for image, texts in requests])
     wanted, counted = operations(session.work, shape_of(scorer)), counter.get_total_flops()
     if scorer.info.kind == "clip":
         # New tokens attend through one mask, which hides some keys after computing them.
@@ -94,8 +94,8 @@ def test_reference_operations_equal_those_that_torch_counts(
     states = scorer.encode_images([image for image, _ in PAIRS])
     counter = FlopCounterMode(display=False)
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), counter:
-        for asked in eliminated.rounds[::3]:
-            session.score([(states[image], texts) for image, texts in asked])
+        for requests in eliminated.rounds[::3]:
+            session.score([(states[image], texts) for image, texts in requests])
     counted = counter.get_total_flops()
     # Only the cosine with the image and an image's ITC vector are not counted.
     assert counted == pytest.approx(plain_operations(session.work, shape_of(scorer)), rel=2e-3)
@@ -104,7 +104,7 @@ def test_reference_operations_equal_those_that_torch_counts(
 def test_fewer_tokens_are_computed_than_by_the_reference(
     scorer: DualEncoder, eliminated: Recorder
 ) -> None:
-    texts = [text for asked in eliminated.rounds for _, texts in asked for text in texts]
+    texts = [text for requests in eliminated.rounds for _, texts in requests for text in texts]
     plain = sum(len(text) + 2 for text in texts)
     assert eliminated.work.tokens <= plain
     if scorer.info.kind == "clip":

@@ -16,10 +16,10 @@ def test_both_cold_starts_read_the_same_trajectories(
     computed: list[int] = []
     run = cold_start_steps.run_trajectories
 
-    def counted(scorer, asked):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
-        asked = list(asked)
-        computed.append(len(asked))
-        return run(scorer, asked)
+    def counted(scorer, pairs):  # pyrefly: ignore[implicit-any-parameter, unannotated-return]
+        pairs = list(pairs)
+        computed.append(len(pairs))
+        return run(scorer, pairs)
 
     monkeypatch.setattr(cold_start_steps, "run_trajectories", counted)
     plan = Plan(

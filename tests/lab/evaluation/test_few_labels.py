@@ -31,10 +31,10 @@ def test_a_dataset_is_ranked_without_its_labels() -> None:
     """Each size is a cold start on that many pairs; labels are used only to measure the result."""
     world = World(130, wrong_share=0.3, seed=3)
     pairs = labelled(world)
-    asked: list[tuple[int, str]] = []
+    requested: list[tuple[int, str]] = []
 
     def score(requests: Sequence[tuple[int, str]]) -> list[Trajectory]:
-        asked.extend(requests)
+        requested.extend(requests)
         return world.score(requests)
 
     listed = without_labels(pairs, world.trajectories, score, *RUN, "nine signs", (40, 130, 999))
@@ -47,7 +47,7 @@ def test_a_dataset_is_ranked_without_its_labels() -> None:
     assert every.estimated_share_wrong is not None
     # Copies are scored on the images of the pairs that were drawn.
     drawn = drawn_by_image(pairs.groups, 40, 7)
-    first = {row for row, _ in asked[: few.noisy_copies]}
+    first = {row for row, _ in requested[: few.noisy_copies]}
     assert first == set(drawn) != set(range(40))
     world.rng = np.random.default_rng(5)
     plain = cold_start(

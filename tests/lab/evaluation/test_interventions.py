@@ -30,10 +30,10 @@ def test_words_outside_phrases_are_least_suspect() -> None:
 def test_interventions_are_reported_for_each_kind_of_change() -> None:
     scorer = load_scorer(str(MODELS / "scenes-clip"), "clip", "cpu")
     pairs = from_scenes(24, "fine-grained", 31)
-    asked = list(states_of(scorer, pairs))
-    result = dict(run_trajectories(scorer, asked))
+    encoded = list(states_of(scorer, pairs))
+    result = dict(run_trajectories(scorer, encoded))
     rows = [i for i, changed in enumerate(pairs.changed) if changed]
-    scores = dict(zip(rows, word_interventions(scorer, [asked[i] for i in rows]), strict=True))
+    scores = dict(zip(rows, word_interventions(scorer, [encoded[i] for i in rows]), strict=True))
     given = [scores.get(i, np.zeros(0)) for i in range(len(pairs))]
     message = localisation(
         replace(pairs), [result[i] for i in range(len(pairs))], half(pairs, 0), None, given

@@ -75,7 +75,7 @@ def test_each_captioner_has_its_own_row(tmp_path: Path) -> None:
 
 
 def test_detection_takes_one_captioner_or_one_per_seed() -> None:
-    asked = ["evaluate", "--captioner", "one", "--captioner", "two"]
-    done = CliRunner().invoke(program.app, asked)
+    arguments = ["evaluate", "--captioner", "one", "--captioner", "two"]
+    done = CliRunner().invoke(program.app, arguments)
     assert done.exit_code == 2
     assert "2 captioners for 3 seeds" in " ".join(done.stderr.split())

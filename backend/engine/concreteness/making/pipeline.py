@@ -97,16 +97,16 @@ def choose_to_rate(
     """
     captions, cut = _prepared(captions, out, seed)
     _semantic(parts.semantic, captions[:cut], out, epochs, seed, progress)
-    asked = captions[cut:]
-    known = _scores(asked, parts, out / "scores.csv", seed, progress)
-    lengths = [len(Caption.parse(text)) for text in asked]
-    vba = standardised([known[text][0] for text in asked], lengths)
-    sba = standardised([known[text][1] for text in asked], lengths)
+    candidates = captions[cut:]
+    known = _scores(candidates, parts, out / "scores.csv", seed, progress)
+    lengths = [len(Caption.parse(text)) for text in candidates]
+    vba = standardised([known[text][0] for text in candidates], lengths)
+    sba = standardised([known[text][1] for text in candidates], lengths)
     path = out / "to-rate.csv"
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(("caption", "rating"))
-        writer.writerows((asked[row], "") for row in uniformly(vba, sba, count, seed))
+        writer.writerows((candidates[row], "") for row in uniformly(vba, sba, count, seed))
     return path
 
 
@@ -156,12 +156,12 @@ def make(
         unlabelled, both[: len(unlabelled)].tolist(), parts.distill_into, out / "model",
         distillation_epochs, seed=seed, progress=progress,
     )  # fmt: skip
-    asked = [text for text, _ in labelled]
+    texts = [text for text, _ in labelled]
     returned = _reconstructions(out / "scores.csv")
-    seen, read = zip(*(returned[text] for text in asked), strict=True)
+    seen, read = zip(*(returned[text] for text in texts), strict=True)
     ave_clip = None
     if parts.scorer is not None:
-        averages = average_clip(asked, parts.text_to_image, parts.scorer, PICTURES, seed)
+        averages = average_clip(texts, parts.text_to_image, parts.scorer, PICTURES, seed)
         ave_clip = agreement(averages, ratings)
     predicted = score_captions([text for text, _ in labelled], str(out / "model"), clipped=False)
     report = MadeReport(
@@ -177,7 +177,7 @@ def make(
         semantic_losses=losses,
         distillation_losses=distilled,
         model=out / "model",
-        by_measure=by_measure(asked, seen, read, ratings, parts.encoder),
+        by_measure=by_measure(texts, seen, read, ratings, parts.encoder),
         ave_clip=ave_clip,
     )
     report_json = json.dumps(asdict(report), default=str, indent=2)

@@ -105,10 +105,10 @@ class PictureCaptioner:
     def _inputs(self, picture: Image.Image) -> Any:
         if not getattr(self.processor, "chat_template", None):
             return self.processor(images=picture, return_tensors="pt")
-        asked = [{"type": "image", "image": picture},
-                 {"type": "text", "text": "Describe this image in one sentence."}]  # fmt: skip
+        content = [{"type": "image", "image": picture},
+                   {"type": "text", "text": "Describe this image in one sentence."}]  # fmt: skip
         return self.processor.apply_chat_template(
-            [{"role": "user", "content": asked}], add_generation_prompt=True, tokenize=True,
+            [{"role": "user", "content": content}], add_generation_prompt=True, tokenize=True,
             return_dict=True, return_tensors="pt",
         )  # fmt: skip
 

@@ -151,8 +151,8 @@ class LavisSession:
 
     def score(self, requests: Sequence[tuple[LavisState, Sequence[Tokens]]]) -> list[FloatArray]:
         distinct = [(state, list(dict.fromkeys(texts))) for state, texts in requests]
-        asked = [{"handle": state.handle, "texts": texts} for state, texts in distinct]
-        answer, _ = self.worker.ask({"do": "score", "requests": asked})
+        payload = [{"handle": state.handle, "texts": texts} for state, texts in distinct]
+        answer, _ = self.worker.ask({"do": "score", "requests": payload})
         by_image = []
         for (_, texts), (_, once), scores in zip(requests, distinct, answer["scores"], strict=True):
             known = dict(zip(once, scores, strict=True))

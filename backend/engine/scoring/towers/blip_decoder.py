@@ -115,11 +115,11 @@ class DecoderSession:
         self._normalisers = torch.zeros(0, device=tower.device)
 
     @torch.inference_mode()
-    def read(self, asked: Sequence[tuple[int, Sequence[int]]]) -> list[Slots]:
+    def read(self, requests: Sequence[tuple[int, Sequence[int]]]) -> list[Slots]:
         """For each (image, tokens) the slots of its prefixes, from the first token to the whole."""
         ends, new = [], list[int]()
         images = list[int]()
-        for image, tokens in asked:
+        for image, tokens in requests:
             end, added = self.tree.insert(tokens, image)
             ends.append(end)
             new += added
@@ -131,7 +131,8 @@ class DecoderSession:
             self._image_of[slots] = np.array(images)[order]
             self._compute(slots)
         return [
-            self.tree.path[end, : len(tokens)] for end, (_, tokens) in zip(ends, asked, strict=True)
+            self.tree.path[end, : len(tokens)]
+            for end, (_, tokens) in zip(ends, requests, strict=True)
         ]
 
     @torch.inference_mode()
@@ -151,8 +152,8 @@ class DecoderSession:
         token after each of them."""
         if not paths:
             return []
-        asked = np.unique(np.concatenate([path[1:] for path in paths]))
-        new = asked[np.isnan(self._log_p[asked])]
+        needed = np.unique(np.concatenate([path[1:] for path in paths]))
+        new = needed[np.isnan(self._log_p[needed])]
         slots, tokens = self.tree.parent[new], self.tree.token[new]
         if last is not None:
             slots = np.concatenate([slots, [path[-1] for path in paths]])

@@ -157,12 +157,12 @@ def test_the_pipeline_produces_a_scorer_and_resumes(
     report = make(texts, rated, parts, out, epochs=1, distillation_epochs=1)
     assert (report.captions, report.labelled) == (50, 10)
     # The combination is fitted to what the two distilled encoders predict (stage one).
-    asked, ratings = [text for text, _ in rated], [rating for _, rating in rated]
-    vba, sba = (score_captions(asked, str(out / n), clipped=False) for n in ("vba", "sba"))
+    rated_texts, ratings = [text for text, _ in rated], [rating for _, rating in rated]
+    vba, sba = (score_captions(rated_texts, str(out / n), clipped=False) for n in ("vba", "sba"))
     weights = combining.fit(vba, sba, ratings)
     assert astuple(report.weights) == pytest.approx(astuple(weights), abs=1e-3)
     assert report.distilled_vba.pearson == pytest.approx(agreement(vba, ratings).pearson, abs=0.01)
-    final = score_captions(asked, str(report.model), clipped=False)
+    final = score_captions(rated_texts, str(report.model), clipped=False)
     assert report.distilled.pearson == pytest.approx(agreement(final, ratings).pearson, abs=0.01)
     assert set(report.by_measure) == {
         f"{which}, {measure}" for which in ("VBA", "SBA") for measure in (EDIT, MEANING)
